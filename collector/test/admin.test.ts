@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { fakeClock, openCollector, post, track } from './support.ts'
 
 const adminToken = 'correct-horse-battery'
-/** Reached from this machine, and yet none of the addresses that count as loopback. */
+/** Reachable from this machine only, but not an address that counts as loopback. */
 const publicly = { host: '::ffff:127.0.0.1', allowPublic: true }
 const url = (collector: { port: number }) => `http://127.0.0.1:${collector.port}`
 const status = async (address: string, init: RequestInit = {}) =>
@@ -10,7 +10,7 @@ const status = async (address: string, init: RequestInit = {}) =>
 const login = (address: string, token: string) =>
   fetch(`${address}/login`, { method: 'POST', body: new URLSearchParams({ token }), redirect: 'manual' })
 
-test('a public collector without a token takes events, and shows them to nobody', async () => {
+test('a public collector without a token accepts events, and shows them to nobody', async () => {
   const address = url(await openCollector(publicly))
 
   expect((await post({ url: address }, '/v1/track', track())).status).toBe(200)
@@ -20,7 +20,7 @@ test('a public collector without a token takes events, and shows them to nobody'
   expect(await status(`${address}/api/events`, { method: 'DELETE' })).toBe(403)
 })
 
-test('scripts send the token as a bearer, and nothing else opens the API', async () => {
+test('the API accepts the token as a bearer token, and nothing else', async () => {
   const address = url(await openCollector({ ...publicly, adminToken }))
   const ask = (authorization?: string) =>
     status(`${address}/api/events`, authorization === undefined ? {} : { headers: { authorization } })
@@ -32,7 +32,7 @@ test('scripts send the token as a bearer, and nothing else opens the API', async
   expect(await status(`${address}/api/events?token=${adminToken}`)).toBe(401)
 })
 
-test('people type the token once; the cookie is for this site alone, not for scripts, and not the token', async () => {
+test('a login sets a cookie for this site only, which scripts cannot read and which does not contain the token', async () => {
   const address = url(await openCollector({ ...publicly, adminToken }))
 
   const refused = await login(address, 'wrong')
@@ -55,7 +55,7 @@ test('people type the token once; the cookie is for this site alone, not for scr
   )
 })
 
-test('logging out takes the cookie from this browser, and from no other', async () => {
+test('logging out removes the cookie of this browser only', async () => {
   const address = url(await openCollector({ ...publicly, adminToken }))
   const cookie = ((await login(address, adminToken)).headers.get('set-cookie') ?? '').split(';')[0] ?? ''
 
@@ -69,7 +69,7 @@ test('logging out takes the cookie from this browser, and from no other', async 
   expect(await status(`${address}/logout`, { headers: { cookie } })).toBe(404)
 })
 
-test('C5: to be asked for the token is no refused request; to show a wrong one is', async () => {
+test('C5: a request without a token is not counted as refused, one with a wrong token is', async () => {
   const collector = await openCollector({ ...publicly, adminToken })
   const address = url(collector)
 
@@ -96,14 +96,14 @@ test('behind a TLS proxy the cookie is Secure', async () => {
   expect(opened.headers.get('set-cookie')).toContain('; Secure')
 })
 
-test('a token asked for on loopback is asked for there too, and events need none', async () => {
+test('with a token, the API requires it on loopback too, and events need none', async () => {
   const collector = await openCollector({ adminToken })
 
   expect(await status(`${collector.url}/api/stats`)).toBe(401)
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
 })
 
-test('the token cannot be guessed at full speed, and the right one goes on working where it has worked', async () => {
+test('guesses of the token are slowed down, and existing logins keep working', async () => {
   const clock = fakeClock()
   const address = url(
     await openCollector({ ...publicly, adminToken, clock, config: { failedLoginsPerMinute: 3 } }),
@@ -121,7 +121,7 @@ test('the token cannot be guessed at full speed, and the right one goes on worki
   expect(await ask('guess-6')).toBe(401)
 })
 
-test('a page of another site cannot log in for somebody', async () => {
+test('a page of another site cannot log a user in', async () => {
   const address = url(await openCollector({ ...publicly, adminToken }))
 
   const forged = await fetch(`${address}/login`, {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openCollector } from './support.ts'
 
-test('a file of the page that has not changed is not sent again', async () => {
+test('an unchanged file of the page is not sent again', async () => {
   const collector = await openCollector()
   const first = await fetch(collector.url)
   const etag = first.headers.get('etag') ?? ''
@@ -14,7 +14,7 @@ test('a file of the page that has not changed is not sent again', async () => {
   expect(first.headers.get('content-security-policy')).toContain("default-src 'none'")
 })
 
-test('it is compressed for a client that can read that, and only for one', async () => {
+test('a file is compressed only for clients that accept compression', async () => {
   const collector = await openCollector()
   const ask = (encoding: string) => fetch(collector.url, { headers: { 'accept-encoding': encoding } })
 
@@ -24,7 +24,7 @@ test('it is compressed for a client that can read that, and only for one', async
   expect(await gzipped.text()).toBe(await plain.text())
 })
 
-test('what is no file of the page is not found', async () => {
+test('a path that is not a file of the page is 404', async () => {
   const collector = await openCollector()
 
   for (const path of [

@@ -1,10 +1,10 @@
 /**
- * The address line of the browser has pop-ups, which are pages with processes of their own: three more for each window, and half of
- * the processor time of a test. No test looks at them.
+ * The address bar of the browser has pop-ups, which are pages in separate processes: three for each window, and half of the CPU
+ * time of a test. No test needs them.
  */
 const POPUPS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
 
-/** The features that Playwright turns off itself: the browser uses only the last list. */
+/** The features that Playwright itself turns off. They are repeated here because the browser uses only the last list. */
 export const OFF_IN_PLAYWRIGHT = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',

@@ -17,7 +17,7 @@ test.each([
   'http://[::1]:8080',
   'http://shop.localhost',
   'capacitor://localhost',
-])('on loopback a page of this machine (%s) may send events, and is told so in advance', async (origin) => {
+])('on loopback, a page of this machine (%s) may send events, and its preflight succeeds', async (origin) => {
   const collector = await openCollector()
 
   const asked = await preflight(collector.url, '/v1/t', origin)
@@ -38,7 +38,7 @@ test.each([
 })
 
 test.each(['https://evil.example', 'http://localhost.evil.example', 'null', 'http://10.0.0.7:3000'])(
-  'a page of %s may not, and leaves no event behind',
+  'a page of %s may not send events, and no event is stored',
   async (origin) => {
     const collector = await openCollector()
 
@@ -54,7 +54,7 @@ test.each(['https://evil.example', 'http://localhost.evil.example', 'null', 'htt
   },
 )
 
-test('browserOrigins names the pages that may, and no others', async () => {
+test('browserOrigins allows the listed origins, and no others', async () => {
   const some = await openCollector({ config: { browserOrigins: ['https://shop.example'] } })
   const all = await openCollector({ config: { browserOrigins: ['*'] } })
   const nobody = await openCollector({ config: { browserOrigins: [] } })
@@ -67,7 +67,7 @@ test('browserOrigins names the pages that may, and no others', async () => {
   expect(await send(nobody, 'http://localhost:3000')).toBe(403)
 })
 
-test('a public collector takes events of no page unless it is told to', async () => {
+test('a public collector accepts events from pages only with browserOrigins', async () => {
   const address = { host: '::ffff:127.0.0.1', allowPublic: true }
   const closed = await openCollector(address)
   const open = await openCollector({ ...address, config: { browserOrigins: ['http://localhost:3000'] } })
@@ -86,7 +86,7 @@ test.each([
   ['/v1/s', 'screen'],
   ['/v1/g', 'group'],
   ['/v1/a', 'alias'],
-])('%s is short for %s', async (path, type) => {
+])('%s is an alias of %s', async (path, type) => {
   const collector = await openCollector()
   const message = { userId: 'u', anonymousId: 'a', event: 'e', groupId: 'g', previousId: 'p' }
 
@@ -95,7 +95,7 @@ test.each([
   expect(collector.events()).toMatchObject([{ type, status: 'accepted' }])
 })
 
-test('/v1/b is short for a batch, and metrics at /v1/m are answered without an event', async () => {
+test('/v1/b is an alias of the batch endpoint, and metrics at /v1/m get 200 without making an event', async () => {
   const collector = await openCollector()
 
   const batch = await post(collector, '/v1/b', { batch: [track(), track()] })
@@ -106,7 +106,7 @@ test('/v1/b is short for a batch, and metrics at /v1/m are answered without an e
 })
 
 test.each(['//v1/track', '/v1/track/', '/v1//track//', '//v1//batch/?x=1', 'http://127.0.0.1/v1/track'])(
-  'slashes too many in %s are forgiven',
+  'repeated slashes in %s are ignored',
   async (target) => {
     const collector = await openCollector()
     const message = track()
@@ -122,7 +122,7 @@ test.each(['//v1/track', '/v1/track/', '/v1//track//', '//v1//batch/?x=1', 'http
   },
 )
 
-test('two Host headers are answered 400', async () => {
+test('two Host headers get 400', async () => {
   const { port } = await openCollector()
 
   const response = await exchange(
@@ -133,7 +133,7 @@ test('two Host headers are answered 400', async () => {
   expect(response).toMatch(/^HTTP\/1\.1 400 /)
 })
 
-test('names of containers and those in hostNames are taken on loopback', async () => {
+test('on loopback, names of containers and those in hostNames are accepted', async () => {
   const { port } = await openCollector({ config: { hostNames: ['Collector.internal'] } })
   const ask = (host: string) =>
     exchange(port, `GET /api/stats HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
@@ -148,7 +148,7 @@ test.each(['cross-site', 'same-site'])(
   'the page and /api are closed to requests that are %s',
   async (site) => {
     const { port } = await openCollector()
-    // `fetch` would not send the second header as it is told.
+    // `fetch` would not send the second header.
     const ask = async (path: string, mode: string) => {
       const head = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}`
       return Number((await exchange(port, `${head}\r\nConnection: close\r\n\r\n`)).split(' ')[1])
@@ -157,13 +157,13 @@ test.each(['cross-site', 'same-site'])(
     expect(await ask('/api/events?text=zz', 'no-cors')).toBe(403)
     expect(await ask('/api/stream', 'cors')).toBe(403)
     expect(await ask('/', 'no-cors')).toBe(403)
-    // A link from elsewhere opens the page, not the data.
+    // A link from another site opens the page, but not the data.
     expect(await ask('/', 'navigate')).toBe(200)
     expect(await ask('/api/events', 'navigate')).toBe(403)
   },
 )
 
-test('without Sec-Fetch-Site the Origin decides about /api', async () => {
+test('without Sec-Fetch-Site, the Origin decides whether /api responds', async () => {
   const collector = await openCollector()
   const remove = async (origin: string) =>
     (await fetch(`${collector.url}/api/events`, { method: 'DELETE', headers: { origin } })).status

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** The command line and the page are tested as users get them: built. */
+/** Builds the command line and the page, so that tests run what users get. */
 export default function build(): void {
   if (process.env['IS_BUILT'] === '1') return
   const folder = fileURLToPath(new URL('..', import.meta.url))

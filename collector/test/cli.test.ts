@@ -24,7 +24,7 @@ function launch(...args: string[]): ChildProcess {
   return child
 }
 
-/** Runs to the end and says what came of it. */
+/** Runs the command to its end, and returns its exit code and output. */
 async function run(...args: string[]) {
   const child = launch(...args)
   let out = ''
@@ -39,7 +39,7 @@ async function run(...args: string[]) {
   return { code, out, err }
 }
 
-/** Starts one and resolves with its address when it listens. */
+/** Starts a collector, and resolves with its address when it listens. */
 async function start(...args: string[]) {
   const child = launch('--port', '0', ...args)
   const [line] = await once(child.stdout ?? child, 'data')
@@ -47,14 +47,14 @@ async function start(...args: string[]) {
   return { child, url }
 }
 
-test('-h is --help, of every command', async () => {
+test('-h means --help for every command', async () => {
   const { out: help } = await run('--help')
   for (const command of [[], ['work'], ['keygen'], ['check'], ['healthcheck']]) {
     expect(await run(...command, '-h')).toMatchObject({ code: 0, out: help })
   }
 })
 
-test('an IPv6 address may be in brackets, as in a URL', async () => {
+test('an IPv6 address can be in brackets, as in a URL', async () => {
   const { url } = await start('--host', '[::1]')
 
   expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/)
@@ -68,7 +68,7 @@ test('--public-url is the publicUrl of the config', async () => {
 
   const { url } = await start('--public-url', 'https://events.example.com')
 
-  // Its name is one under which this collector is asked for; any other on loopback is refused.
+  // The name of the public URL is an allowed Host. On loopback, other names are refused.
   const status = (host: string) =>
     new Promise((resolve) => {
       get(`${url}/api/about`, { headers: { host } }, (response) => {
@@ -79,7 +79,7 @@ test('--public-url is the publicUrl of the config', async () => {
   expect([await status('events.example.com'), await status('other.example.com')]).toEqual([200, 403])
 })
 
-test('--help tells every option and exits 0', async () => {
+test('--help lists every option and exits with 0', async () => {
   const { code, out } = await run('--help')
 
   expect(code).toBe(0)
@@ -101,7 +101,7 @@ test('--help tells every option and exits 0', async () => {
   }
 })
 
-test('without configuration it listens, takes any key, and ends with 0 on SIGTERM', async () => {
+test('without a configuration it listens, accepts any key, and exits with 0 on SIGTERM', async () => {
   const { child, url } = await start('--store', ':memory:')
 
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -110,7 +110,7 @@ test('without configuration it listens, takes any key, and ends with 0 on SIGTER
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
-test('a reader that goes away after the first line changes nothing: SIGTERM ends it with 0', async () => {
+test('after the reader of its output has gone, SIGTERM still ends it with 0', async () => {
   const { child, url } = await start('--database', ':memory:')
   child.stdout?.destroy()
   child.stderr?.destroy()
@@ -118,11 +118,11 @@ test('a reader that goes away after the first line changes nothing: SIGTERM ends
   expect((await post({ url }, '/v1/track', track())).status).toBe(200)
   child.kill('SIGTERM')
 
-  // It says goodbye to a closed pipe.
+  // Its last line goes to a closed pipe.
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
-test('--fail-rate, --browser-origin and --admin-token do what they say', async () => {
+test('--fail-rate, --browser-origin and --admin-token take effect', async () => {
   const { url } = await start(
     ...['--database', ':memory:', '--fail-rate', '1', '--admin-token', 'a long token'],
     ...['--browser-origin', 'https://a.example', '--browser-origin', 'https://b.example'],
@@ -147,7 +147,7 @@ writeFileSync(
   }),
 )
 
-test('check names every rule of a plan that recorded events break, and exits with 1', async () => {
+test('check lists every rule of a plan that recorded events break, and exits with 1', async () => {
   const database = join(newFolder(), 'events.db')
   const collector = await openCollector({ database })
   await post(collector, '/v1/batch', {
@@ -187,13 +187,9 @@ test('check names every rule of a plan that recorded events break, and exits wit
 
 test.each([
   ['without a plan', [], /check: expected --plan/],
-  ['with a plan that is not there', ['--plan', join(folder, 'none.json')], /none\.json cannot be read/],
-  [
-    'with a database that is not there',
-    ['--plan', plan, '--database', join(folder, 'no.db')],
-    /no\.db is not there/,
-  ],
-])('check %s gets one line and exit code 1', async (_case, args, message) => {
+  ['with a missing plan', ['--plan', join(folder, 'none.json')], /none\.json cannot be read/],
+  ['with a missing database', ['--plan', plan, '--database', join(folder, 'no.db')], /no\.db is not there/],
+])('check %s prints one line and exits with 1', async (_case, args, message) => {
   const { code, out, err } = await run('check', ...args)
 
   expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -201,7 +197,7 @@ test.each([
   expect(err).toMatch(message)
 })
 
-test('--plan marks what is not as planned, and --release-to names a target', async () => {
+test('--plan marks violations of the plan, and --release-to names a target', async () => {
   const { url } = await start(
     '--database',
     ':memory:',
@@ -241,7 +237,7 @@ test('--quiet prints nothing', async () => {
   expect(out).toBe('')
 })
 
-test('a port in use gets one clear line and exit code 1', async () => {
+test('a port that is in use is reported in one line, with exit code 1', async () => {
   const first = await openCollector()
 
   const { code, err } = await run('--port', String(first.port), '--database', ':memory:')
@@ -259,7 +255,7 @@ writeFileSync(notDatabase, 'just some text, long enough to have a header of its 
 
 test.each([
   ['an unknown option', ['--prot', '1'], /--prot/],
-  ['a port that is no number', ['--port', 'http'], /--port: expected a whole number/],
+  ['a port that is not a number', ['--port', 'http'], /--port: expected a whole number/],
   ['a share over 1', ['--fail-rate', '1.5'], /--fail-rate: expected a number from 0 to 1/],
   [
     'an origin with a path',
@@ -267,44 +263,44 @@ test.each([
     /browserOrigins\.0: expected an origin/,
   ],
   ['an admin token that is too short', ['--admin-token', 'abc'], /adminToken: expected at least 8/],
-  ['an option that is misspelt', ['--prot', '1'], /--prot'; see trackpost-collector --help/],
+  ['a misspelt option', ['--prot', '1'], /--prot'; see trackpost-collector --help/],
   [
-    'a command that is misspelt',
+    'a misspelt command',
     ['worker', '--store', ':memory:'],
     /Unexpected argument 'worker': the commands are work, keygen, check and healthcheck, and stand first;/,
   ],
   ['a command after its options', ['--store', ':memory:', 'work'], /argument 'work': .* and stand first;/],
-  ['a store of another kind', ['--store', 'mysql://ada:pw@db/x'], /store: expected .* or postgres:/],
+  ['an unknown kind of store', ['--store', 'mysql://ada:pw@db/x'], /store: expected .* or postgres:/],
   [
     'a password that is not encoded',
     ['--store', 'postgres://ada:10%secret@db/x'],
     /store: expected postgres:\/\/host:port\/database, .* percent-encoded/,
   ],
   [
-    'PostgreSQL that is not there',
+    'unreachable PostgreSQL',
     ['--store', 'postgres://ada:secret@127.0.0.1:1/x?sslmode=require'],
     /ECONNREFUSED 127\.0\.0\.1:1\): is it running there/,
   ],
-  ['a store under both names', ['--store', 'a.db', '--database', 'b.db'], /mean the same/],
+  ['a store and a database at once', ['--store', 'a.db', '--database', 'b.db'], /mean the same/],
   ['a rate of zero', ['--rate', '0'], /--rate/],
   ['an unknown region', ['--region', 'mars'], /--region: default or eu/],
-  [
-    'a config file that is not there',
-    ['--config', join(folder, 'none.json')],
-    /none\.json: cannot be read \(ENOENT\)/,
-  ],
-  ['a config file that is no JSON', ['--config', broken], /broken\.json: not JSON/],
+  ['a missing config file', ['--config', join(folder, 'none.json')], /none\.json: cannot be read \(ENOENT\)/],
+  ['a config file that is not JSON', ['--config', broken], /broken\.json: not JSON/],
   ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],
-  ['a database that is none', ['--database', notDatabase], /: store: .*not-a-database cannot be opened/],
   [
-    'a database in a folder that is not there',
+    'a file that is not a database',
+    ['--database', notDatabase],
+    /: store: .*not-a-database cannot be opened/,
+  ],
+  [
+    'a database in a missing folder',
     ['--database', join(folder, 'no', 'x.db')],
     /cannot be opened \(.*its folder is not there/,
   ],
   ['an address that is not loopback', ['--host', '0.0.0.0'], /--allow-public/],
   ['a host without a name', ['--host', '[]', '--allow-public'], /host: "" cannot be resolved/],
   ['a host that does not exist', ['--host', 'no.such.host.invalid'], /cannot be resolved/],
-])('%s gets one line and exit code 1', async (_case, args, message) => {
+])('%s is reported in one line, with exit code 1', async (_case, args, message) => {
   const { code, out, err } = await run(...args)
 
   expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -312,7 +308,7 @@ test.each([
   expect(err).toMatch(message)
 })
 
-test('keygen prints settings with which the SDK side and the config side fit together', async () => {
+test('the settings that keygen prints for the SDK and for the config work together', async () => {
   const { code, out } = await run('keygen', '--client-id', 'shop', '--key-id', 'k1')
 
   expect(code).toBe(0)
@@ -322,7 +318,7 @@ test('keygen prints settings with which the SDK side and the config side fit tog
   await (await startCollector({ port: 0, config })).close()
 })
 
-test('SIGTERM finishes the request that is under way', async () => {
+test('on SIGTERM, the request in flight is finished', async () => {
   const database = join(newFolder(), 'events.db')
   const { child, url } = await start('--database', database)
   const body = JSON.stringify(track({ messageId: 'under-way' }))
@@ -359,14 +355,14 @@ test('SIGTERM finishes the request that is under way', async () => {
 
   const { status, headers } = await answer
   expect(status).toBe(200)
-  // A connection that is kept would hold up the end for as long as it is let.
+  // A keep-alive connection would delay the exit until its time limit.
   expect(headers.get('connection')).toBe('close')
   expect(await once(child, 'exit')).toEqual([0, null])
   const after = await openCollector({ database })
   expect(after.events()).toMatchObject([{ messageId: 'under-way' }])
 })
 
-test('kill -9 in full flow loses nothing that was answered 200, and a re-sent batch is stored once', async () => {
+test('after kill -9 under load, every event that got 200 is stored, and a batch that is sent again is stored once', async () => {
   const database = join(newFolder(), 'events.db')
   const { child, url } = await start('--database', database)
   const answered = new Set<string>()
@@ -388,7 +384,7 @@ test('kill -9 in full flow loses nothing that was answered 200, and a re-sent ba
   expect(answered.size).toBeGreaterThan(1000)
   expect([...answered].filter((id) => !kept.has(id))).toEqual([])
 
-  // Does what a client would do: sends everything again that had no response, here all events.
+  // Like a client, sends every event again that got no response: here all events.
   for (const batch of sent) await post(collector, '/v1/batch', { batch })
   const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
   expect(all).toHaveLength(sent.length * 20)

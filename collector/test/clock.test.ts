@@ -18,7 +18,7 @@ test('clock.ts is the only module that reads a clock, sets a timer or draws a ra
   expect(readers).toEqual(['clock.ts'])
 })
 
-test('a wall clock set back an hour does not lengthen the wait after failed logins', () => {
+test('setting the wall clock back an hour does not lengthen the wait after failed logins', () => {
   const clock = fakeClock()
   const limit = new LoginLimit(3, clock)
   for (let i = 0; i < 3; i++) limit.failed('192.0.2.1')
@@ -30,7 +30,7 @@ test('a wall clock set back an hour does not lengthen the wait after failed logi
   expect(limit.waitSeconds('192.0.2.1', 'a new key')).toBeUndefined()
 })
 
-test('a wall clock set back or forward leaves the rate as it is', async () => {
+test('setting the wall clock back or forward does not change the rate limit', async () => {
   const clock = fakeClock()
   const rate = new RateLimit(clock)
   await rate.take('shop', 1)

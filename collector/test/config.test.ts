@@ -9,11 +9,11 @@ import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
 import { loadConfig, parseConfig } from '../src/config/load.ts'
 import type { configSchema } from '../src/config/schema.ts'
 
-test('the types that users get are those of what is checked', () => {
+test('the exported types match the checked schema', () => {
   expectTypeOf<ConfigInput>().branded.toEqualTypeOf<z.input<typeof configSchema>>()
 })
 
-test('an empty config is what a collector without one has', () => {
+test('an empty config has the same effect as no config', () => {
   expect(DEFAULT_CONFIG).toEqual(parseConfig({}, 'config'))
 })
 
@@ -62,7 +62,7 @@ test.each([
   [{ log: { replicas: 2 } }, /log\.replicas: Invalid option: expected one of 1\|3\|5/],
   [{ oauth: { applications: [] } }, /oauth\.applications/],
   [null, /expected object/],
-])('%j is refused with the place of the mistake', (config, message) => {
+])('%j is refused with the path of the error', (config, message) => {
   expect(() => parseConfig(config, 'my.json')).toThrow(message)
   expect(() => parseConfig(config, 'my.json')).toThrow(/^my\.json: /)
 })
@@ -75,7 +75,7 @@ test('paths in a config file are relative to it', () => {
   expect(loadConfig(path).destinations).toMatchObject([{ path: join(folder, 'out/a.ndjson') }])
 })
 
-test('a key may be given as its SHA-256', () => {
+test('a key can be given as its SHA-256', () => {
   const writeKeySha256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
   const sources = new Sources(parseConfig({ sources: [{ name: 'web', writeKeySha256 }] }, 'config'))
 

@@ -9,7 +9,7 @@ function databaseFile(): string {
   return join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
 }
 
-test('the same message again is answered 200 and recorded as duplicate', async () => {
+test('the same message again gets 200 and is recorded as a duplicate', async () => {
   const collector = await openCollector()
   const message = track({ messageId: 'once' })
 
@@ -20,7 +20,7 @@ test('the same message again is answered 200 and recorded as duplicate', async (
   expect(collector.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])
 })
 
-test('the same id with other content is a dedup_conflict; the first one counts', async () => {
+test('the same id with other content is a dedup_conflict, and the first event counts', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', {
@@ -43,7 +43,7 @@ test('a single message that is sent again with a new sentAt is a duplicate, not 
   expect(collector.events()[1]?.reason).toBe('duplicate')
 })
 
-test('ids are kept apart by source, and a rejected message does not use its id up', async () => {
+test('each source has its own ids, and a rejected message does not use up its id', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', { userId: 'u', messageId: 'x' })
 
@@ -65,7 +65,7 @@ test('each of 500 ids posted twenty times at once is accepted exactly once', asy
   expect(collector.count({ reason: 'duplicate' })).toBe(19 * 500)
 })
 
-test('two collectors on one file count an id once between them', async () => {
+test('two collectors on one file accept an id once in total', async () => {
   const database = databaseFile()
   const first = await openCollector({ database })
   const second = await openCollector({ database })
@@ -79,7 +79,7 @@ test('two collectors on one file count an id once between them', async () => {
   expect(first.count()).toBe(8 * 60)
 })
 
-test('the memory of ids is kept over a restart', async () => {
+test('known ids survive a restart', async () => {
   const database = databaseFile()
   const first = await startCollector({ port: 0, database })
   await post(first, '/v1/track', track({ messageId: 'kept' }))
@@ -92,7 +92,7 @@ test('the memory of ids is kept over a restart', async () => {
   expect(second.stats()).toMatchObject({ accepted: 1, rejected: 1 })
 })
 
-test('after the window an id is accepted again, and the memory shrinks', async () => {
+test('after the window, an id is accepted again and its record is deleted', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { dedupWindow: 1 } })
   const batch = Array.from({ length: 400 }, (_, index) => track({ messageId: `w-${index}` }))
@@ -108,7 +108,7 @@ test('after the window an id is accepted again, and the memory shrinks', async (
   expect(await send()).toBe(800)
 })
 
-test('clear forgets the records and the ids, and numbers go on', async () => {
+test('clear deletes the records and the ids, and numbering continues', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ messageId: 'x' }))
   const before = collector.events()[0]?.seq ?? 0
@@ -120,7 +120,7 @@ test('clear forgets the records and the ids, and numbers go on', async () => {
   expect(collector.stats()).toMatchObject({ accepted: 1, rejected: 0 })
 })
 
-test('over the retention limit the oldest events go, their ids stay known', async () => {
+test('above the retention limit, the oldest events are deleted, but their ids are still known', async () => {
   const collector = await openCollector({ config: { maxEvents: 100 } })
   const batch = Array.from({ length: 1500 }, (_, index) => track({ messageId: `r-${index}`, properties: {} }))
 

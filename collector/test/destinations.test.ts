@@ -21,7 +21,7 @@ function linesOf(path: string): Array<Record<string, unknown>> {
     .map((line) => JSON.parse(line))
 }
 
-/** A receiver that answers by the script, the last status for ever; remembers what it was sent. */
+/** A receiver that responds with the given statuses, then always with the last one. Records its requests. */
 async function openReceiver(...statuses: number[]) {
   const received: Array<{ headers: IncomingHttpHeaders; message: Record<string, unknown> }> = []
   const server = createServer(async (request, response) => {
@@ -66,17 +66,17 @@ const switches: Array<[integrations: Record<string, unknown>, isOn: boolean]> = 
 ]
 
 test.each(switches)(
-  'integrations %j: the destination Warehouse, also called DWH, is on: %j',
+  'integrations %j turn the destination Warehouse, also called DWH, on: %j',
   (integrations, isOn) => {
     expect(isSwitchedOn([integrations], ['Warehouse', 'DWH'])).toBe(isOn)
   },
 )
 
-test('a name that every object has is no switch', () => {
+test('the name of an inherited property of objects does not turn a destination on or off', () => {
   expect(isSwitchedOn([{ All: false }], ['constructor', 'toString', '__proto__'])).toBe(false)
 })
 
-test('accepted events are appended to a file as lines of JSON; rejected and duplicate ones are not', async () => {
+test('accepted events are appended to a file as JSON lines; rejected and duplicate events are not', async () => {
   const path = join(newFolder(), 'deep', 'events.ndjson')
   const collector = await openCollector({ config: { destinations: [{ name: 'Lines', type: 'file', path }] } })
 
@@ -98,7 +98,7 @@ test('accepted events are appended to a file as lines of JSON; rejected and dupl
   ])
 })
 
-test('each event says where it went and why not', async () => {
+test('each event lists the destinations that got it, and why others did not', async () => {
   const clock = fakeClock(Date.parse('2026-05-17T12:00:00Z'))
   const folder = newFolder()
   const file = (name: string, more = {}) => ({
@@ -141,7 +141,7 @@ const webhook = (url: string, more = {}) => ({
   destinations: [{ name: 'Hook', type: 'webhook' as const, url, ...more }],
 })
 
-test('a webhook is posted each accepted message, with its own headers and a key for deduplication', async () => {
+test('a webhook gets each accepted message, with the configured headers and a key for deduplication', async () => {
   const { received, url } = await openReceiver(200)
   const collector = await openCollector({ config: webhook(url, { headers: { 'x-secret': 's3' } }) })
 
@@ -160,7 +160,7 @@ test('a webhook is posted each accepted message, with its own headers and a key 
   ])
 })
 
-test('a webhook that fails is tried again with waits that double, under the same key', async () => {
+test('a webhook that fails is tried again after waits that double, with the same key', async () => {
   const clock = fakeClock()
   const { received, url } = await openReceiver(503, 429, 500, 200)
   const collector = await openCollector({ clock: clock, config: webhook(url, { firstDelay: 500 }) })
@@ -176,7 +176,7 @@ test('a webhook that fails is tried again with waits that double, under the same
   }
   await expect.poll(state).toEqual({ state: 'delivered', attempts: 4 })
 
-  // Each is drawn from its upper half.
+  // Each wait is random, from the upper half of its range.
   for (const [index, longest] of [500, 1000, 2000].entries()) {
     expect(waits[index]).toBeLessThanOrEqual(longest)
     expect(waits[index]).toBeGreaterThanOrEqual(longest / 2)
@@ -187,7 +187,7 @@ test('a webhook that fails is tried again with waits that double, under the same
 test.each([
   [404, { state: 'failed', reason: 'answered 404', attempts: 1 }],
   [302, { state: 'failed', reason: 'answered 302', attempts: 1 }],
-])('an answer of %d is final', async (status, outcome) => {
+])('a response of %d is final', async (status, outcome) => {
   const { received, url } = await openReceiver(status)
   const collector = await openCollector({ config: webhook(url) })
 
@@ -197,7 +197,7 @@ test.each([
   expect(received).toHaveLength(1)
 })
 
-test('after the last attempt an event is given up, with the reason', async () => {
+test('after the last attempt, the delivery is given up, with a reason', async () => {
   const { received, url } = await openReceiver(500)
   const collector = await openCollector({ config: webhook(url, { firstDelay: 1, maxAttempts: 3 }) })
 
@@ -213,7 +213,7 @@ test('pending deliveries to a webhook survive a restart', async () => {
   const database = join(newFolder(), 'events.db')
   const { received, url } = await openReceiver(500, 200)
   const config = webhook(url, { firstDelay: 50 })
-  // Time stands still before the restart: the second attempt is not for the first collector to make.
+  // The clock stands still before the restart, so the first collector cannot make the second attempt.
   const clock = fakeClock()
   const first = await startCollector({ port: 0, database, config, clock })
   await post(first, '/v1/track', track({ messageId: 'pending' }))
@@ -231,7 +231,7 @@ test('pending deliveries to a webhook survive a restart', async () => {
   expect(received.at(-1)?.message).toMatchObject({ messageId: 'pending' })
 })
 
-test('a file that cannot be written is tried again until it can', async () => {
+test('a file that cannot be written is tried again until it can be written', async () => {
   const clock = fakeClock()
   const path = join(newFolder(), 'events.ndjson')
   mkdirSync(path)
@@ -254,7 +254,7 @@ test('a file that cannot be written is tried again until it can', async () => {
   expect(linesOf(path)).toHaveLength(1)
 })
 
-test('when an outcome cannot be written down, the receiver is not asked again at once', async () => {
+test('if an outcome cannot be stored, the event is not sent again at once', async () => {
   const clock = fakeClock()
   const { received, url } = await openReceiver(200)
   const { destinations } = parseConfig(webhook(url), 'config')

@@ -14,12 +14,12 @@ test.each([
   `["\\u0001exact:5","${LONG}"]`.replace('\\u0001exact:5', 'a\\\\'),
   LONG,
   '[1e+1000,1.0000000000000000,123456789012345680000]',
-])('%s is written as it was read', (text) => {
+])('%s is written with the same digits as it was read', (text) => {
   expect(stringifyExact(parseExact(text))).toBe(text)
   expect(stringifyExact(withExactNumbers(JSON.parse(text), parseExact(text)))).toBe(text)
 })
 
-test('whatever else is in a text is read as JSON.parse reads it', () => {
+test('all other text is parsed as by JSON.parse', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify([value, 'a 1234567890123456 b'])
@@ -32,11 +32,11 @@ test.each([
   { '\u0001exact:1': 'a key' },
   ['in the middle "\u0001exact:2" of a text', 'at its beginning: \u0001exact:3', ',"\u0001exact:4"'],
   ['\u0001exact:1.e+-', '\u0001exact:', '\u0001exact:00', '\u0001exact:1 '],
-])('what nearly looks like such a number is written as it is: %j', (value) => {
+])('a text that looks like the marker of such a number is unchanged: %j', (value) => {
   expect(JSON.parse(stringifyExact(value))).toEqual(value)
 })
 
-test('only a number that JavaScript cannot hold has digits of its own', () => {
+test('only a number that JavaScript cannot represent is stored as digits', () => {
   expect([LONG, 5, `"${LONG}"`, '1e3'].map((text) => exactDigits(parseExact(String(text))))).toEqual([
     LONG,
     undefined,
@@ -45,7 +45,7 @@ test('only a number that JavaScript cannot hold has digits of its own', () => {
   ])
 })
 
-test('messages that differ only in the last digits are not the same', () => {
+test('messages that differ only in the last digits are different', () => {
   const body = (id: string) => ({ body: `{"id":${id}}` })
 
   expect(contentComparer()(body(LONG), body('12345678901234567892'))).toBe(false)
@@ -67,7 +67,7 @@ async function startHook(): Promise<{ url: string; received: string[] }> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
 }
 
-test('C9: numbers of any length are kept, shown, exported and delivered as they were sent', async () => {
+test('C9: numbers of any length are stored, shown, exported and delivered with all digits', async () => {
   const { url, received } = await startHook()
   const collector = await openCollector({
     config: { destinations: [{ name: 'Hook', type: 'webhook', url }] },
@@ -88,6 +88,6 @@ test('C9: numbers of any length are kept, shown, exported and delivered as they 
   }
   expect(JSON.parse(shown[0] ?? '')).toMatchObject({ userId: LONG })
   for (const text of [shown[1], ...lists, received.at(-1)]) expect(text).toContain(`"trace":${LONG}`)
-  // Who is in the same process gets numbers.
+  // Code in the same process gets numbers.
   expect(collector.events()[0]?.message).toMatchObject({ userId: Number(LONG) })
 })

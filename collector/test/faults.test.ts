@@ -3,7 +3,7 @@ import { Analytics } from '../../src/index.ts'
 import { FaultError } from '../src/index.ts'
 import { basic, exchange, fakeClock, openCollector, post, track } from './support.ts'
 
-test('respondNext gives the next requests another status and headers, then all is as before', async () => {
+test('respondNext sets the status and headers of the next responses; later ones are normal again', async () => {
   const collector = await openCollector()
   collector.respondNext({ status: 503, headers: { 'retry-after': '2' }, times: 2 })
   const send = () => post(collector, '/v1/track', track())
@@ -16,7 +16,7 @@ test('respondNext gives the next requests another status and headers, then all i
   expect(collector.count()).toBe(1)
 })
 
-test('several calls make a script: each request takes the first fault that fits it', async () => {
+test('several calls make a script: each request gets the first fault that matches it', async () => {
   const collector = await openCollector()
   collector.respondNext({ status: 429, path: '/v1/batch' })
   collector.respondNext({ status: 500 })
@@ -30,7 +30,7 @@ test('several calls make a script: each request takes the first fault that fits 
   expect(statuses).toEqual([500, 418, 429, 200])
 })
 
-test('a fault may be about one source, by its header or the key in the body', async () => {
+test('a fault can apply to one source, found by its header or by the key in the body', async () => {
   const collector = await openCollector()
   collector.respondNext({ status: 500, source: 'b', times: null })
   const send = async (headers: Record<string, string>, fields = {}) =>
@@ -45,7 +45,7 @@ test('a fault may be about one source, by its header or the key in the body', as
   expect(keyInBody.status).toBe(500)
 })
 
-test('reset ends the connection, hang leaves it without a response until the close', async () => {
+test('reset ends the connection, and hang leaves it without a response until the close', async () => {
   const collector = await openCollector()
   const send = () => post(collector, '/v1/track', track())
 
@@ -62,7 +62,7 @@ test('reset ends the connection, hang leaves it without a response until the clo
   expect(await hanging).toBe('cut')
 })
 
-test('delay holds the response back, and without a status the request is handled as usual', async () => {
+test('delay delays the response, and without a status the request is handled as usual', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock })
   collector.respondNext({ delay: 60_000 })
@@ -76,7 +76,7 @@ test('delay holds the response back, and without a status the request is handled
   expect(collector.count({ status: 'accepted' })).toBe(1)
 })
 
-test('failRate fails that share of requests to /v1, by the dice of the clock', async () => {
+test('failRate fails that share of requests to /v1, by the random numbers of the clock', async () => {
   const dice = [0.1, 0.3, 0.19, 0.9]
   const collector = await openCollector({
     failRate: 0.2,
@@ -88,7 +88,7 @@ test('failRate fails that share of requests to /v1, by the dice of the clock', a
   expect(statuses).toEqual([503, 200, 503, 200])
 })
 
-test('a fault with a chance waits for its dice and is not used up before', async () => {
+test('a fault with a chance is used up only when it applies', async () => {
   const dice = [0.9, 0.4]
   const collector = await openCollector({ clock: { ...fakeClock(), random: () => dice.shift() ?? 1 } })
   collector.respondNext({ status: 500, chance: 0.5 })
@@ -108,7 +108,7 @@ test.each([
   [{ delay: Number.NaN }, /delay/],
   [{ status: 500, headers: { 'x\r\ny': '1' } }, /headers/],
   [{ status: 500, headers: { x: 'a\r\nb' } }, /headers/],
-])('%j is no fault', async (fault, message) => {
+])('%j is not a valid fault', async (fault, message) => {
   const collector = await openCollector()
 
   expect(() => collector.respondNext(fault)).toThrow(FaultError)
@@ -142,7 +142,7 @@ test('/api/faults sets, lists and removes the same faults', async () => {
   expect(await (await fetch(api)).json()).toEqual({ rules: [], failRate: 0, injected: 2 })
 })
 
-test('/api/faults refuses what is no fault, the whole list of it', async () => {
+test('/api/faults refuses the whole list if one fault is invalid', async () => {
   const collector = await openCollector()
   const api = `${collector.url}/api/faults`
   const send = async (body: string, headers: Record<string, string> = json) =>
@@ -157,7 +157,7 @@ test('/api/faults refuses what is no fault, the whole list of it', async () => {
   expect(collector.faults().rules).toEqual([])
 })
 
-test('a fault hits a request whose body would have been refused as well', async () => {
+test('a fault also applies to a request whose body would be refused', async () => {
   const collector = await openCollector()
   collector.respondNext({ status: 502, times: 2 })
 
@@ -171,7 +171,7 @@ test('a fault hits a request whose body would have been refused as well', async 
   expect(large).toMatch(/^HTTP\/1\.1 502 /)
 })
 
-test('our SDK, failed three times by a script, delivers everything', async () => {
+test('our SDK delivers everything after three scripted failures', async () => {
   const collector = await openCollector()
   collector.respondNext({ status: 503 })
   collector.respondNext({ reset: true })

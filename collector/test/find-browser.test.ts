@@ -18,24 +18,24 @@ function program(path: string): string {
   return whole
 }
 
-test('CHROME_PATH is the browser; a wrong one is not replaced by another', () => {
+test('CHROME_PATH sets the browser; if it is wrong, no other browser is used', () => {
   const chrome = program('my-chrome')
 
   expect(findBrowser({ CHROME_PATH: chrome })).toBe(chrome)
   expect(findBrowser({ CHROME_PATH: join(folder, 'none') })).toBeUndefined()
 })
 
-test("Playwright's newest download is found where there is no other", () => {
+test('the newest download of Playwright is found if there is no other browser', () => {
   program('cache/chromium-999/chrome-linux/chrome')
   const newest = program('cache/chromium-1200/chrome-linux/chrome')
 
   const found = findBrowser({ PLAYWRIGHT_BROWSERS_PATH: join(folder, 'cache') })
 
-  // A browser of the system comes first, where this machine has one.
+  // A browser of the system comes first, if this machine has one.
   expect([newest, '/usr/bin/chromium', '/usr/bin/google-chrome']).toContain(found)
 })
 
-test('without a browser that can be had the script says aloud that tests will be skipped, and goes on', async () => {
+test('if no browser can be installed, the script reports that tests will be skipped, and succeeds', async () => {
   const script = fileURLToPath(new URL('../scripts/ensure-chromium.sh', import.meta.url))
   const { code, err } = await new Promise<{ code: unknown; err: string }>((resolve) => {
     const env = { ...process.env, CHROME_PATH: join(folder, 'none') }
@@ -46,7 +46,7 @@ test('without a browser that can be had the script says aloud that tests will be
   expect(err).toContain('SKIPPED')
 })
 
-test('what Playwright turns off in a browser is off in that of the tests', () => {
+test('the tests turn off every browser feature that Playwright turns off', () => {
   const playwright = dirname(createRequire(import.meta.url).resolve('playwright-core'))
   const code = readFileSync(join(playwright, 'lib/coreBundle.js'), 'utf8')
   const [, list = ''] = /disabledFeatures = \[([^\]]+)\]/.exec(code) ?? []

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { helpFor } from '../src/help.ts'
 import { REASONS } from '../src/record.ts'
 
-test('whatever costs an event is an error; a duplicate costs none', () => {
+test('every reason that loses an event is an error; a duplicate loses none', () => {
   const harmless = Object.keys(REASONS).filter((reason) => helpFor(reason).severity !== 'error')
 
-  // An item that was refused with its batch comes again as soon as the other one is mended.
+  // An item that was refused with its batch is sent again when the other item is corrected.
   expect(harmless).toEqual(['duplicate', 'batch_refused'])
 })
 
-test('C9: an event that is too large by itself is not told to be sent in smaller batches alone', () => {
+test('C9: for a single event that is too large, the advice is not only to send smaller batches', () => {
   const { meaning, remedy } = helpFor('body_too_large')
 
   expect(meaning).toContain('32,768 for a single event')

@@ -14,7 +14,7 @@ function padded(bytes: number, unit = 'x'): Record<string, unknown> {
 }
 
 test.each(['x', 'é', '€', '😀'])(
-  'a single request of 32,768 bytes of %s is taken, of 32,769 refused',
+  'a single event of 32,768 bytes of %s is accepted, one of 32,769 is refused',
   async (unit) => {
     const collector = await openCollector()
 
@@ -22,13 +22,13 @@ test.each(['x', 'é', '€', '😀'])(
     const over = await post(collector, '/v1/track', padded(32_769, unit))
 
     expect([fits.status, over.status]).toEqual([200, 400])
-    // C9: what is too large is the event, and the advice is about that.
+    // C9: the advice is about the event, which is too large.
     expect(await over.json()).toMatchObject({ code: 'event_too_large' })
   },
 )
 
 test.each(['x', 'é', '😀'])(
-  'a batch item of 32,768 bytes of %s is taken; with one of 32,769 the whole batch is refused',
+  'a batch item of 32,768 bytes of %s is accepted; with one of 32,769 the whole batch is refused',
   async (unit) => {
     const collector = await openCollector()
 
@@ -44,7 +44,7 @@ test.each(['x', 'é', '😀'])(
   },
 )
 
-test('the size of an item is that of its bytes on the wire, escapes and inner blanks included', async () => {
+test('the size of an item is its number of bytes on the wire, including escapes and white space', async () => {
   const collector = await openCollector()
   const item = (escapes: number) =>
     `{"type":"track","userId":"u","event":"x","p":"${'\\u0041'.repeat(escapes)}"}`
@@ -64,7 +64,7 @@ function batchOf(bytes: number): string {
   return `${text.slice(0, -1)}${blanks}}`
 }
 
-test('a batch of 512,000 bytes is taken, one of 512,001 refused, told or counted', async () => {
+test('a batch of 512,000 bytes is accepted, one of 512,001 is refused, with or without a Content-Length', async () => {
   const collector = await openCollector()
   const chunked = (text: string) =>
     fetch(`${collector.url}/v1/batch`, {
@@ -85,7 +85,7 @@ test('a batch of 512,000 bytes is taken, one of 512,001 refused, told or counted
   expect(await answers[3]?.json()).toMatchObject({ code: 'body_too_large' })
 })
 
-test('a body that never ends is refused at the limit, after little more has been read', async () => {
+test('an endless body is refused at the limit, and hardly more is read', async () => {
   const collector = await openCollector()
   const chunk = Buffer.alloc(65_536, 0x20)
   let written = 0
@@ -110,11 +110,11 @@ test('a body that never ends is refused at the limit, after little more has been
 
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer).toContain('body_too_large')
-  // The buffers of both ends of the connection are added to the bytes that the collector reads.
+  // The bytes that the collector reads, plus the buffers of both ends of the connection.
   expect(written).toBeLessThan(20_000_000)
 })
 
-test('a gzip bomb of 1000:1 is refused, and broken gzip and other encodings too', async () => {
+test('a gzip bomb of 1000:1, broken gzip and other encodings are refused', async () => {
   const collector = await openCollector()
   const bomb = gzipSync(Buffer.alloc(100_000_000, 0x20))
   const before = process.memoryUsage().rss
@@ -145,7 +145,7 @@ const unreadable: Array<[what: string, code: string, body: string | Uint8Array]>
   ['nothing', 'invalid_json', ''],
   ['blanks', 'invalid_json', ' \n'],
   ['text', 'invalid_json', 'hello'],
-  ['an open object', 'invalid_json', '{"a":1'],
+  ['an unclosed object', 'invalid_json', '{"a":1'],
   ['a trailing comma', 'invalid_json', '{"a":1,}'],
   ['two values', 'invalid_json', '{} {}'],
   ['single quotes', 'invalid_json', "{'a':1}"],
@@ -156,20 +156,20 @@ const unreadable: Array<[what: string, code: string, body: string | Uint8Array]>
   ['a surrogate in UTF-8', 'invalid_json', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
   ['UTF-16', 'invalid_json', Buffer.from('{"a":1}', 'utf16le')],
   ['an escape cut short', 'invalid_json', '{"a":"\\u12"}'],
-  ['an unending string', 'invalid_json', '{"batch":["\\'],
+  ['an unclosed string', 'invalid_json', '{"batch":["\\'],
   ['brackets that do not match', 'invalid_json', '{"batch":[}]'],
   ['null', 'not_an_object', 'null'],
   ['a number', 'not_an_object', '1e999'],
   ['an array', 'not_an_object', '[{"type":"track"}]'],
   ['no batch', 'batch_not_an_array', '{}'],
   ['a batch that is an object', 'batch_not_an_array', '{"batch":{"0":{}}}'],
-  ['a batch that ends up as a number', 'batch_not_an_array', '{"batch":[{}],"batch":1}'],
+  ['a batch that is a number after a repeated key', 'batch_not_an_array', '{"batch":[{}],"batch":1}'],
   ['65 levels', 'too_deep', nested(64)],
   ['100,000 levels', 'too_deep', nested(100_000)],
-  ['100,000 open levels', 'too_deep', '[{"a":'.repeat(50_000)],
+  ['100,000 unclosed levels', 'too_deep', '[{"a":'.repeat(50_000)],
 ]
 
-test.each(unreadable)('%s as a batch is answered 400 with %s', async (_what, code, body) => {
+test.each(unreadable)('a batch with %s gets 400 with %s', async (_what, code, body) => {
   const collector = await openCollector()
 
   const response = await post(collector, '/v1/batch', body)
@@ -179,7 +179,7 @@ test.each(unreadable)('%s as a batch is answered 400 with %s', async (_what, cod
   expect(await collector.waitFor({ reason: code })).toMatchObject([{ type: 'batch', source: 'shop' }])
 })
 
-test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are data like any other', async () => {
+test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are ordinary data', async () => {
   const collector = await openCollector()
   const odd = [
     `{"userId":"u","event":"deep","properties":${nested(62)}}`,
@@ -206,7 +206,7 @@ test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are 
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
 })
 
-test('headers that trickle are answered 408 at their time, a body that trickles at its own', async () => {
+test('slow headers get 408 at the time limit for headers, and a slow body at that for bodies', async () => {
   const collector = await openCollector({ limits: { headersMs: 300, requestMs: 600 } })
   const startMs = performance.now()
   const slow = (start: string) =>
@@ -237,7 +237,7 @@ test('headers that trickle are answered 408 at their time, a body that trickles 
 
   const results = all.filter((one) => typeof one !== 'number')
   expect(results.filter(({ answer }) => !/^HTTP\/1\.1 408 .*"timeout"/s.test(answer))).toEqual([])
-  // Not before its time; how much later depends on how busy the machine is.
+  // Not before the time limit; how much later depends on the load of the machine.
   expect(Math.min(...results.slice(0, 100).map(({ ms }) => ms))).toBeGreaterThan(290)
   expect(Math.min(...results.slice(100).map(({ ms }) => ms))).toBeGreaterThan(590)
   expect(all.filter((one) => one === 200)).toHaveLength(50)
@@ -246,13 +246,13 @@ test('headers that trickle are answered 408 at their time, a body that trickles 
 const body = JSON.stringify(track({ messageId: 'raw' }))
 const bodyBytes = Buffer.byteLength(body)
 const smuggling: Array<[what: string, request: string]> = [
-  ['two lengths', `Content-Length: ${bodyBytes}\r\nContent-Length: 3\r\n\r\n${body}`],
+  ['two Content-Length headers', `Content-Length: ${bodyBytes}\r\nContent-Length: 3\r\n\r\n${body}`],
   ['a length and chunks', `Content-Length: ${bodyBytes}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ['chunks and a length', `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n`],
   ['chunked not last', `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
   ['a length with a sign', `Content-Length: +5\r\n\r\n{"a":`],
-  ['a chunk size that is none', `Transfer-Encoding: chunked\r\n\r\nxyz\r\n`],
-  ['a bare line feed in a header', `X-A: 1\nContent-Length: 5\r\n\r\n{"a":`],
+  ['an invalid chunk size', `Transfer-Encoding: chunked\r\n\r\nxyz\r\n`],
+  ['a line feed without a carriage return in a header', `X-A: 1\nContent-Length: 5\r\n\r\n{"a":`],
   ['a space before the colon', `Content-Length : 5\r\n\r\n{"a":`],
 ]
 
@@ -268,7 +268,7 @@ test.each(smuggling)('%s is refused with 400, and the connection closed', async 
   expect(collector.count({ status: 'accepted' })).toBe(0)
 })
 
-test('headers over 16 KB are answered 431', async () => {
+test('headers over 16 KB get 431', async () => {
   const collector = await openCollector()
 
   const answer = await exchange(
@@ -279,7 +279,7 @@ test('headers over 16 KB are answered 431', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 431 /)
 })
 
-test('pipelined requests are answered in order', async () => {
+test('pipelined requests get their responses in order', async () => {
   const collector = await openCollector()
   const request = (path: string, extra = '') =>
     `POST ${path} HTTP/1.1\r\n${HEAD}${KEY}${extra}Content-Length: ${bodyBytes}\r\n\r\n${body}`
@@ -292,7 +292,7 @@ test('pipelined requests are answered in order', async () => {
   expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '404', '200'])
 })
 
-test('Expect: 100-continue is answered, and HTTP/1.0 is served', async () => {
+test('Expect: 100-continue and HTTP/1.0 work', async () => {
   const collector = await openCollector()
 
   const expected = await exchange(
@@ -309,7 +309,7 @@ test('Expect: 100-continue is answered, and HTTP/1.0 is served', async () => {
   expect(old).toMatch(/^HTTP\/1\.1 200 OK/)
 })
 
-test('no response allows an unknown origin, every response forbids sniffing, and input comes back only as JSON', async () => {
+test('no response allows an unknown origin, every response forbids sniffing, and input is returned only as JSON', async () => {
   const collector = await openCollector()
   const attack = '/<script>alert(1)</script>?type=<script>'
   const headers = { origin: 'https://evil.example' }
@@ -334,7 +334,7 @@ test('no response allows an unknown origin, every response forbids sniffing, and
   )
 })
 
-describe('a page of another site that made its name point here', () => {
+describe('a page of another site whose name resolves to this collector (DNS rebinding)', () => {
   const ask = (port: number, host: string, path = '/api/events') =>
     exchange(port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
 
@@ -345,7 +345,7 @@ describe('a page of another site that made its name point here', () => {
     'localhost.evil.example',
     '10.1.2.3',
     '',
-  ])('reads nothing: %s', async (name) => {
+  ])('cannot read anything: %s', async (name) => {
     const { port } = await openCollector()
 
     expect(await ask(port, name)).toMatch(/^HTTP\/1\.1 403 /)
@@ -354,7 +354,7 @@ describe('a page of another site that made its name point here', () => {
   })
 
   test.each(['localhost', 'LocalHost:8787', '127.0.0.1', '127.0.0.1:8787', '127.1.2.3:8787', '[::1]:8787'])(
-    'is not meant by a name of the machine: %s',
+    'is not suspected if the request has a name of this machine: %s',
     async (name) => {
       const { port } = await openCollector()
 
@@ -362,15 +362,15 @@ describe('a page of another site that made its name point here', () => {
     },
   )
 
-  test('cannot be told apart where the collector has names that it does not know', async () => {
-    // Reached from this machine alone, and yet none of the addresses that count as loopback.
+  test('cannot be detected if the collector has names that it does not know', async () => {
+    // Reachable from this machine only, but not an address that counts as loopback.
     const { port } = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
 
     expect(await ask(port, 'collector.example', '/v1/track')).toMatch(/^HTTP\/1\.1 405 /)
   })
 })
 
-test('a database that is full answers 503 with Retry-After, and what was taken before stays', async () => {
+test('a full database means 503 with Retry-After, and earlier events stay', async () => {
   const faults: string[] = []
   const collector = await openCollector({
     config: { maxDatabaseBytes: 200_000 },
@@ -385,12 +385,12 @@ test('a database that is full answers 503 with Retry-After, and what was taken b
   expect(refused.headers.get('retry-after')).toBe('5')
   expect(faults).toContain('the database cannot write')
   expect(collector.count()).toBeGreaterThan(2)
-  // It works again as soon as there is room.
+  // The collector works again as soon as there is room.
   collector.clear()
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
 })
 
-test('one request that cannot be written does not cost the others in the same commit theirs', async () => {
+test('a request that cannot be written does not lose the other requests of the same commit', async () => {
   const collector = await openCollector({ config: { maxDatabaseBytes: 300_000 } })
   const huge = { batch: Array.from({ length: 15 }, () => track({ properties: { pad: 'z'.repeat(30_000) } })) }
 
@@ -412,7 +412,7 @@ test('a public address is refused unless it is allowed', async () => {
   expect(local.url).toBe(`http://127.0.0.1:${local.port}`)
 })
 
-test('connections over the limit are dropped, those there are go on', async () => {
+test('connections over the limit are dropped, and existing ones continue', async () => {
   const collector = await openCollector({ limits: { maxConnections: 2 } })
   const open = () =>
     new Promise<ReturnType<typeof connect>>((resolve) => {

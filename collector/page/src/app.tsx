@@ -70,7 +70,7 @@ const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', comp
 
 function screenNow(): Screen {
   const { screen } = route.value
-  // `overview` is a likely guess for the first screen.
+  // Users are likely to type `overview` for the first screen.
   const wanted = screen === 'overview' ? '' : screen
   return SCREENS.find(({ name }) => name === wanted) ?? UNKNOWN
 }
@@ -219,7 +219,7 @@ function PauseButton() {
       class="pause"
       aria-pressed={isPaused.value}
       aria-label={isPaused.value ? 'Resume' : 'Pause'}
-      title={isPaused.value ? 'Show what comes again (p)' : 'Hold everything still (p)'}
+      title={isPaused.value ? 'Show new items again (p)' : 'Stop showing new items (p)'}
       onClick={() => (isPaused.value = !isPaused.peek())}
     >
       <Icon name={isPaused.value ? 'play' : 'pause'} />

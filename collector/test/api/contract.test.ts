@@ -18,7 +18,7 @@ function examples(heading: string): unknown[] {
   )
 }
 
-/** Fields that are there only where there is something to say, and objects whose keys are the caller's. */
+/** Fields that are present only sometimes, and objects whose keys come from the caller. */
 const OPTIONAL = new Set(['reason', 'warnings', 'destination', 'pending', 'format', '...'])
 const OPEN = new Set([
   ...[
@@ -36,7 +36,7 @@ const OPEN = new Set([
   ...['track', 'page', 'screen', 'identify', 'group', 'properties', 'example', 'first', 'value', 'help'],
 ])
 
-/** Where a response is not as its example: fields too many or too few. */
+/** The differences between a response and its example: missing and additional fields. */
 function differences(example: unknown, actual: unknown, path = ''): string[] {
   if (actual === null) return []
   if (Array.isArray(example)) {
@@ -74,7 +74,7 @@ const plan = {
   },
 }
 
-/** The stores that this machine has. */
+/** The stores that are available on this machine. */
 const stores = ['memory', 'a file', ...(inject('postgresPort') === null ? [] : ['PostgreSQL'])]
 
 describe.each(stores)('with the store in %s', (where) => {
@@ -82,7 +82,7 @@ describe.each(stores)('with the store in %s', (where) => {
   let hook: ReturnType<typeof createServer>
   const get = async (path: string, init?: RequestInit) => {
     const response = await fetch(`${collector.url}${path}`, init)
-    // biome-ignore lint/suspicious/noExplicitAny: responses are compared, not computed with
+    // biome-ignore lint/suspicious/noExplicitAny: the test only compares responses
     return { status: response.status, body: (await response.json()) as any }
   }
   const send = (path: string, body: unknown) =>
@@ -154,7 +154,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ['Destinations', 0, '/api/destinations', (body) => body],
     ['Stats', 0, '/api/stats', (body) => body],
     ['Catalogue', 2, '/api/catalogue?format=schema', (body) => body],
-  ])('%s, example %i is what %s answers', async (heading, index, path, pick) => {
+  ])('%s, example %i matches the response of %s', async (heading, index, path, pick) => {
     const { status, body } = await get(path)
 
     expect(status).toBe(200)
@@ -162,7 +162,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(differences(examples(heading)[index], pick(body as never))).toEqual([])
   })
 
-  test('one event: sent beside kept, its request, attempts, violations and neighbours', async () => {
+  test('an event includes its sent and stored message, request, attempts, violations and neighbours', async () => {
     const [, summary, detail] = examples('Events') as Array<Record<string, unknown>>
     const { body } = await get(`/api/events/${idOf('m1')}`)
 
@@ -190,7 +190,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('every attempt is kept: the one that failed and was repeated, and the last one', async () => {
+  test('every attempt is stored, both the failed first and the last one', async () => {
     const { body } = await get(`/api/events/${idOf('i1')}`)
 
     const [hook] = body.destinations
@@ -198,7 +198,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(hook.history[0]).toMatchObject({ attempt: 1, reason: 'answered 503' })
   })
 
-  test('one request: headers without credentials, beginning of the body, its events', async () => {
+  test('a request includes its headers without credentials, the beginning of its body and its events', async () => {
     const [summary, more] = examples('Requests') as Array<Record<string, unknown>>
     const { requests } = (await get('/api/requests?q=status:200')).body
     const { body } = await get(`/api/requests/${requests[0].id}`)
@@ -213,7 +213,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('the steps add up, and each loss leads to its events', async () => {
+  test('the numbers of the steps add up, and the link of each loss finds its events', async () => {
     const { body } = await get('/api/overview')
     const [received, accepted, filtered, delivered] = body.steps
 
@@ -227,7 +227,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(sum).toBe(6)
   })
 
-  test('the catalogue knows types and their shares, and what the plan misses', async () => {
+  test('the catalogue lists property types with their shares, and events that are missing in the plan', async () => {
     const { body } = await get('/api/catalogue')
     expect(body.plan).toEqual({ title: 'Plan', events: 2, unseen: ['track:Refund Issued'] })
     const entry = body.entries.find(({ key }: { key: string }) => key === 'track:Order Completed')
@@ -254,7 +254,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(plan).toContain('\n  "track": {\n    "Order Completed": {\n')
   })
 
-  test('a user is followed over ids, with traits as they grew', async () => {
+  test('a user is found by any id, with the history of the traits', async () => {
     const { body } = await get('/api/users/a-1?order=oldest')
 
     expect(body).toMatchObject({
@@ -274,7 +274,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(body.events.at(-1)).toMatchObject({ messageId: 'p1' })
   })
 
-  test('problems say what they mean, errors first', async () => {
+  test('problems have a meaning, and errors come first', async () => {
     const { problems } = (await get('/api/problems')).body
     const byReason = Object.fromEntries(
       problems.map((one: { kind: string; reason: string }) => [`${one.kind} ${one.reason}`, one]),
@@ -293,7 +293,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(severities).toEqual([...severities].sort())
   })
 
-  test('what failed is retried, what was delivered is replayed under another key', async () => {
+  test('failed deliveries are retried, and delivered ones are replayed under another key', async () => {
     const before = (await get('/api/destinations')).body.destinations[0]
     expect(before).toMatchObject({
       target: expect.not.stringContaining('secret'),
@@ -317,7 +317,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect((await send('/api/release', { ids: [] })).status).toBe(400)
   })
 
-  test('everything that matches is exported, formulas as text', async () => {
+  test('all matching events are exported, and formulas become text', async () => {
     const lines = (await (await fetch(`${collector.url}/api/export?q=user:ada`)).text()).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).userId)).toEqual(Array(7).fill('ada'))
     await post(collector, '/v1/track', track({ event: '=1+1', userId: 'a,"b"', messageId: 'csv' }))
@@ -325,7 +325,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(csv.split('\r\n')[1]).toContain(`,track,'=1+1,"a,""b""",,csv,`)
   })
 
-  test('requests are exported as well, refused ones included', async () => {
+  test('requests are exported too, including refused ones', async () => {
     await post(collector, '/v1/track', '{"event":', { 'user-agent': '=HYPERLINK("x")' })
     await expect
       .poll(async () => (await get('/api/requests?q=agent:=HYPERLINK*')).body.requests.length)
@@ -346,7 +346,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect((await get('/api/export/requests?event=x')).status).toBe(400)
   })
 
-  test('what is not there is 404, what is wrong 400 with the name', async () => {
+  test('a missing record is 404, and a wrong parameter 400 with its name', async () => {
     for (const path of ['events/999', 'requests/1', 'users/nobody', 'catalogue/Nothing']) {
       expect((await get(`/api/${path}`)).status).toBe(404)
     }

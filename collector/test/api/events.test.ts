@@ -3,7 +3,7 @@ import { openCollector, post, track } from '../support.ts'
 
 async function get(url: string, init?: RequestInit) {
   const response = await fetch(url, init)
-  // biome-ignore lint/suspicious/noExplicitAny: answers are compared, not computed with
+  // biome-ignore lint/suspicious/noExplicitAny: the test only compares responses
   return { status: response.status, body: (await response.json()) as any }
 }
 
@@ -16,7 +16,7 @@ async function openWithEvents(count: number) {
   return collector
 }
 
-test('events are paged through in both orders, to the end and without repeats', async () => {
+test('events can be paged through in both orders, to the end and without repeats', async () => {
   const collector = await openWithEvents(25)
   const walk = async (order: string) => {
     const seen: number[] = []
@@ -36,7 +36,7 @@ test('events are paged through in both orders, to the end and without repeats', 
   expect(await walk('newest')).toEqual(oldest.toReversed())
 })
 
-test('events take filters; summaries leave the message out; a single event has it', async () => {
+test('lists of events can be filtered and leave out the message, which a single event includes', async () => {
   const collector = await openWithEvents(4)
 
   const { body } = await get(`${collector.url}/api/events?event=E1&status=accepted&view=summary&source=`)
@@ -65,7 +65,7 @@ test.each([
   expect(body.message).toMatch(message)
 })
 
-test('stats count by reason, type and source, and by second', async () => {
+test('stats are counted by reason, type, source and second', async () => {
   const collector = await openWithEvents(3)
   await post(collector, '/v1/page', { name: 'nobody' })
 
@@ -89,7 +89,7 @@ test('stats count by reason, type and source, and by second', async () => {
   expect(sums).toEqual([3, 1])
 })
 
-test('wait answers with the events once they are there, and 408 when they do not come', async () => {
+test('wait responds with the events when they have arrived, and with 408 if they do not arrive', async () => {
   const collector = await openWithEvents(1)
   const waiting = get(`${collector.url}/api/wait?count=2&userId=zo%C3%AB-12&timeout=5000`)
 
@@ -100,7 +100,7 @@ test('wait answers with the events once they are there, and 408 when they do not
   expect(late).toMatchObject({ status: 408, body: { code: 'wait_timeout' } })
 })
 
-test('DELETE forgets the events, other methods are refused', async () => {
+test('DELETE deletes the events, and other methods are refused', async () => {
   const collector = await openWithEvents(2)
 
   expect((await get(`${collector.url}/api/events`, { method: 'PUT' })).status).toBe(405)
@@ -108,7 +108,7 @@ test('DELETE forgets the events, other methods are refused', async () => {
   expect((await get(`${collector.url}/api/events`)).body).toMatchObject({ events: [], next: null })
 })
 
-test('the stream tells the newest number and the totals, and a reset', async () => {
+test('the stream reports the newest number, the totals and a reset', async () => {
   const collector = await openWithEvents(2)
   const response = await fetch(`${collector.url}/api/stream`)
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

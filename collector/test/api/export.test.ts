@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openCollector, post, track } from '../support.ts'
 
-test('clients that do not read their export hold up neither memory nor others for ever', async () => {
+test('an export that its client does not read ends, and blocks neither memory nor other exports', async () => {
   const collector = await openCollector()
   const batch = () => Array.from({ length: 15 }, () => track({ properties: { pad: 'x'.repeat(30_000) } }))
-  // More than sockets take in without being read.
+  // More than the buffers of the sockets hold.
   for (let sent = 0; sent < 40; sent++) await post(collector, '/v1/batch', { batch: batch() })
   const status = async () => {
     const response = await fetch(`${collector.url}/api/export`)
@@ -30,7 +30,7 @@ test('clients that do not read their export hold up neither memory nor others fo
   await expect.poll(status).toBe(200)
 })
 
-test('a wait that the close of the collector ends is told so, and is no fault', async () => {
+test('a wait that ends because the collector closes gets a response, and is not logged as a fault', async () => {
   const faults: string[] = []
   const collector = await openCollector({ onFault: (what) => faults.push(what) })
   const waiting = fetch(`${collector.url}/api/wait?event=never&timeout=60000`)
@@ -43,7 +43,7 @@ test('a wait that the close of the collector ends is told so, and is no fault', 
   expect(faults).toEqual([])
 })
 
-test('a page of large messages ends before it holds up others, and the next one goes on', async () => {
+test('a page of large messages ends early, and the next page continues', async () => {
   const collector = await openCollector()
   const pad = 'x'.repeat(30_000)
   for (let sent = 0; sent < 10; sent++) {

@@ -6,7 +6,7 @@ import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
 import type { EventReader } from '../../src/store/queries.ts'
 import { openCollector, post, track } from '../support.ts'
 
-test('a hundred waits are open at a time; one more is told what to do, and has its turn when one ends', async () => {
+test('100 waits can be open at a time; one more gets 503 with advice, and is accepted when another one ends', async () => {
   const collector = await openCollector()
   const url = `${collector.url}/api/wait?event=never`
   const leave = new AbortController()
@@ -22,7 +22,7 @@ test('a hundred waits are open at a time; one more is told what to do, and has i
     code: 'too_many_waits',
     message: expect.stringContaining('end some'),
   })
-  // Those of the process itself are its own.
+  // Waits of code in the same process have no such limit.
   const waiting = collector.waitFor({ event: 'A' })
   await post(collector, '/v1/track', track({ event: 'A' }))
   expect(await waiting).toHaveLength(1)
@@ -31,7 +31,7 @@ test('a hundred waits are open at a time; one more is told what to do, and has i
 })
 
 test.each(['', '/retry', '/discard'])(
-  '/api/dead-letters%s says what is missing when there is no log',
+  '/api/dead-letters%s says that there is no log if there is none',
   async (path) => {
     const collector = await openCollector()
     const response = await fetch(`${collector.url}/api/dead-letters${path}`, {
@@ -46,7 +46,7 @@ test.each(['', '/retry', '/discard'])(
   },
 )
 
-/** The API over a reader of the test's own. */
+/** The API with the given reader. */
 async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promise<unknown>) {
   const parts = {
     reader: { ask },
@@ -70,7 +70,7 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
 }
 
 test.each(['/api/count', '/api/events?view=summary', '/api/catalogue', '/api/export', '/api/users/ada'])(
-  'what a client has asked of %s is cancelled when it goes, and its place is free again',
+  'a query of %s is cancelled when its client hangs up, and its place is free again',
   async (path) => {
     const signals: Array<AbortSignal | undefined> = []
     const ask = await openApi((_name, _parameters, signal) => {
@@ -96,7 +96,7 @@ test.each(['/api/count', '/api/events?view=summary', '/api/catalogue', '/api/exp
   },
 )
 
-test('of full pages four are made at a time, and one whose client has gone makes room for the next', async () => {
+test('at most four full pages are read at a time, and a client that hangs up makes room for the next', async () => {
   const asked: AbortSignal[] = []
   const ask = await openApi((_name, _parameters, signal) => {
     if (signal?.aborted) return Promise.reject(signal.reason)
@@ -119,7 +119,7 @@ test('of full pages four are made at a time, and one whose client has gone makes
   await expect.poll(() => asked.length).toBe(5)
 })
 
-test('two hundred questions wait at a time; one more gets 503, the statistics are told all the same', async () => {
+test('at most 200 queries wait at a time; one more gets 503, but /api/stats still responds', async () => {
   const answers: Array<(value: unknown) => void> = []
   const ask = await openApi(() => new Promise((answer) => answers.push(answer)))
 

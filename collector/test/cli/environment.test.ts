@@ -6,7 +6,7 @@ import { ConfigError } from '../../src/config/config-error.ts'
 const read = (environment: Record<string, string>, ...args: string[]) =>
   withEnvironment(args, COLLECTOR_FLAGS, environment)
 
-test('a variable stands for its flag, whatever its kind', () => {
+test('a variable sets its flag, whatever the type of the flag', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_DATABASE: '/data/a b=c.db',
@@ -22,18 +22,18 @@ test('a variable stands for its flag, whatever its kind', () => {
   ])
 })
 
-test('every flag but those that ask for something at once has a variable', () => {
+test('every flag has a variable, except those that print something and exit', () => {
   for (const [flag, { type }] of Object.entries(COLLECTOR_FLAGS)) {
     const set = read({ [variableOf(flag)]: type === 'boolean' ? 'true' : 'x' })
     expect(set.length, flag).toBe(flag === 'help' || flag === 'version' ? 0 : 1)
   }
 })
 
-test.each([['--port=1'], ['--port', '1']])('a flag decides over the environment: %s', (...args) => {
+test.each([['--port=1'], ['--port', '1']])('a flag wins over the environment: %s', (...args) => {
   expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual(args)
 })
 
-test('--database decides over the variable of --store, which sets the same, and the other way round', () => {
+test('--database wins over the variable of --store, which sets the same, and --store over that of --database', () => {
   expect(read({ TRACKPOST_COLLECTOR_STORE: 'a.db' }, '--database', 'b.db')).toEqual(['--database', 'b.db'])
   expect(read({ TRACKPOST_COLLECTOR_DATABASE: 'a.db' }, '--store=b.db')).toEqual(['--store=b.db'])
 })
@@ -42,7 +42,7 @@ test('an empty variable counts as not set', () => {
   expect(read({ TRACKPOST_COLLECTOR_PLAN: '', TRACKPOST_ADMIN_TOKEN: '' })).toEqual([])
 })
 
-test('the line break at the end of a secret that was made of a file is no part of it', () => {
+test('a line break at the end of a secret from a file is removed', () => {
   expect(
     read({
       TRACKPOST_ADMIN_TOKEN: 'abcdefgh\n',
@@ -59,14 +59,14 @@ test('the line break at the end of a secret that was made of a file is no part o
   ])
 })
 
-test('the admin token has the name that the SDK command line reads as well; the longer one decides', () => {
+test('the admin token can be set by the variable of the trackpost command too; the longer name wins', () => {
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'shared' })).toEqual(['--admin-token=shared'])
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'a', TRACKPOST_COLLECTOR_ADMIN_TOKEN: 'b' })).toEqual([
     '--admin-token=b',
   ])
 })
 
-test('what programs with the SDK read is left to them', () => {
+test('variables of the SDK are ignored', () => {
   expect(
     read({
       TRACKPOST_HOST: 'http://127.0.0.1:8787',
@@ -77,7 +77,7 @@ test('what programs with the SDK read is left to them', () => {
   ).toEqual([])
 })
 
-test('what Kubernetes tells of a Service of the same name is no setting', () => {
+test('variables that Kubernetes sets for a Service of the same name are ignored', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_PORT: 'tcp://10.0.0.7:8787',
@@ -92,7 +92,7 @@ test('what Kubernetes tells of a Service of the same name is no setting', () => 
   ).toEqual([])
 })
 
-test('an address of another kind is not taken for one of Kubernetes, and passed over', () => {
+test('an address in another form is not ignored as one from Kubernetes', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_LOG: 'tcp://10.0.0.9:4222',
@@ -101,12 +101,12 @@ test('an address of another kind is not taken for one of Kubernetes, and passed 
   ).toEqual(['--store=tcp://10.0.0.9:5432', '--log=tcp://10.0.0.9:4222'])
 })
 
-test('a misspelt variable and a switch that is neither on nor off are errors that name it', () => {
+test('a misspelt variable, and a switch that is neither on nor off, are errors that name the variable', () => {
   expect(() => read({ TRACKPOST_COLLECTOR_DATABSE: 'x' })).toThrow(/TRACKPOST_COLLECTOR_DATABSE: no flag/)
   expect(() => read({ TRACKPOST_COLLECTOR_QUIET: 'perhaps' })).toThrow(/QUIET: expected true or false/)
 })
 
-test('a problem has the name of the variable only when that is what set the flag', () => {
+test('an error names the variable only if the variable set the flag', () => {
   const problem = new ConfigError('--port: expected a whole number')
   const environment = { TRACKPOST_COLLECTOR_PORT: 'x', TRACKPOST_COLLECTOR_DRAIN: '1' }
 
@@ -115,7 +115,7 @@ test('a problem has the name of the variable only when that is what set the flag
   )
   expect(underItsName(problem, ['--port=x'], environment)).toBe(problem)
   expect(underItsName(problem, [], {})).toBe(problem)
-  // A service address that Kubernetes sets is passed over, so it is not what is wrong.
+  // The address that Kubernetes sets is ignored, so the error cannot be about it.
   expect(underItsName(problem, [], { TRACKPOST_COLLECTOR_PORT: 'tcp://10.0.0.7:8787' })).toBe(problem)
   const other = new Error('--port: of something else')
   expect(underItsName(other, [], environment)).toBe(other)

@@ -19,7 +19,7 @@ function setUp(options: Partial<LogOptions> = {}) {
   return { log, clock, out, err }
 }
 
-test('a line of JSON has time, level, message and what goes with it', () => {
+test('a JSON line has time, level, message and further fields', () => {
   const { log, out } = setUp()
 
   log.info('it listens', { url: 'http://127.0.0.1:1' })
@@ -42,7 +42,7 @@ test('a line of JSON has time, level, message and what goes with it', () => {
   ])
 })
 
-test('text goes to stdout when it is in order and to stderr when it is not, one line each', () => {
+test('as text, messages go to stdout and problems to stderr, one line each', () => {
   const { log, out, err } = setUp({ format: 'text' })
 
   log.info('it listens', { url: 'x' })
@@ -53,7 +53,7 @@ test('text goes to stdout when it is in order and to stderr when it is not, one 
   expect(err).toEqual(['trackpost-collector: it [2J broke: a b\n', 'trackpost-collector: it ends\n'])
 })
 
-test('quiet leaves errors alone', () => {
+test('quiet still prints errors', () => {
   const { log, out } = setUp({ isQuiet: true })
 
   log.info('it listens')
@@ -62,7 +62,7 @@ test('quiet leaves errors alone', () => {
   expect(out).toHaveLength(1)
 })
 
-test('a fault is told once in ten seconds, and then how often it was not told', () => {
+test('a repeated problem is logged once in ten seconds, then with the number of lines left out', () => {
   const { log, clock, out } = setUp()
 
   for (let turn = 0; turn < 5; turn++) log.fault('the database cannot write', new Error('full'))
@@ -79,7 +79,7 @@ test('a fault is told once in ten seconds, and then how often it was not told', 
   expect(lines.map(({ suppressed }) => suppressed)).toEqual([undefined, undefined, 4])
 })
 
-test('what is wrong by the end of the ten seconds is told then, also when nobody says it again', () => {
+test('the last problem of the ten seconds is logged at their end, even if it is not reported again', () => {
   const { log, clock, out } = setUp()
   const causes = () => out.map((line) => JSON.parse(line)).map(({ cause, suppressed }) => [cause, suppressed])
 
@@ -101,7 +101,7 @@ test('what is wrong by the end of the ten seconds is told then, also when nobody
   expect(causes()).toHaveLength(2)
 })
 
-test('of a store that comes and goes the last line says how it is now', () => {
+test('after a store comes and goes, the last line has its present state', () => {
   const { log, clock, out } = setUp()
   const lines = () => out.map((line) => JSON.parse(line)).map(({ message, cause = '' }) => message + cause)
   const unavailable = (cause: string) => log.fault('the store is unavailable', new Error(cause))
@@ -118,7 +118,7 @@ test('of a store that comes and goes the last line says how it is now', () => {
     'the store is unavailable: refused',
   ])
 
-  // Held back, and over before it was told.
+  // Not logged yet, and over before it could be.
   unavailable(': starting')
   clock.advance(1000)
   back()
@@ -127,15 +127,15 @@ test('of a store that comes and goes the last line says how it is now', () => {
 })
 
 test.each([
-  ['the password of an address', 'connect to postgres://app:hunter2@db:5432/x failed', 'hunter2'],
-  ['a token in the place of a user', 'nats://s3cr3t-t0ken@nats:4222 is unavailable', 's3cr3t-t0ken'],
-  ['one with an @ in it', 'postgres://app:p@ss/word@db/x', 'ss/word'],
+  ['the password in an address', 'connect to postgres://app:hunter2@db:5432/x failed', 'hunter2'],
+  ['a token instead of a user name', 'nats://s3cr3t-t0ken@nats:4222 is unavailable', 's3cr3t-t0ken'],
+  ['a password with an @', 'postgres://app:p@ss/word@db/x', 'ss/word'],
   ['a header', 'got Authorization: Bearer eyJhbGciOi.abc-def', 'eyJhbGciOi'],
   ['another header', 'sent Basic c2VjcmV0LWtleTo=', 'c2VjcmV0LWtleTo'],
   ['a setting', 'host=db password=hunter2 user=app', 'hunter2'],
   ['a query', 'https://hook.example/?token=hunter2&a=1', 'hunter2'],
-  ['the admin token alone', 'somebody tried my-admin-token here', 'my-admin-token'],
-  ['the password of the store alone', 'FATAL: correct horse is wrong', 'correct horse'],
+  ['the admin token by itself', 'somebody tried my-admin-token here', 'my-admin-token'],
+  ['the password of the store by itself', 'FATAL: correct horse is wrong', 'correct horse'],
 ])('%s is not logged', (_what, cause, secret) => {
   const { log, out } = setUp({
     secrets: ['my-admin-token'],
@@ -150,7 +150,7 @@ test.each([
   expect(out.join('')).not.toContain(secret)
 })
 
-test('names of files are no secrets', () => {
+test('file names are not redacted', () => {
   const { log, out } = setUp({ addresses: ['/data/events.db'] })
 
   log.failed(new Error('/data/events.db cannot be opened'))
@@ -158,6 +158,6 @@ test('names of files are no secrets', () => {
   expect(out.join('')).toContain('/data/events.db')
 })
 
-test('a format that there is not is an error', () => {
+test('an unknown format is an error', () => {
   expect(() => readLogFormat('xml')).toThrow(/--log-format: text or json/)
 })

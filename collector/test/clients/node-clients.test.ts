@@ -4,7 +4,7 @@ import SegmentAnalytics from 'analytics-node'
 import { expect, test } from 'vitest'
 import { openCollector } from '../support.ts'
 
-/** The call that all of these clients have; the last two take callbacks that run when an event was sent. */
+/** The calls that all of these clients have. In some, the last two parameters are callbacks that run when an event was sent. */
 type Call = (message: object, done?: () => void) => unknown
 interface Client {
   identify: Call
@@ -64,7 +64,7 @@ test('@customerio/cdp-analytics-node, unchanged', async () => {
 })
 
 test.each([
-  ['with its defaults, which announce gzipped JSON as a form', {}],
+  ['with its defaults, which send gzipped JSON with the content type of a form', {}],
   ['without gzip', { gzip: false }],
 ])('@rudderstack/rudder-sdk-node %s', async (_how, options) => {
   const collector = await openCollector()

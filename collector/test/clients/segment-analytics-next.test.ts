@@ -9,7 +9,7 @@ import { openCollector } from '../support.ts'
 
 useBrowser()
 
-/** The package as it is, for the browser. */
+/** The unchanged package for browsers. */
 let library = ''
 beforeAll(async () => {
   const result = await build({
@@ -26,7 +26,7 @@ beforeAll(async () => {
   library = result.outputFiles[0]?.text ?? ''
 }, 60_000)
 
-/** A page of another origin than the collector's, with the library in it. */
+/** A page with the library, on another origin than the collector. */
 async function openShop(): Promise<{ page: Page; problems: string[] }> {
   const server = createServer((request, response) => {
     const isScript = request.url === '/library.js'
@@ -50,7 +50,7 @@ async function openShop(): Promise<{ page: Page; problems: string[] }> {
 
 /** Runs in the page: loads the library as in its documentation, and sends one message of each kind. */
 async function sendAll({ settings, options }: { settings: object; options: object }): Promise<void> {
-  // biome-ignore lint/suspicious/noExplicitAny: the global that the bundle makes, in another process
+  // biome-ignore lint/suspicious/noExplicitAny: the global of the bundle, in another process
   const { AnalyticsBrowser } = (globalThis as any).segment
   const analytics = AnalyticsBrowser.load(settings, options)
   await analytics.identify('u1', { email: 'zoë@example.com' })
@@ -100,7 +100,7 @@ test.each(strategies)(
   },
 )
 
-test('@segment/analytics-next is led here by cdnURL alone', async () => {
+test('@segment/analytics-next needs only cdnURL to use this collector', async () => {
   const collector = await openCollector()
   const { page, problems } = await openShop()
 
@@ -111,7 +111,7 @@ test('@segment/analytics-next is led here by cdnURL alone', async () => {
   expect(problems).toEqual([])
 })
 
-test('a page of a site that is not allowed reaches neither events nor data, whatever it tries', async () => {
+test('a page of a site that is not allowed can neither send events nor read data', async () => {
   const collector = await openCollector({ config: { browserOrigins: ['https://shop.example'] } })
   const { page } = await openShop()
 
@@ -134,7 +134,7 @@ test('a page of a site that is not allowed reaches neither events nor data, what
   }, collector.url)
 
   expect(outcome).toEqual(['refused', 'refused', 'opaque', 'sent', 'refused', 'refused', 'opaque'])
-  // Behind everything that the page has sent.
+  // This event is sent after everything that the page has sent.
   await page.evaluate(
     (url) => fetch(`${url}/v1/t`, { method: 'POST', mode: 'no-cors', body: '{}' }),
     collector.url,

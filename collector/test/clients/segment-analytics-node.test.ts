@@ -102,7 +102,7 @@ test('@segment/analytics-node, unchanged, sends all six kinds and every field ar
   }
 })
 
-test('@segment/analytics-node, unchanged, gets a token with its OAuth settings and uses it', async () => {
+test('@segment/analytics-node, unchanged, gets a token with its OAuth settings and sends it', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },

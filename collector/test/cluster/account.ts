@@ -1,4 +1,4 @@
-/** So many failures are something that clients have noticed. */
+/** After this many failures, clients have noticed that something is unavailable. */
 const SOME_FAILURES = 8
 
 /** The events that clients sent, and the responses: one side of the proof; the store and the destination are the other. */
@@ -7,14 +7,14 @@ export class Account {
   readonly attempts = new Map<string, number>()
   /** messageIds of requests that were answered 200. */
   readonly answered = new Set<string>()
-  /** Requests that ended, and those among them that did not end with 200. */
+  /** The number of requests that ended, and of those that ended with another status than 200 or with an error. */
   outcomes = 0
   failures = 0
 
   /**
-   * A `fetch` that keeps the account: of what a client sends, whichever client it is, and of the responses.
+   * A `fetch` that records the events that a client sends, and the responses. All clients use it.
    *
-   * @param timeoutMs After so long a request is given up.
+   * @param timeoutMs Time limit of a request.
    */
   fetch(timeoutMs: number): (url: string | URL, request: RequestInit) => Promise<Response> {
     return async (url, request) => {
@@ -26,7 +26,7 @@ export class Account {
       try {
         const response = await fetch(url, { ...request, signal })
         status = response.status
-        // Nobody may believe in a response that did not come to its end.
+        // A client must not trust a response that is incomplete.
         const body = await response.arrayBuffer()
         if (status === 200) for (const id of ids) this.answered.add(id)
         return new Response(body, response)
@@ -37,14 +37,14 @@ export class Account {
     }
   }
 
-  /** Resolves when so many more requests have ended with 200, or some have not: nobody waits for what is unavailable. */
+  /** Resolves when `count` more requests have ended with 200, or when some have failed, so that nothing waits for an unavailable part. */
   someMore(count: number): Promise<void> {
     const successes = this.outcomes - this.failures + count
     const failures = this.failures + SOME_FAILURES
     return reached(() => this.outcomes - this.failures >= successes || this.failures >= failures)
   }
 
-  /** Resolves when some more requests have not ended with 200. */
+  /** Resolves when some more requests have failed. */
   someFailures(): Promise<void> {
     const failures = this.failures + SOME_FAILURES
     return reached(() => this.failures >= failures)
@@ -60,7 +60,7 @@ function idsOf(body: string): string[] {
   return (message.batch ?? [message]).map(({ messageId }) => String(messageId))
 }
 
-/** Resolves when something has become true. */
+/** Resolves when the condition has become true. */
 export async function reached(isSo: () => boolean | Promise<boolean>, everyMs = 10): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, everyMs))
 }

@@ -4,21 +4,21 @@ import { natsTest, startNats } from '../support/nats.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { LIMIT_MS, prove } from './proof.ts'
 
-/** A server of its own: it is killed. */
+/** A separate server, since the test kills it. */
 async function ownPostgres(): Promise<PostgresServer> {
   const server = await startPostgres(findPostgres() as string)
   onTestFinished(() => server.close())
   return server
 }
 
-// Said aloud at the start of the run.
+// If it is missing, the start of the run has reported that.
 const hasPostgres = inject('postgresPort') !== null
-/** Only in the run of full size: most of its time is the clients' own waits, and `test/store/postgres` kills such processes too. */
+/** Only in the full run: the clients spend most of the time waiting, and `test/store/postgres` kills such processes too. */
 const postgresTest = hasPostgres ? test : test.skip
 
 if (process.env['TEST_FULL'] === '1')
   postgresTest(
-    'equal processes on one database: whatever dies, what was answered is there, once',
+    'equal processes on one database: whatever dies, each event that got 200 is stored once',
     async () => {
       await prove('equal processes', await ownPostgres())
     },
@@ -27,7 +27,7 @@ if (process.env['TEST_FULL'] === '1')
 
 const bothTest = hasPostgres ? natsTest : test.skip
 bothTest(
-  'fronts, a log and workers: whatever dies, what was answered is there, once',
+  'fronts, a log and workers: whatever dies, each event that got 200 is stored once',
   async () => {
     const nats = await startNats()
     await prove('fronts and workers', await ownPostgres(), nats)

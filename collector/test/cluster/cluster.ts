@@ -12,21 +12,21 @@ import { Supervised } from './supervised.ts'
 /** The parts that can be disturbed: a process of the collector, a server, or a connection between them. */
 export interface Parts {
   fronts: Supervised[]
-  /** Empty where the processes need no log. */
+  /** Empty if the processes need no log. */
   workers: Supervised[]
   nats: NatsServer | undefined
   postgres: PostgresServer
-  /** Lines from processes to servers, by their names. */
+  /** The connections from processes to servers, by name. */
   links: Map<string, Link>
 }
 
-/** Several collectors, each with its own lines to the servers, and a balancer in front of those that take events. */
+/** Several collectors, each with its own connections to the servers, and a load balancer in front of those that accept events. */
 export interface Cluster extends Parts {
   /** The address that clients send to. */
   url: string
-  /** The addresses of those that have the store. */
+  /** The addresses of the processes that have the store. */
   readers: string[]
-  /** Asks the database itself. */
+  /** Sends a query directly to the database. */
   query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]>
   close(): Promise<void>
 }
@@ -34,12 +34,12 @@ export interface Cluster extends Parts {
 /** The ingredients of a cluster. */
 export interface Ingredients {
   postgres: PostgresServer
-  /** Without one: equal processes on one database. */
+  /** Without a log: equal processes on one database. */
   nats?: NatsServer
   destination: string
 }
 
-/** Two fronts, of which one has no store, and two workers; or two equal processes where there is no log. */
+/** Two fronts, one of them without a store, and two workers; or two equal processes if there is no log. */
 export async function openCluster({ postgres, nats, destination }: Ingredients): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-cluster-'))
   const config: ConfigInput = {

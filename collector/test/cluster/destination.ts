@@ -2,19 +2,19 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-/** A receiver of a webhook that is not always well, and takes note of what it gets under which key. */
+/** A webhook receiver that fails now and then, and records which messages it gets under which key. */
 export class Destination {
-  /** All keys under which each messageId came, also where the attempt failed. */
+  /** All keys under which each messageId came, including failed attempts. */
   readonly keys = new Map<string, Set<string>>()
   /** The messageIds that came under each key. */
   readonly messages = new Map<string, Set<string>>()
-  /** messageIds that it has answered with 200. */
+  /** messageIds for which it has responded with 200. */
   readonly taken = new Set<string>()
   attempts = 0
   #server = createServer()
   url = ''
 
-  /** @param random Chance: one attempt in 20 is refused, and one in 50 is taken without a response. */
+  /** @param random Random numbers: one attempt in 20 is refused, and one in 50 is accepted without a response. */
   static async open(random: () => number): Promise<Destination> {
     const destination = new Destination()
     destination.#server.on('request', async (request, response) => {
@@ -40,7 +40,7 @@ export class Destination {
     return destination
   }
 
-  /** Keys or messages that are not one to one. */
+  /** Keys with several messages, and messages with several keys. */
   get mixedUp(): string[] {
     return [this.keys, this.messages].flatMap((map) =>
       [...map].filter(([, others]) => others.size !== 1).map(([one]) => one),

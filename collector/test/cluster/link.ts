@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * A line between processes that can be cut and held, and, with several targets, the load balancer in front of them: each
- * connection goes to the next target that takes it.
+ * A connection between processes that can be cut or stalled. With several targets it is a load balancer: each connection goes to
+ * the next target that accepts it.
  */
 export class Link {
   readonly port: number
@@ -66,13 +66,13 @@ export class Link {
     if (this.#state === 'held') from.pause()
   }
 
-  /** Ends all connections, and takes no new ones. */
+  /** Ends all connections, and accepts no new ones. */
   cut(): void {
     this.#state = 'cut'
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Connections stay open, and nothing comes through: nobody is told that the line is cut. */
+  /** Connections stay open, but no data gets through, so neither side notices. */
   hold(): void {
     this.#state = 'held'
     for (const socket of this.#sockets) socket.pause()

@@ -11,15 +11,15 @@ import { Storm } from './storm.ts'
 
 /** `--full` of `npm run test:cluster`, and of `npm test`. */
 const isFull = process.env['TEST_FULL'] === '1'
-/** Events of a run at least; every disturbance comes at least once. */
+/** Minimum number of events in a run; every disturbance happens at least once. */
 const EVENTS = Number(process.env['CLUSTER_EVENTS'] ?? (isFull ? 200_000 : 0))
 const SEED = Number(process.env['CLUSTER_SEED'] ?? randomInt(2 ** 32))
-/** After so long without an end a test fails; the figure that is promised is printed, and held in the full run. */
+/** Time limit of a test. The time to settle is printed, and the full run checks it against `PROMISED_SECONDS`. */
 export const LIMIT_MS = isFull ? 3_600_000 : 300_000
 const PROMISED_SECONDS = 60
 const TELL_MS = 60_000
 
-/** Sends and disturbs, waits until it is calm, again and again; then holds what was answered against what is there. */
+/** Sends events during disturbances and waits until all is processed, in rounds. Then compares the responses with the stored events. */
 export async function prove(name: string, postgres: PostgresServer, nats?: NatsServer): Promise<void> {
   const random = seeded(SEED)
   const account = new Account()
@@ -35,7 +35,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
 
   const storm = new Storm(cluster, account, random, 20)
   let phase = 'storm'
-  // Prints the condition of the wait, in case that it never comes true.
+  // Prints the present state, in case that the wait never ends.
   const telling = setInterval(async () => {
     const seen = await look(cluster).catch((cause: Error) => cause.message)
     const unavailable = all
@@ -72,7 +72,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
     await judge(cluster, account, senders, destination)
     if (isFull) expect(longestSeconds).toBeLessThan(PROMISED_SECONDS)
   } catch (cause) {
-    print(`${name}: again with CLUSTER_SEED=${SEED}\n${storm.said.join('\n')}`)
+    print(`${name}: repeat with CLUSTER_SEED=${SEED}\n${storm.said.join('\n')}`)
     throw cause
   }
 }
@@ -103,7 +103,7 @@ async function look(cluster: Cluster) {
   return { ...found, waiting: all.map(({ log }) => (log === undefined ? 0 : log.waiting)) }
 }
 
-/** Waits until nothing is under way any more: neither in the log, nor in the store, nor to the destination. */
+/** Waits until the log is empty, and no delivery is pending. */
 async function settled(cluster: Cluster): Promise<void> {
   let before = ''
   await reached(async () => {
@@ -116,7 +116,7 @@ async function settled(cluster: Cluster): Promise<void> {
   }, 250)
 }
 
-/** Holds the account of the clients against the store, and the store against the destination. */
+/** Compares the account of the clients with the store, and the store with the destination. */
 async function judge(
   cluster: Cluster,
   { answered, attempts }: Account,
@@ -136,7 +136,7 @@ async function judge(
     deliveredByTheSdkAndLost: without(delivered, kept),
     notAnswered: tracked - answered.size,
     notAcceptedOnce: of(({ accepted }) => accepted !== 1),
-    // Each row is one time that a client sent the event; what the log brings twice leaves none.
+    // Each attempt of a client makes at most one row; a redelivery of the log makes none.
     moreRowsThanRequests: of(({ message_id, rows }) => rows > (attempts.get(message_id) ?? 0)),
     neverAtTheDestination: without(answered, destination.taken),
     strangersAtTheDestination: without(destination.keys.keys(), kept),

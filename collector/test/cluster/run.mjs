@@ -1,6 +1,6 @@
 /**
- * The proof of a cluster alone: `npm run test:cluster --workspace trackpost-collector -- [--full] [--seed 1] [--events 5000]`.
- * --full sends 200,000 events in each arrangement, and holds that everything settles within a minute of each calm.
+ * Runs only the cluster test: `npm run test:cluster --workspace trackpost-collector -- [--full] [--seed 1] [--events 5000]`.
+ * --full sends 200,000 events in each arrangement, and checks that everything settles within a minute after each storm.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -4,14 +4,14 @@ import type { Analytics as Trackpost } from '../../../src/index.ts'
 import { basic } from '../support.ts'
 import { type Account, reached } from './account.ts'
 
-/** More in the run of full size, else it takes more than an hour; not so many that the destination alone takes minutes for a round. */
+/** More in the full run, which would otherwise take more than an hour; but few enough that the destination does not need minutes for a round. */
 const BATCH = process.env['TEST_FULL'] === '1' ? 30 : 10
 const TIMEOUT_MS = 4000
 const PAUSE_MS = 20
-/** Of each client; more is made when some of it is answered, so that a stop does not pile up what comes after it. */
+/** Unanswered events of each client. It makes more only when some get a response, so that events do not accumulate during an outage. */
 const MAX_WAITING = 30 * BATCH
 
-/** Three clients that send until they are told to end, each in its own way: all that they were given is answered in the end. */
+/** Clients of three kinds that send until they are stopped. In the end, each event has got 200. */
 export class Senders {
   readonly #account: Account
   readonly #url: string
@@ -19,7 +19,7 @@ export class Senders {
   readonly delivered = new Set<string>()
   /** The events that failed in our SDK. */
   readonly givenUp: string[] = []
-  /** Events that were handed to a client. */
+  /** Events that were passed to a client. */
   tracked = 0
   #isHeld = false
   #isOver = false
@@ -41,7 +41,7 @@ export class Senders {
     ])
   }
 
-  /** Begins nothing more until it is let go on; resolves when everything that was begun is answered. */
+  /** Pauses the clients; resolves when every event so far has got 200. */
   async hold(): Promise<void> {
     this.#isHeld = true
     await reached(() => this.#account.answered.size === this.tracked)
@@ -51,7 +51,7 @@ export class Senders {
     this.#isHeld = false
   }
 
-  /** Ends the clients. */
+  /** Stops the clients. */
   async end(): Promise<void> {
     this.#isOver = true
     await this.#running
@@ -88,10 +88,10 @@ export class Senders {
       httpClient: this.#account.fetch(TIMEOUT_MS) as never,
       flushAt: BATCH,
       flushInterval: PAUSE_MS,
-      // Its waits double up to a minute: what it gives up is given to it again.
+      // Its waits double up to a minute, and events that it gives up are passed to it again.
       maxRetries: 2,
     })
-    // It is told of each callback; without this one, an error would end the process.
+    // Callbacks get every error too. Without this listener, an error would end the process.
     client.on('error', () => {})
     let settled = 0
     const track = (messageId: string) => {
@@ -111,7 +111,7 @@ export class Senders {
     await client.closeAndFlush()
   }
 
-  /** A client of a few lines: one request at a time, again until it is answered 200. */
+  /** A client of a few lines: one request at a time, repeated until it gets 200. */
   async #byHand(name: string, kind: 'batch' | 'track'): Promise<void> {
     const send = this.#account.fetch(TIMEOUT_MS)
     for (let number = 0; !this.#isOver; number++) {
@@ -141,7 +141,7 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
 }
 
-/** The SDK as it is published where it was built, else from its sources. */
+/** The built SDK if there is one, else its sources. */
 async function loadSdk(): Promise<{ Analytics: typeof Trackpost }> {
   const built = new URL('../../../dist/index.js', import.meta.url)
   return existsSync(built) ? import(built.href) : import('../../../src/index.ts')

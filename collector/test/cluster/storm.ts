@@ -2,22 +2,22 @@ import { type Account, reached } from './account.ts'
 import type { Cluster } from './cluster.ts'
 import type { Supervised } from './supervised.ts'
 
-/** Something that goes wrong, and how it is mended. */
+/** A failure, and how it is repaired. */
 interface Disturbance {
   name: string
-  /** The parts that it disturbs: of two disturbances of the same part, the first ends before the second begins. */
+  /** The parts that it affects. A disturbance of a part ends before the next one of the same part begins. */
   parts: readonly string[]
-  /** Whether nothing can be accepted meanwhile: clients must be seen to fail. */
+  /** Whether no event can be accepted during it. Then the test waits until clients have failed. */
   stopsAll: boolean
-  /** @param some Resolves when clients have been answered some more, or have failed. */
+  /** @param some Resolves when clients have got some more responses, or have failed. */
   begin(some: () => Promise<void>): Promise<void> | void
   end(): Promise<void> | void
 }
 
-/** At so many at a time one is ended first. */
+/** Maximum number of disturbances at a time. Another one begins only after one has ended. */
 const MOST_AT_A_TIME = 3
 
-/** Every kind of disturbance, each once in a round, in an order and with overlaps of chance. */
+/** All kinds of disturbance, each once in a round, in a random order and with random overlaps. */
 export class Storm {
   readonly #cluster: Cluster
   readonly #account: Account
@@ -28,7 +28,7 @@ export class Storm {
   readonly said: string[] = []
   count = 0
 
-  /** @param stride Requests that are answered 200 between two steps, at least; by chance up to as many again. */
+  /** @param stride Minimum number of requests that get 200 between two steps; the maximum is twice that, at random. */
   constructor(cluster: Cluster, account: Account, random: () => number, stride: number) {
     this.#stride = stride
     this.#cluster = cluster
@@ -119,8 +119,9 @@ function ofBoth(group: readonly Supervised[], stopsAll: boolean): Disturbance {
 }
 
 /**
- * Those that write to the store die while it does not respond, with all that they have taken and not written yet. Then the store dies
- * too: it would still write what lies in its sockets. Everything else is well and at work, or they would have taken nothing.
+ * The processes that write to the store die while the store does not respond, with all events that they have received but not
+ * written. Then the store dies too, as it would still write the data in its sockets. All other parts work, or these processes
+ * would have received nothing.
  */
 function withHandsFull(cluster: Cluster): Disturbance {
   const { fronts, workers, postgres, links } = cluster

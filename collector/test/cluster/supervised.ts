@@ -5,12 +5,12 @@ import { environment } from '../ops/process.ts'
 const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 const AGAIN_MS = 100
 
-/** A collector as a process of its own, started again whenever it ends, as a supervisor does. */
+/** A collector in a separate process, restarted whenever it ends, as by a supervisor. */
 export class Supervised {
   readonly name: string
-  /** Its output when it ended unexpectedly, after it had listened. */
+  /** The output of each process that ended unexpectedly after it had started to listen. */
   readonly crashes: string[] = []
-  /** The end of what the newest process has written. */
+  /** The end of the output of the newest process. */
   said = ''
   readonly #args: readonly string[]
   readonly #folder: string
@@ -32,7 +32,7 @@ export class Supervised {
   start(): void {
     if (this.#isWanted) return
     this.#isWanted = true
-    // The one before may still be ending, on the same port.
+    // The previous process may still use the port while it ends.
     this.#ended = this.#ended.then(() => this.#run())
   }
 
@@ -71,7 +71,7 @@ export class Supervised {
     })
   }
 
-  /** Ends it, and keeps it so. SIGKILL: at once; SIGTERM: as an upgrade does. */
+  /** Ends the process without a restart: with SIGKILL at once, with SIGTERM as an upgrade does. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     this.#isWanted = false
     this.#child?.kill(signal)

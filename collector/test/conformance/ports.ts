@@ -7,18 +7,18 @@ import { CursorError, type EventReader } from '../../src/store/queries.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 import { describeTokenMemory } from './token-memory.ts'
 
-/** A store to be tested. */
+/** A store under test. */
 export interface Subject {
-  /** Opens it; each opening after the first is another process on the same data. The suite starts and closes it. */
+  /** Opens the store. Each further call stands for another process on the same data. The suite starts and closes the result. */
   open(): Promise<EventStore>
-  /** Moves the clock that leases and due times go by. */
+  /** Advances the clock that leases and due times use. */
   advance(ms: number): void
 }
 
 /**
  * Tests for every implementation of the store.
  *
- * @param newSubject Makes an empty store; called once for each test.
+ * @param newSubject Makes an empty store. Called once for each test.
  */
 export function describePorts(newSubject: () => Subject | Promise<Subject>): void {
   const openAs = async (subject: Subject, listener: Partial<StoreListener> = {}) => {
@@ -45,7 +45,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     dueAtMs: 0,
   })
 
-  test('append resolves with what became of each event, in order, and they can be read then', async () => {
+  test('append resolves with the outcome of each event, in order, when the events can be read', async () => {
     const { log, reader } = await openOne()
 
     const kept = await log.append([newEvent('a'), newEvent('b', { reason: 'no_event' }), newEvent('a')])
@@ -60,7 +60,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await log.append([])).toEqual([])
   })
 
-  test('an append of thousands is kept whole and in order', async () => {
+  test('an append of thousands of events is stored completely and in order', async () => {
     const { log, reader } = await openOne()
     const events = Array.from({ length: 2500 }, (_, index) => newEvent(`m${index}`))
 
@@ -74,7 +74,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     })
   })
 
-  test('C1: what events take over from their batch is read, searched, delivered and compared with each of them', async () => {
+  test('C1: fields that events inherit from their batch are read, searched, delivered and compared with each event', async () => {
     const { log, reader, deliveries } = await openOne()
     const inherited = JSON.stringify({
       context: { locale: 'de-DE', app: { name: 'Käse' }, __proto: 1 },
@@ -135,7 +135,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(detail).toMatchObject({ message: messages[1] })
   })
 
-  test('deduplication is exact between two processes that write at the same time', async () => {
+  test('deduplication is exact if two processes write at the same time', async () => {
     const { first, second } = await openTwo()
     const batch = () => Array.from({ length: 100 }, (_, index) => newEvent(`race-${index}`))
 
@@ -147,9 +147,9 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(all.flat().filter(({ reason }) => reason === 'duplicate')).toHaveLength(900)
   })
 
-  test('a group that comes again is kept once, also with others that are new, and twice in one call', async () => {
+  test('a group that arrives again is stored once, also together with new groups, and twice in one call', async () => {
     const { first, second } = await openTwo()
-    // Without a messageId nothing but the key of the group can tell.
+    // Without a messageId, only the key of the group shows that it is a repetition.
     const group = (key: string) => ({
       key,
       events: [newEvent(`${key}-1`), newEvent('', { messageId: null, reason: 'no_event', name: key })],
@@ -168,7 +168,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     })
   })
 
-  test('two processes that keep the same groups at the same time keep each once', async () => {
+  test('two processes that store the same groups at the same time store each once', async () => {
     const { first, second } = await openTwo()
     const groups = Array.from({ length: 40 }, (_, index) => ({
       key: `group-${index}`,
@@ -186,7 +186,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect((await second.totals()).events.map(({ reason, count }) => [reason, count])).toEqual([['', 78]])
   })
 
-  test('groups are deduplicated among each other and with what was appended, and have their deliveries', async () => {
+  test('groups are deduplicated among each other and against appended events, and have their deliveries', async () => {
     const { log, reader, deliveries } = await openOne()
     await log.append([newEvent('a', { deliveries: hook })])
 
@@ -206,10 +206,10 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(pending.map(({ messageId }) => messageId)).toEqual(['a', 'b'])
   })
 
-  test('of groups one of which the store refuses for its data, nothing is kept, and no key is known', async () => {
+  test('if the store refuses one of several groups for its data, it stores none of them and none of their keys', async () => {
     const { log, reader } = await openOne()
     const sound = { key: 'sound', events: [newEvent('a')] }
-    // As the program of another version might write it.
+    // As another version of the program might write it.
     const broken = newEvent('b', { receivedAtMs: null as unknown as number })
 
     await expect(log.appendOnce([sound, { key: 'broken', events: [broken] }])).rejects.toThrow(RefusedError)
@@ -220,7 +220,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await idsOf(reader)).toEqual(['a', 'c'])
   })
 
-  test('the keys of groups are known after a clear, and the next day', async () => {
+  test('the keys of groups are still known after a clear, and on the next day', async () => {
     const { subject, first, second } = await openTwo()
     const group = { key: 'a', events: [newEvent('a')] }
     await first.log.appendOnce([group])
@@ -232,7 +232,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await idsOf(second.reader)).toEqual(['b'])
   })
 
-  test('cursors lead through everything once, in both directions, also while more comes in', async () => {
+  test('cursors visit every event once, in both directions, also while new events arrive', async () => {
     const { log, reader } = await openOne()
     await log.append(Array.from({ length: 25 }, (_, index) => newEvent(`m${index}`)))
     for (const order of ['oldest', 'newest'] as const) {
@@ -252,7 +252,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     }
   })
 
-  test('a delivery is claimed by one of two processes, and comes back when the lease ends', async () => {
+  test('only one of two processes claims a delivery, which can be claimed again when the lease ends', async () => {
     const { subject, first, second } = await openTwo()
     await first.log.append(
       Array.from({ length: 10 }, (_, index) => newEvent(`m${index}`, { deliveries: hook })),
@@ -274,7 +274,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again.map(({ key }) => key)).toEqual(others.map(({ key }) => key))
   })
 
-  test('what was settled stays so, whoever comes late; what was released is due at once', async () => {
+  test('a late result does not change a settled delivery; a released delivery is due at once', async () => {
     const { subject, first, second } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook }), newEvent('b', { deliveries: hook })])
     const [a, b] = await first.deliveries.claim('Hook', 2, 1000)
@@ -291,7 +291,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     ])
   })
 
-  test('what waits for a destination to which nobody delivers is told to all, with how much that is', async () => {
+  test('every process sees pending deliveries that no process delivers, with their number', async () => {
     const { first, second } = await openTwo()
     const shop = [
       { destination: 'Hook' },
@@ -314,7 +314,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await second.deliveries.unattended(60_000)).toEqual([])
   })
 
-  test('a retry waits for its time, and says when that is', async () => {
+  test('a retry waits until its due time, which can be read', async () => {
     const { subject, first } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook })])
     const [a] = await first.deliveries.claim('Hook', 1, 1000)
@@ -330,7 +330,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await first.deliveries.nextDueMs('Other')).toBeUndefined()
   })
 
-  test('what failed can be retried, all of it or some', async () => {
+  test('failed deliveries can be retried, all or some', async () => {
     const { first } = await openTwo()
     const kept = await first.log.append(['a', 'b', 'c'].map((id) => newEvent(id, { deliveries: hook })))
     await first.deliveries.claim('Hook', 3, 1000)
@@ -344,7 +344,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await first.deliveries.retry('Hook')).toBe(2)
   })
 
-  test('of many attempts the newest twenty are kept, those of each event', async () => {
+  test('the newest twenty attempts of each event are kept', async () => {
     const { deliveries, log, reader } = await openOne()
     const [a, b] = await log.append(['a', 'b'].map((id) => newEvent(id, { deliveries: hook })))
     const attemptsOf = async (id = '') => {
@@ -366,7 +366,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await attemptsOf(b?.id)).toEqual([1, 2, 3])
   })
 
-  test('requests have ids of their own in every process, and lead to their events', async () => {
+  test('request ids are unique across processes, and events can be found by them', async () => {
     const { first, second } = await openTwo()
     const ids = [first, second, first, second].map(({ requests }) => requests.nextId())
     expect(new Set(ids).size).toBe(4)
@@ -386,7 +386,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       .toMatchObject({ status: 400, problem: { offset: 3, line: null } })
   })
 
-  test('the change feed tells of what this process and others wrote, and of a clear', async () => {
+  test('the change feed reports writes of this and other processes, and a clear', async () => {
     const { first, second } = await openTwo()
     const told: number[] = []
     first.changes.subscribe(({ lastSeq }) => told.push(lastSeq))
@@ -405,7 +405,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await idsOf(first.reader)).toEqual(['a'])
   })
 
-  test('what is counted as it comes in is counted once, also while two processes write', async () => {
+  test('the counts on arrival are exact, also while two processes write', async () => {
     const { first, second } = await openTwo()
     const writing = Array.from({ length: 40 }, (_, turn) =>
       (turn % 2 === 0 ? first : second).log.append([newEvent(`a${turn}`), newEvent(`b${turn}`)]),
@@ -426,7 +426,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await first.reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 80, next: null })
   })
 
-  test('a place is a cursor or the number of an event, and all limits hold together', async () => {
+  test('a position is a cursor or the number of an event, and all limits apply together', async () => {
     const { log, reader } = await openOne()
     const kept = await log.append(Array.from({ length: 9 }, (_, index) => newEvent(`m${index}`)))
     const seqOf = (index: number) => kept[index]?.seq ?? 0
@@ -454,7 +454,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     }
   })
 
-  test('there is nothing under an id that was never given out', async () => {
+  test('an unknown id finds nothing', async () => {
     const { reader, deliveries } = await openOne()
 
     for (const id of ['', '0', '-1', '1e3', 'nobody', '9'.repeat(30), "1' OR '1'='1"]) {
@@ -467,7 +467,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await reader.ask('catalogueEntry', { key: 'track:nobody' })).toBeNull()
   })
 
-  test('a replay is delivered under a key of its own, and only where it was meant to go', async () => {
+  test('a replay is delivered under a new key, and only to the chosen destination', async () => {
     const { log, deliveries } = await openOne()
     const [kept] = await log.append([newEvent('a', { deliveries: hook })])
     const id = kept?.id ?? ''
@@ -481,7 +481,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again?.key).not.toBe(once?.key)
   })
 
-  test('an assertion is used once, by whichever process, until it has expired', async () => {
+  test('until it expires, an assertion can be used once, by any process', async () => {
     const { first, second } = await openTwo()
     const stores = Array.from({ length: 10 }, (_, turn) => (turn % 2 === 0 ? first : second))
 
@@ -494,7 +494,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
 
   describeTokenMemory(openTwo)
 
-  test('the keys of tokens and the assertions that were used outlive a clear', async () => {
+  test('token keys and used assertions survive a clear', async () => {
     const { first, second } = await openTwo()
     const version = await first.tokenKeys.replace(undefined, 'keys')
     await first.assertions.use('jti', 2000, 1000)
@@ -505,7 +505,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await second.assertions.use('jti', 2000, 1000)).toBe(false)
   })
 
-  test('the totals count by source, kind and reason, also what another process wrote', async () => {
+  test('the totals by source, kind and reason include events of other processes', async () => {
     const { first, second } = await openTwo()
     await first.log.append([newEvent('a'), newEvent('b', { reason: 'no_event' })])
     await second.log.append([newEvent('a'), newEvent('c')])
@@ -519,7 +519,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(events[0]).toMatchObject({ source: newEvent('x').source, kind: newEvent('x').kind })
   })
 
-  test('a process is told of what it wrote itself, of what others wrote, and of a clear', async () => {
+  test('a process is notified of its own writes, of writes by others, and of a clear', async () => {
     const subject = await newSubject()
     const told: string[] = []
     const first = await openAs(subject, {
@@ -538,7 +538,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     await expect.poll(() => told).toContain('cleared')
   })
 
-  test('a clear forgets everything but the numbers', async () => {
+  test('a clear deletes everything, but numbering continues', async () => {
     const store = await openOne()
     const { log, reader, deliveries } = store
     const [before] = await log.append([newEvent('a', { deliveries: hook })])
@@ -552,7 +552,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again).toMatchObject({ status: 'accepted' })
     expect(again?.seq).toBeGreaterThan(before?.seq ?? 0)
   })
-  test('an open store is ready and says how much waits; a closed one says why it is not', async () => {
+  test('an open store is ready and reports its queue; a closed one reports why it is not ready', async () => {
     const subject = await newSubject()
     const store = await subject.open()
     store.start({ committed() {}, cleared() {}, changed() {} })

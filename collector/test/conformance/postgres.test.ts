@@ -5,7 +5,7 @@ import { PostgresReader } from '../../src/store/postgres/reader.ts'
 import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
 import { describePorts, type Subject } from './ports.ts'
 
-/** PostgreSQL; each opening has connections of its own, as another process has them. */
+/** PostgreSQL. Each call of `open` has separate connections, like another process. */
 async function postgres(): Promise<Subject> {
   const address = await newDatabase()
   let aheadMs = 0

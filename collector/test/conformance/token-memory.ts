@@ -4,14 +4,14 @@ import type { TokenMemory } from '../../src/store/ports.ts'
 /**
  * Tests for every implementation of the shared storage for tokens.
  *
- * @param openTwo Makes an empty one, as two processes see it.
- * @param test What skips where the server for it is not there.
+ * @param openTwo Makes an empty storage, and opens it twice, as two processes would.
+ * @param test The test function; may skip tests if a server is missing.
  */
 export function describeTokenMemory(
   openTwo: () => Promise<{ first: TokenMemory; second: TokenMemory }>,
   test: (name: string, run: () => Promise<void>) => void = always,
 ): void {
-  test('the keys of tokens: of processes that keep the first, or the next, at the same time one succeeds', async () => {
+  test('if several processes store the first or the next token keys at the same time, one succeeds', async () => {
     const { first, second } = await openTwo()
     const race = async (version: string | undefined, name: string) => {
       const versions = Array.from({ length: 10 }, (_, turn) =>
@@ -36,7 +36,7 @@ export function describeTokenMemory(
     expect(await first.tokenKeys.read()).toEqual(two)
   })
 
-  test('an assertion of today is used once, by one of the processes that try it at the same time', async () => {
+  test('if several processes use an assertion at the same time, one succeeds', async () => {
     const { first, second } = await openTwo()
     const nowMs = Date.now()
     const use = (jti: string) =>

@@ -9,7 +9,7 @@ export interface Instruction {
   text: string
 }
 
-/** The instructions of a Dockerfile, without comments and with lines that go on joined. */
+/** The instructions of a Dockerfile, without comments, and with continued lines joined. */
 export function readDockerfile(text: string): Instruction[] {
   const lines = text.replace(/^\s*#.*\n/gm, '').replace(/\\\n/g, ' ')
   return lines.split('\n').flatMap((line) => {
@@ -18,7 +18,7 @@ export function readDockerfile(text: string): Instruction[] {
   })
 }
 
-/** The equivalent of an image: a folder instead of `/`, and the command of its program. */
+/** The equivalent of an image: a folder instead of `/`, and the command that starts it. */
 export interface Image {
   root: string
   environment: Record<string, string>
@@ -31,8 +31,8 @@ export interface Image {
 }
 
 /**
- * Does what `docker build` does, in folders: no daemon is needed, and what comes out runs here. What the base images bring
- * (Node.js, npm, a shell) is that of this machine.
+ * Does the work of `docker build` in folders: it needs no daemon, and the result runs on this machine, with its Node.js, npm and
+ * shell instead of those of the base images.
  */
 export function build(
   instructions: readonly Instruction[],
@@ -96,7 +96,7 @@ function run(
   else if (name === 'EXPOSE') image.exposed.push(Number(text))
   else if (name === 'ENTRYPOINT') image.entrypoint = JSON.parse(text)
   else if (name === 'HEALTHCHECK') image.healthcheck = JSON.parse(text.slice(text.indexOf('CMD ') + 4))
-  else if (name !== 'VOLUME') throw new Error(`${name} is not known here`)
+  else if (name !== 'VOLUME') throw new Error(`unknown instruction ${name}`)
 }
 
 function copy({ root }: Image, text: string, stages: Map<string, Image>): void {
@@ -119,7 +119,7 @@ function copy({ root }: Image, text: string, stages: Map<string, Image>): void {
   }
 }
 
-/** Starts the program of an image, as its user when this process may, with nothing in its environment but what a container has. */
+/** Starts the program of an image, as the user of the image if this process is allowed to. Its environment has only the variables of a container. */
 export function runImage(
   image: Image,
   command: readonly string[],

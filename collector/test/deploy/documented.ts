@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 const guide = readFileSync(fileURLToPath(new URL('../../../docs/cluster.md', import.meta.url)), 'utf8')
 
 /**
- * Commands of docs/cluster.md as they stand there: the block after some words, with other addresses and folders.
+ * A code block of docs/cluster.md, with other addresses and folders.
  *
- * @param after Words of the guide, right before the block.
- * @param replaced What is put in place of what; each must occur.
+ * @param after Text of the guide; the first block after it is used.
+ * @param replaced Replacements; each text must occur in the block.
  */
 export function documented(after: string, replaced: Readonly<Record<string, string>>): string {
   const start = guide.indexOf(after)

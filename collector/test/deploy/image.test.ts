@@ -14,14 +14,14 @@ const instructions = readDockerfile(
   readFileSync(fileURLToPath(new URL('../../deploy/Dockerfile', import.meta.url)), 'utf8'),
 )
 
-test('the commands of the Dockerfile, run in order with the packed package, give a collector that is ready', async () => {
+test('the commands of the Dockerfile make a collector that becomes ready', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-image-'))
   chmodSync(folder, 0o755)
   const { tarball } = await packBuilt(folder)
   const image = build(instructions, folder, { PACKAGE: tarball })
   const { port, release } = await holdPort()
   onTestFinished(release)
-  // The image listens on what it exposes; here that port may be taken.
+  // The image listens on its exposed port, which may be in use on this machine.
   expect(image.exposed).toEqual([Number(COLLECTOR_FLAGS.port.default)])
   const added = { TRACKPOST_COLLECTOR_PORT: String(port), TRACKPOST_COLLECTOR_DRAIN: '1' }
 
@@ -61,7 +61,7 @@ test('the commands of the Dockerfile, run in order with the packed package, give
   expect(await once(after, 'close')).toEqual([1, null])
 }, 300_000)
 
-test('the image runs as a user who is not root, on a base without a shell or a package manager', () => {
+test('the image does not run as root, and its base has no shell or package manager', () => {
   const last = instructions.map(({ name }) => name).lastIndexOf('FROM')
   const final = instructions.slice(last)
 

@@ -12,7 +12,7 @@ const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8')
 const composeFiles = readdirSync(folder).filter((name) => name.startsWith('compose'))
 
-/** Seconds for which the collector lets pending requests finish after its drain. */
+/** Seconds that the collector gives requests in flight after its drain. */
 const CLOSE_SECONDS = 5
 const { version } = JSON.parse(readFileSync(`${folder}../package.json`, 'utf8')) as { version: string }
 const IMAGE = `trackpost-collector:${version}`
@@ -89,7 +89,7 @@ const resources = parseAllDocuments(read('kubernetes.yaml')).map((document) => {
 })
 const ofKind = (kind: string) => resources.filter((one) => one.kind === kind)
 
-/** Every way in which a file here starts the collector. */
+/** Every start of a collector in the manifests. */
 const starts = [
   ...composeFiles.flatMap((file) =>
     Object.entries(compose(file).services)
@@ -113,7 +113,7 @@ const starts = [
   }),
 ]
 
-test.each(starts)('the command line knows everything that $what sets', async ({ args, environment }) => {
+test.each(starts)('the command line accepts all settings of $what', async ({ args, environment }) => {
   // An unknown command, flag or variable is an error before the help is printed.
   const known = await run([...args, '--help'], { ...image, ...environment })
 
@@ -122,13 +122,13 @@ test.each(starts)('the command line knows everything that $what sets', async ({ 
   expect(misspelt.code).toBe(1)
 })
 
-test.each(starts)('$what is given more time to end than its drain takes', ({ environment, graceSeconds }) => {
+test.each(starts)('$what has more time to end than its drain needs', ({ environment, graceSeconds }) => {
   const drain = Number(environment['TRACKPOST_COLLECTOR_DRAIN'] ?? image['TRACKPOST_COLLECTOR_DRAIN'])
 
   expect(graceSeconds).toBeGreaterThan(drain + CLOSE_SECONDS)
 })
 
-test.each(starts)('$what has no secret written down', ({ what, environment }) => {
+test.each(starts)('$what contains no secret', ({ what, environment }) => {
   const secrets = Object.entries(environment).filter(([name]) => /TOKEN|PASSWORD/.test(name))
   expect(secrets.length).toBeGreaterThan(0)
   for (const [name, value] of secrets) {
@@ -139,7 +139,7 @@ test.each(starts)('$what has no secret written down', ({ what, environment }) =>
 })
 
 test.each(composeFiles)(
-  '%s starts what it waits for with a health check, and declares its volumes',
+  'in %s, every service that another one waits for has a health check, and volumes are declared',
   (file) => {
     const { services, volumes } = compose(file)
 
@@ -156,7 +156,7 @@ test.each(composeFiles)(
   },
 )
 
-test('every probe asks for a path of a collector that runs, on the port that it listens on', async () => {
+test('every probe uses an existing path of the collector, on the port that it listens on', async () => {
   const collector = await openCollector()
 
   for (const { metadata, spec } of ofKind('Deployment')) {
@@ -173,7 +173,7 @@ test('every probe asks for a path of a collector that runs, on the port that it 
   }
 })
 
-test('Deployments, Services and disruption budgets belong together', () => {
+test('Deployments, Services and disruption budgets select the same pods', () => {
   const deployments = ofKind('Deployment')
   expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['collector-front', 'collector-worker'])
   expect(new Set(resources.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['trackpost']))
@@ -189,10 +189,10 @@ test('Deployments, Services and disruption budgets belong together', () => {
 })
 
 const made = (key: string, how: 'literal' | 'file') =>
-  // The command in the comment makes each key that is asked for.
+  // The command in the comment creates every key that the pods need.
   expect(read('kubernetes.yaml')).toContain(`--from-${how}=${key}=`)
 
-test('pods run as the user of the image, can write to /tmp alone, and take settings from one Secret', () => {
+test('pods run as the user of the image, can write only to /tmp, and read settings from one Secret', () => {
   const uid = Number(
     readDockerfile(read('Dockerfile'))
       .find(({ name }) => name === 'USER')
@@ -225,7 +225,7 @@ test('pods run as the user of the image, can write to /tmp alone, and take setti
   }
 })
 
-test('the config that pods read is where it is mounted, and the one in the comment is a config', () => {
+test('pods read the config where it is mounted, and the config in the comment is valid', () => {
   for (const { spec } of ofKind('Deployment')) {
     const [{ env, volumeMounts }] = spec.template.spec.containers
     const path = env.find(({ name }) => name === 'TRACKPOST_COLLECTOR_CONFIG')?.value
@@ -244,7 +244,7 @@ test('the config that pods read is where it is mounted, and the one in the comme
   })
 })
 
-test('C14: every image has a version, and that of the collector is the one beside it', () => {
+test('C14: every image has a version, and the version of the collector is that of its package', () => {
   const images = [
     ...composeFiles.flatMap((file) => Object.values(compose(file).services).map(({ image: name }) => name)),
     ...ofKind('Deployment').map(({ spec }) => spec.template.spec.containers[0].image),
@@ -259,7 +259,7 @@ test('C14: every image has a version, and that of the collector is the one besid
   })
 })
 
-test('C14: nothing may use all the memory of its machine', () => {
+test('C14: every process has a memory limit', () => {
   for (const file of composeFiles) {
     for (const [name, service] of Object.entries(compose(file).services)) {
       expect(service.mem_limit, `${name} of ${file}`).toMatch(/^\d+[mg]$/)
@@ -270,7 +270,7 @@ test('C14: nothing may use all the memory of its machine', () => {
   }
 })
 
-test('C14: the number of fronts is told by their autoscaler alone, and is never less than two', () => {
+test('C14: only the autoscaler sets the number of fronts, which is at least two', () => {
   const [scaler, ...others] = ofKind('HorizontalPodAutoscaler')
   const target = ofKind('Deployment').find(
     ({ metadata }) => metadata.name === scaler?.spec.scaleTargetRef.name,
@@ -279,13 +279,13 @@ test('C14: the number of fronts is told by their autoscaler alone, and is never 
   expect(others).toEqual([])
   expect(scaler?.spec.scaleTargetRef).toMatchObject({ apiVersion: 'apps/v1', kind: 'Deployment' })
   expect(target?.metadata.name).toBe('collector-front')
-  // Each `kubectl apply` would undo the work of the autoscaler.
+  // A number in the Deployment would overrule the autoscaler at each `kubectl apply`.
   expect(target?.spec.replicas).toBeUndefined()
   expect(scaler?.spec.minReplicas).toBeGreaterThanOrEqual(2)
   expect(scaler?.spec.maxReplicas).toBeGreaterThan(scaler?.spec.minReplicas ?? 0)
 })
 
-test('C14: each part has a policy for who reaches it and whom it reaches', () => {
+test('C14: each part has a network policy for both directions', () => {
   const policies = ofKind('NetworkPolicy')
   for (const { metadata, spec } of ofKind('Deployment')) {
     const own = policies.find((one) => one.metadata.name === metadata.name)?.spec

@@ -62,7 +62,7 @@ const dashboard = JSON.parse(read('grafana/dashboard.json')) as {
 /** The labels that Prometheus adds to each sample and target. */
 const OF_PROMETHEUS = ['job', 'instance']
 
-/** Asks a collector as the scrape job does: its path, its token from a file. */
+/** Requests metrics like the scrape job: with its path, and with the token from a file. */
 async function scrape(url: string): Promise<Sample[]> {
   const file = join(newFolder(), 'trackpost-admin-token')
   writeFileSync(file, `${adminToken}\n`)
@@ -73,7 +73,7 @@ async function scrape(url: string): Promise<Sample[]> {
   return parseMetrics(await response.text())
 }
 
-/** Everything that rules and dashboard ask for, each with where it stands. */
+/** All expressions of the rules and the dashboard, with their alert or panel. */
 const questions = [
   ...rules.map(({ alert, expr, annotations }) => ({
     where: alert,
@@ -99,7 +99,7 @@ function missingFrom(samples: readonly Sample[]): string[] {
     )
     const inSelectors = selectors.flatMap(({ metric, matchers }, index) => {
       const { own, labels } = known[index] ?? { own: [], labels: new Set() }
-      if (own.length === 0) return [`${metric} is no metric`]
+      if (own.length === 0) return [`${metric} is not a metric`]
       return matchers.flatMap(({ label, operator, value }) => {
         if (!labels.has(label)) return [`${metric} has no ${label}`]
         const isThere = OF_PROMETHEUS.includes(label) || own.some((one) => one.labels[label] === value)
@@ -115,36 +115,39 @@ function missingFrom(samples: readonly Sample[]): string[] {
   })
 }
 
-natsTest('C14: everything that alerts and dashboard ask for is in what running collectors tell', async () => {
-  const refusing = createServer((_request, response) => response.writeHead(404).end())
-  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void refusing.close())
-  const config = join(newFolder(), 'collector.json')
-  const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`
-  writeFileSync(config, JSON.stringify({ destinations: [{ name: 'CRM', type: 'webhook', url }] }))
-  const { url: log } = await startNats()
-  const common = ['--port', '0', '--log', log, '--config', config]
-  const admin = { TRACKPOST_ADMIN_TOKEN: adminToken }
-  const front = await start([...common, '--fail-rate', '0'], admin)
-  const worker = await start(['work', ...common, '--store', join(newFolder(), 'events.db')], admin)
-  const same = track()
-  await post(front, '/v1/batch', { batch: [same, { type: 'track', userId: 'u' }] })
-  await post(worker, '/v1/track', same)
-  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
-  await fetch(`${front.url}/api/faults`, { method: 'POST', headers, body: '{"status":503}' })
-  expect((await post(front, '/v1/track', track())).status).toBe(503)
+natsTest(
+  'C14: running collectors have all metrics and labels that the alerts and the dashboard use',
+  async () => {
+    const refusing = createServer((_request, response) => response.writeHead(404).end())
+    await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void refusing.close())
+    const config = join(newFolder(), 'collector.json')
+    const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`
+    writeFileSync(config, JSON.stringify({ destinations: [{ name: 'CRM', type: 'webhook', url }] }))
+    const { url: log } = await startNats()
+    const common = ['--port', '0', '--log', log, '--config', config]
+    const admin = { TRACKPOST_ADMIN_TOKEN: adminToken }
+    const front = await start([...common, '--fail-rate', '0'], admin)
+    const worker = await start(['work', ...common, '--store', join(newFolder(), 'events.db')], admin)
+    const same = track()
+    await post(front, '/v1/batch', { batch: [same, { type: 'track', userId: 'u' }] })
+    await post(worker, '/v1/track', same)
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    await fetch(`${front.url}/api/faults`, { method: 'POST', headers, body: '{"status":503}' })
+    expect((await post(front, '/v1/track', track())).status).toBe(503)
 
-  // The worker takes what the front took, and gives up what the destination refuses.
-  const all = async () => [...(await scrape(front.url)), ...(await scrape(worker.url))]
-  await expect.poll(async () => missingFrom(await all())).toEqual([])
-})
+    // The worker processes the events of the front, and gives up the delivery that the destination refuses.
+    const all = async () => [...(await scrape(front.url)), ...(await scrape(worker.url))]
+    await expect.poll(async () => missingFrom(await all())).toEqual([])
+  },
+)
 
-test('C14: a question about what is not there is found', () => {
+test('C14: an expression with an unknown metric or label is found', () => {
   const samples: Sample[] = [{ name: 'trackpost_collector_ready', labels: { part: 'store' }, value: 1 }]
 
   const missing = missingFrom(samples)
 
-  expect(missing).toContain('TrackpostCollectorLag: trackpost_collector_lag_seconds is no metric')
+  expect(missing).toContain('TrackpostCollectorLag: trackpost_collector_lag_seconds is not a metric')
   expect(missing.filter((one) => one.startsWith('TrackpostCollectorNotReady'))).toEqual([])
   expect(selectorsOf('sum by (up) (rate(process_x_total{a="b",c=~"d|e"}[5m])) / up')).toEqual([
     {
@@ -158,14 +161,14 @@ test('C14: a question about what is not there is found', () => {
   ])
 })
 
-test('C14: each alert waits before it fires, says who should care, what it means and what to do', () => {
+test('C14: each alert has a delay, a severity, a meaning and a remedy', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   for (const { alert, for: patience, labels, annotations, expr } of rules) {
     expect(patience, alert).toMatch(/^\d+[mh]$/)
     expect(['page', 'ticket'], alert).toContain(labels['severity'])
     expect(annotations.description.length, alert).toBeGreaterThan(60)
     for (const { metric, matchers } of selectorsOf(expr)) {
-      // Of every process that Prometheus knows: without its job it would be about the whole machine room.
+      // Prometheus has these metrics for every process that it knows: without the job, they would include other programs.
       if (!metric.startsWith('trackpost_')) {
         expect(matchers, alert).toContainEqual({ label: 'job', operator: '=', value: job.job_name })
       }
@@ -173,7 +176,7 @@ test('C14: each alert waits before it fires, says who should care, what it means
   }
 })
 
-test('C14: the dashboard asks for the job of the scrape example, and its panels do not lie on each other', () => {
+test('C14: the dashboard uses the job of the scrape example, and its panels do not overlap', () => {
   const [source, variable] = dashboard.templating.list
   expect([source?.name, variable?.name, variable?.current?.value]).toEqual([
     'datasource',
@@ -201,7 +204,7 @@ test('C14: the dashboard asks for the job of the scrape example, and its panels 
   }
 })
 
-test('C14: the scrape example asks the default address, which asks for the token that it has', async () => {
+test('C14: the scrape example works with the default address and the admin token', async () => {
   const help = await run(['--help'])
   const [, port = ''] = /--port <number>.*\((\d+)\)/.exec(help.out) ?? []
 
@@ -211,7 +214,7 @@ test('C14: the scrape example asks the default address, which asks for the token
   expect((await scrape(collector.url)).length).toBeGreaterThan(20)
 })
 
-/** The files as they lie beside each other on the machine of Prometheus. */
+/** The files in one folder, as on the machine of Prometheus. */
 function installed(): string {
   const place = mkdtempSync(join(tmpdir(), 'trackpost-prometheus-'))
   mkdirSync(join(place, 'etc'))
@@ -227,7 +230,7 @@ function installed(): string {
 }
 
 promtoolTest(
-  'C14: promtool takes the files, and each alert fires when it should and not before',
+  'C14: promtool accepts the files, and each alert fires when it should and not before',
   async () => {
     const cwd = installed()
     const check = (...args: string[]) => promisify(execFile)(promtool as string, args, { cwd })
@@ -238,13 +241,13 @@ promtoolTest(
     await check('test', 'rules', 'tests.yaml')
     const tested = readFileSync(join(cwd, 'tests.yaml'), 'utf8')
     for (const { alert } of rules) expect(tested).toContain(`alertname: ${alert}\n`)
-    // A rule that fires at once fails them.
+    // The tests fail if a rule fires at once.
     writeFileSync(join(cwd, 'alerts.yaml'), read('prometheus/alerts.yaml').replace(/for: \d+m/g, 'for: 0m'))
     await expect(check('test', 'rules', 'tests.yaml')).rejects.toThrow('FAILED')
   },
 )
 
-test('C14: the job for Kubernetes in the comment finds the pods of the manifest, with the same token', () => {
+test('C14: the job for Kubernetes in the comment finds the pods of the manifest, and uses the same token', () => {
   const [, commented = ''] = read('prometheus/prometheus.yaml').split('  # - job_name')
   const [inCluster] = parse(`- job_name${commented.replace(/^ {2}# {3}/gm, '  ')}`) as [
     ScrapeJob & {

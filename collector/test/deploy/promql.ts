@@ -8,9 +8,9 @@ const SELECTOR = /\b((?:trackpost_collector|process|nodejs)_\w+|up)\b(?:\{([^}]*
 const MATCHER = /(\w+)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)"/g
 const GROUPING = /\b(?:by|without) \(([^)]*)\)/g
 
-/** The selectors of an expression. Reads no more of PromQL than the files here use; promtool reads all of it. */
+/** The selectors of an expression. Parses only the part of PromQL that these files use; promtool parses all of it. */
 export function selectorsOf(expression: string): Selector[] {
-  // A label that is grouped by may have the name of a metric.
+  // A label after `by` may have the name of a metric.
   return [...expression.replace(GROUPING, '').matchAll(SELECTOR)].map(([, metric = '', inside = '']) => ({
     metric,
     matchers: [...inside.matchAll(MATCHER)].map(([, label = '', operator = '', value = '']) => ({
@@ -21,7 +21,7 @@ export function selectorsOf(expression: string): Selector[] {
   }))
 }
 
-/** The labels by which an expression groups, and those that a text such as a legend names. */
+/** The labels by which an expression groups. */
 export function groupingsOf(expression: string): string[] {
   return [...expression.matchAll(GROUPING)].flatMap(([, labels = '']) =>
     labels.split(',').map((one) => one.trim()),

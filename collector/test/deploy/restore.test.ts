@@ -12,7 +12,7 @@ import { documented } from './documented.ts'
 const PATH = `${findPostgres() ?? ''}${delimiter}${process.env['PATH'] ?? ''}`
 const has = (program: string) => PATH.split(delimiter).some((folder) => existsSync(join(folder, program)))
 
-/** Runs commands as a shell does, and fails with the first of them that does. */
+/** Runs commands in a shell. Throws when one of them fails. */
 const shell = (commands: string) =>
   promisify(execFile)('sh', ['-e', '-c', commands], { env: { ...process.env, PATH } })
 
@@ -30,7 +30,7 @@ async function end(collector: Running): Promise<void> {
   expect(await collector.ended).toEqual([0, null])
 }
 
-/** Backs up between two events, loses everything, restores, and looks at what is there. */
+/** Makes a backup between two events, loses all data, restores the backup, and checks the events. */
 async function backupAndRestore(
   store: string,
   backup: string,
@@ -48,7 +48,7 @@ async function backupAndRestore(
 
   const restored = await start(['--port', '0', '--store', store])
   expect(await eventsOf(restored)).toEqual(['before accepted'])
-  // It still knows the event in the backup, and accepts new events and those that were lost.
+  // The collector still knows the event in the backup, and accepts new events and the lost one.
   for (const name of ['before', 'after', 'new']) await post(restored, '/v1/track', named(name))
   expect(await eventsOf(restored)).toEqual([
     'before accepted',
@@ -68,7 +68,7 @@ test.skipIf(!has('sqlite3'))('C14: an SQLite file is restored from the documente
   await backupAndRestore(
     store,
     documented('**An SQLite file.**', here),
-    // As after a disk failure: the files are there, but hold no database.
+    // As after a disk failure: the files exist, but do not contain a database.
     () =>
       shell(`head -c 100000 /dev/urandom > ${store} && cp ${store} ${store}-wal && cp ${store} ${store}-shm`),
     documented('To restore, stop the collector', here),
@@ -88,7 +88,7 @@ test.skipIf(inject('postgresPort') === null)(
       '/backup/': `${folder}/backup/`,
     }
     const server = { '--host=db.internal': '--host=127.0.0.1', '--port=5432': `--port=${port}` }
-    // Both commands end with the name of the database.
+    // In the guide, both commands end with the name of the database.
     const restore = documented('To restore, stop all collectors', {
       ...address,
       ...server,

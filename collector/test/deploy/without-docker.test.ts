@@ -36,7 +36,7 @@ servers(
     expect(commands.trim().split('\n')).toHaveLength(4)
     const PATH = `${bin}:${dirname(natsProgram ?? '')}:${process.env['PATH']}`
 
-    // The shell waits for what it has started in the background, as a terminal does.
+    // `wait` keeps the shell open for its background processes, as a terminal would.
     const shell = spawn('sh', ['-e', '-c', `mkdir data\n${commands}wait`], {
       ...user,
       cwd: folder,
@@ -79,7 +79,7 @@ servers(
   },
 )
 
-/** PostgreSQL has left the group of the shell: it is ended by the id that it has written down. */
+/** PostgreSQL has left the process group of the shell, so the test ends it by the id in its pid file. */
 async function endAll(shell: ChildProcess, data: string): Promise<void> {
   const ended = shell.exitCode === null && shell.signalCode === null ? once(shell, 'exit') : undefined
   if (shell.pid !== undefined && ended !== undefined) process.kill(-shell.pid, 'SIGKILL')
@@ -88,6 +88,6 @@ async function endAll(shell: ChildProcess, data: string): Promise<void> {
     const [pid = ''] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')
     process.kill(Number(pid), 'SIGQUIT')
   } catch {
-    // It was never started.
+    // PostgreSQL did not start.
   }
 }

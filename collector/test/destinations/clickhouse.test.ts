@@ -19,7 +19,7 @@ afterAll(() => clickHouse.close())
 
 let tables = 0
 
-/** A proxy before the server, and a table of its own. */
+/** A proxy in front of the server, and a new table. */
 async function newTable() {
   const proxy = new FaultyWay(clickHouse)
   await proxy.start()
@@ -40,7 +40,7 @@ async function newTable() {
   return { proxy, table, destination, rows }
 }
 
-/** How many deliveries are in which state. */
+/** The number of deliveries in each state. */
 async function states(collector: Collector) {
   const response = await fetch(`${collector.url}/api/destinations`)
   const { destinations } = (await response.json()) as {
@@ -68,11 +68,11 @@ const several = (count: number, fields: (index: number) => Record<string, unknow
   )
 
 clickHouseTest(
-  'events arrive in a table that was made at the start, each with what it is asked by',
+  'events arrive in a table that was created at the start, with columns for queries',
   async () => {
     const { destination, rows, table } = await newTable()
     const collector = await openCollector({ config: { destinations: [destination()] } })
-    // Before there is anything to send.
+    // The table exists before there is an event.
     await expect.poll(() => clickHouse.query(`EXISTS TABLE default.${table}`)).toEqual([1])
 
     await batch(collector, [
@@ -123,14 +123,14 @@ clickHouseTest(
     )
     expect(second).toMatchObject({ anonymous_id: 'anon', user_id: '', traits: '{"mail":"a@b.example"}' })
     expect(third).toMatchObject({ type: 'page', event: 'Start' })
-    // Asked with the functions of the server.
+    // The JSON functions of the server can read the properties.
     expect(await rows("JSONExtractFloat(properties, 'total') AS total", "WHERE message_id = 'a'")).toEqual([
       { total: 19.9 },
     ])
   },
 )
 
-clickHouseTest('many events are few requests', async () => {
+clickHouseTest('many events are sent in few requests', async () => {
   const { proxy, destination, rows } = await newTable()
   proxy.fault = () => (proxy.inserts.length <= 1 ? { kind: 'status', status: 503 } : undefined)
   const clock = fakeClock()
@@ -140,7 +140,7 @@ clickHouseTest('many events are few requests', async () => {
   })
   await batch(collector, several(1))
   await expect.poll(() => states(collector)).toMatchObject({ lastError: { reason: 'answered 503' } })
-  // While it is left in peace, others come.
+  // During the wait before the retry, further events arrive.
   for (let index = 0; index < 1100; index += 100) {
     await batch(
       collector,
@@ -155,31 +155,28 @@ clickHouseTest('many events are few requests', async () => {
   expect(await rows('count() AS n')).toEqual([{ n: 1101 }])
 })
 
-clickHouseTest(
-  'what comes soon after a small request waits for the interval, and goes together',
-  async () => {
-    const { proxy, destination } = await newTable()
-    const clock = fakeClock()
-    const collector = await openCollector({
-      clock,
-      config: { destinations: [destination({ interval: 1000 })] },
-    })
-    await batch(collector, several(1))
-    await expect.poll(() => states(collector)).toMatchObject({ delivered: 1 })
+clickHouseTest('events soon after a small request wait for the interval, and are sent together', async () => {
+  const { proxy, destination } = await newTable()
+  const clock = fakeClock()
+  const collector = await openCollector({
+    clock,
+    config: { destinations: [destination({ interval: 1000 })] },
+  })
+  await batch(collector, several(1))
+  await expect.poll(() => states(collector)).toMatchObject({ delivered: 1 })
 
-    for (const messageId of ['x', 'y', 'z']) await batch(collector, [track({ messageId })])
-    clock.advance(999)
-    expect(proxy.inserts).toHaveLength(1)
-    clock.advance(1)
+  for (const messageId of ['x', 'y', 'z']) await batch(collector, [track({ messageId })])
+  clock.advance(999)
+  expect(proxy.inserts).toHaveLength(1)
+  clock.advance(1)
 
-    await expect.poll(() => states(collector)).toMatchObject({ delivered: 4 })
-    expect(proxy.inserts.map(({ lines }) => lines.length)).toEqual([1, 3])
-  },
-)
+  await expect.poll(() => states(collector)).toMatchObject({ delivered: 4 })
+  expect(proxy.inserts.map(({ lines }) => lines.length)).toEqual([1, 3])
+})
 
 const deep = (depth: number) => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`)
 
-clickHouseTest('odd values arrive as they are', async () => {
+clickHouseTest('unusual values arrive unchanged', async () => {
   const { proxy, destination, rows } = await newTable()
   const collector = await openCollector({ config: { destinations: [destination()] } })
   const odd: Array<Record<string, unknown>> = [
@@ -239,7 +236,7 @@ clickHouseTest.each([
   ['in the middle', 300, (index: number) => index === 137],
   ['at the edges', 300, (index: number) => index === 0 || index === 299],
   ['all of them', 20, () => true],
-])('events that the server refuses for their data harm only themselves: %s', async (_where, count, isBad) => {
+])('the server refuses only the events with invalid data: %s', async (_where, count, isBad) => {
   const { proxy, table, destination, rows } = await newTable()
   const plain = await openCollector({ config: { destinations: [destination()] } })
   await expect.poll(() => clickHouse.query(`EXISTS TABLE default.${table}`)).toEqual([1])
@@ -262,7 +259,7 @@ clickHouseTest.each([
     })
 
   expect(await rows('count() AS n')).toEqual([{ n: count - bad }])
-  // Halving: a request for each node on the way to an event that is to blame, and one beside it.
+  // Halving: on each level of the way to the invalid event, one request for each half.
   expect(proxy.inserts.length).toBeLessThanOrEqual(1 + bad * 2 * Math.ceil(Math.log2(count)))
 })
 
@@ -294,32 +291,35 @@ const once: Array<[string, (first: Insert) => ReturnType<FaultyWay['fault']>, st
   ['a connection that ends after the insert', () => ({ kind: 'reset after' }), 'ECONNRESET'],
 ]
 
-clickHouseTest.each(once)('%s: the same rows come again and are there once', async (_name, fault, reason) => {
-  const { proxy, destination, rows } = await newTable()
-  const reasons: unknown[] = []
-  proxy.fault = (insert) => (proxy.inserts.length === 1 ? fault(insert) : undefined)
-  const collector = await openCollector({
-    config: { destinations: [destination({ timeout: 2000 })] },
-    onFault: (_what, cause) => reasons.push((cause as Error).message),
-  })
+clickHouseTest.each(once)(
+  'after %s, the rows are sent again and are in the table once',
+  async (_name, fault, reason) => {
+    const { proxy, destination, rows } = await newTable()
+    const reasons: unknown[] = []
+    proxy.fault = (insert) => (proxy.inserts.length === 1 ? fault(insert) : undefined)
+    const collector = await openCollector({
+      config: { destinations: [destination({ timeout: 2000 })] },
+      onFault: (_what, cause) => reasons.push((cause as Error).message),
+    })
 
-  await batch(collector, several(20))
-  await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 20, failed: 0 })
+    await batch(collector, several(20))
+    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 20, failed: 0 })
 
-  const [first, second] = proxy.inserts
-  expect(proxy.inserts).toHaveLength(2)
-  expect(second).toEqual(first)
-  expect(reasons).toEqual([reason === 'answered 500' ? '<html>from a proxy</html>' : reason])
-  expect(await rows('count() AS n')).toEqual([{ n: 20 }])
-  expect(collector.events()[0]?.destinations).toMatchObject([{ state: 'delivered', attempts: 2 }])
-})
+    const [first, second] = proxy.inserts
+    expect(proxy.inserts).toHaveLength(2)
+    expect(second).toEqual(first)
+    expect(reasons).toEqual([reason === 'answered 500' ? '<html>from a proxy</html>' : reason])
+    expect(await rows('count() AS n')).toEqual([{ n: 20 }])
+    expect(collector.events()[0]?.destinations).toMatchObject([{ state: 'delivered', attempts: 2 }])
+  },
+)
 
 const EXCEPTION = 'Code: 241. DB::Exception: Memory limit (total) exceeded. (MEMORY_LIMIT_EXCEEDED)\n'
 
 clickHouseTest.each([
   ['an exception', EXCEPTION, 'refused: MEMORY_LIMIT_EXCEEDED'],
   ['the page of a login', '<html>Sign in</html>', 'answered 200, but not as ClickHouse does'],
-])('a 200 with %s in its body is no delivery', async (_what, text, reason) => {
+])('a 200 with %s in its body does not count as delivered', async (_what, text, reason) => {
   const { proxy, destination, rows } = await newTable()
   const clock = fakeClock()
   proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'status', status: 200, text } : undefined)
@@ -333,7 +333,7 @@ clickHouseTest.each([
   expect(await rows('count() AS n')).toEqual([{ n: 1 }])
 })
 
-clickHouseTest('an address that is not of a ClickHouse server is said', async () => {
+clickHouseTest('an address that is not a ClickHouse server is reported', async () => {
   const { proxy, destination } = await newTable()
   proxy.every = { kind: 'status', status: 200, text: '<html>Welcome to nginx!</html>' }
   const collector = await openCollector({ config: { destinations: [destination()] } })
@@ -349,7 +349,7 @@ clickHouseTest('an address that is not of a ClickHouse server is said', async ()
     })
 })
 
-clickHouseTest('a response that floods is not read to its end', async () => {
+clickHouseTest('an endless response is not read to its end', async () => {
   const { proxy, destination, rows } = await newTable()
   proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'flood' } : undefined)
   const collector = await openCollector({ config: { destinations: [destination({ timeout: 10_000 })] } })
@@ -359,7 +359,7 @@ clickHouseTest('a response that floods is not read to its end', async () => {
   await expect
     .poll(() => states(collector), { timeout: 30_000 })
     .toMatchObject({ pending: 0, delivered: 3, failed: 0 })
-  // The bytes that are read, and the buffers of both sides.
+  // The bytes that were read, plus the buffers of both sides.
   expect(proxy.pouredBytes).toBeLessThan(32 * 1024 ** 2)
   expect(await rows('count() AS n')).toEqual([{ n: 3 }])
 })
@@ -369,46 +369,46 @@ clickHouseTest.each([
   [209, 'SOCKET_TIMEOUT'],
   [279, 'ALL_CONNECTION_TRIES_FAILED'],
   [439, 'CANNOT_SCHEDULE_TASK'],
-])(
-  'a server that cannot keep up, %i %s, is not given many small requests in place of one',
-  async (code, name) => {
+])('an overloaded server, %i %s, does not get many small requests instead of one', async (code, name) => {
+  const { proxy, destination, rows } = await newTable()
+  const clock = fakeClock()
+  expect(await clickHouse.query(`SELECT errorCodeToName(${code}) AS name`)).toEqual([{ name }])
+  proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'exception', code, name } : undefined)
+  const collector = await openCollector({ clock, config: { destinations: [destination()] } })
+
+  await batch(collector, several(64))
+  await expect
+    .poll(() => states(collector))
+    .toMatchObject({ pending: 64, lastError: { reason: `refused: ${name}` } })
+  expect(proxy.inserts).toHaveLength(1)
+  clock.advance(1000)
+
+  await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 64, failed: 0 })
+  expect(proxy.inserts).toHaveLength(2)
+  expect(await rows('count() AS n')).toEqual([{ n: 64 }])
+})
+
+clickHouseTest(
+  'rows that were inserted and are sent again among others are removed by their key',
+  async () => {
     const { proxy, destination, rows } = await newTable()
     const clock = fakeClock()
-    expect(await clickHouse.query(`SELECT errorCodeToName(${code}) AS name`)).toEqual([{ name }])
-    proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'exception', code, name } : undefined)
+    proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'reset after' } : undefined)
     const collector = await openCollector({ clock, config: { destinations: [destination()] } })
+    await batch(collector, several(3))
+    await expect.poll(() => states(collector)).toMatchObject({ lastError: { reason: 'ECONNRESET' } })
 
-    await batch(collector, several(64))
-    await expect
-      .poll(() => states(collector))
-      .toMatchObject({ pending: 64, lastError: { reason: `refused: ${name}` } })
-    expect(proxy.inserts).toHaveLength(1)
+    await batch(collector, [track({ messageId: 'another' })])
     clock.advance(1000)
+    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 4 })
 
-    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 64, failed: 0 })
-    expect(proxy.inserts).toHaveLength(2)
-    expect(await rows('count() AS n')).toEqual([{ n: 64 }])
+    expect(proxy.inserts.map(({ lines }) => lines.length)).toEqual([3, 4])
+    expect(await rows('count() AS n')).toEqual([{ n: 7 }])
+    expect(await rows('count() AS n', 'FINAL')).toEqual([{ n: 4 }])
   },
 )
 
-clickHouseTest('what was inserted and comes again among others is removed by its key', async () => {
-  const { proxy, destination, rows } = await newTable()
-  const clock = fakeClock()
-  proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'reset after' } : undefined)
-  const collector = await openCollector({ clock, config: { destinations: [destination()] } })
-  await batch(collector, several(3))
-  await expect.poll(() => states(collector)).toMatchObject({ lastError: { reason: 'ECONNRESET' } })
-
-  await batch(collector, [track({ messageId: 'another' })])
-  clock.advance(1000)
-  await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 4 })
-
-  expect(proxy.inserts.map(({ lines }) => lines.length)).toEqual([3, 4])
-  expect(await rows('count() AS n')).toEqual([{ n: 7 }])
-  expect(await rows('count() AS n', 'FINAL')).toEqual([{ n: 4 }])
-})
-
-clickHouseTest('with a wrong password everything waits, and the password is nowhere to be seen', async () => {
+clickHouseTest('with a wrong password all events wait, and the password is printed nowhere', async () => {
   const { destination, table } = await newTable()
   const said: string[] = []
   const collector = await openCollector({
@@ -426,7 +426,7 @@ clickHouseTest('with a wrong password everything waits, and the password is nowh
       target: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+, table default\.events_\d+$/),
     })
 
-  // Once, although it is tried again and again.
+  // Logged once, although it is tried many times.
   expect(said).toEqual([expect.stringMatching(/^destination Warehouse: .*516.*password is incorrect/)])
   const shown = JSON.stringify([said, await states(collector), collector.events()])
   expect(shown).not.toContain('not-this-one')
@@ -440,7 +440,7 @@ clickHouseTest.each([
     'key UInt64, source String, type String, event String, user_id String, anonymous_id String, message_id String, timestamp DateTime, received_at DateTime, properties String, traits String, context String, message String',
     'the column key is UInt64, not String',
   ],
-])('a table %s is said, and events wait until it is mended', async (_name, columns, reason) => {
+])('a table %s is reported, and events wait until it is corrected', async (_name, columns, reason) => {
   const { table, destination, rows } = await newTable()
   await clickHouse.query(`CREATE TABLE default.${table} (${columns}) ENGINE = MergeTree ORDER BY key`)
   const collector = await openCollector({ config: { destinations: [destination()] } })
@@ -453,7 +453,7 @@ clickHouseTest.each([
   expect(await rows('count() AS n')).toEqual([{ n: 2 }])
 })
 
-clickHouseTest('a table that is changed while events come blames no event', async () => {
+clickHouseTest('if the table is changed while events arrive, no event is given up', async () => {
   const { table, destination, rows, proxy } = await newTable()
   const collector = await openCollector({ config: { destinations: [destination()] } })
   await expect.poll(() => clickHouse.query(`EXISTS TABLE default.${table}`)).toEqual([1])
@@ -474,7 +474,7 @@ clickHouseTest('a table that is changed while events come blames no event', asyn
   expect(await rows('count() AS n')).toEqual([{ n: 50 }])
 })
 
-clickHouseTest('the events of a copy of a database are not taken for those of the other one', async () => {
+clickHouseTest('events of a copy of a database are not mistaken for those of the original', async () => {
   const { destination, rows } = await newTable()
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
   const [store, copy] = [join(folder, 'events.db'), join(folder, 'copy.db')]
@@ -494,7 +494,7 @@ clickHouseTest('the events of a copy of a database are not taken for those of th
   ])
 })
 
-clickHouseTest("a table of one's own is used as it is, with further columns and other engines", async () => {
+clickHouseTest('a table of the user is used unchanged, with further columns and other engines', async () => {
   const { table, destination, rows } = await newTable()
   await clickHouse.query(
     `CREATE TABLE default.${table} (key FixedString(40), source LowCardinality(Nullable(String)), type String, event String, user_id Nullable(String), anonymous_id String, message_id String, timestamp DateTime('Europe/Berlin'), received_at DateTime64(6), properties String, traits String, context String, message String, day Date DEFAULT toDate(timestamp), total Float64 MATERIALIZED JSONExtractFloat(properties, 'total')) ENGINE = MergeTree ORDER BY key`,
@@ -509,7 +509,7 @@ clickHouseTest("a table of one's own is used as it is, with further columns and 
   ])
 })
 
-clickHouseTest('a table that is dropped while events come is made again', async () => {
+clickHouseTest('a table that is dropped while events arrive is created again', async () => {
   const { table, destination, rows } = await newTable()
   const collector = await openCollector({ config: { destinations: [destination()] } })
   await batch(collector, several(1))
@@ -523,7 +523,7 @@ clickHouseTest('a table that is dropped while events come is made again', async 
 })
 
 clickHouseTest(
-  'while the server is unavailable one batch is tried, with waits that double; a person may ask for more',
+  'while the server is unavailable, one batch is tried after waits that double; users can retry more',
   async () => {
     const { proxy, destination, rows } = await newTable()
     const clock = fakeClock()
@@ -538,7 +538,7 @@ clickHouseTest(
       await expect.poll(() => proxy.inserts.length).toBe(attempts)
       await expect.poll(() => clock.delays().filter((ms) => ms > 1).length).toBeGreaterThan(0)
       await expect.poll(() => states(collector)).toMatchObject({ pending: 10 })
-      // The timer is set when the outcome is written down.
+      // The timer is set when the outcome has been stored.
       await expect
         .poll(() => Math.min(...clock.delays()))
         .toBe(Math.min(60_000, 500 * 2 ** (attempts - 1)) * 0.75)
@@ -562,7 +562,7 @@ clickHouseTest(
 )
 
 clickHouseTest(
-  'a collector that closes in the middle of a request leaves its events pending and uncounted',
+  'a collector that closes during a request leaves its events pending, without counting an attempt',
   async () => {
     const { proxy, destination, rows } = await newTable()
     const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')

@@ -17,7 +17,7 @@ function newOutage() {
   return { clock, reported, outage }
 }
 
-test('a destination that takes nothing for a while is reported of once, and once when it is back', () => {
+test('a destination that accepts nothing for a while is reported once, and once when it is back', () => {
   const { clock, reported, outage } = newOutage()
   for (let attempt = 0; attempt < 5; attempt++) {
     outage.saw(RETRY)
@@ -31,7 +31,7 @@ test('a destination that takes nothing for a while is reported of once, and once
   expect(reported.slice(1)).toEqual(['destination Hook is back; over: destination Hook is unavailable'])
 })
 
-test('one that refuses now and then, or refuses an event for its data, is not unavailable', () => {
+test('a destination that fails now and then, or refuses an event for its data, is not unavailable', () => {
   const { clock, reported, outage } = newOutage()
   for (const result of [RETRY, DELIVERED, RETRY, REFUSED, RETRY]) {
     outage.saw(result)
@@ -41,7 +41,7 @@ test('one that refuses now and then, or refuses an event for its data, is not un
   expect(reported).toEqual([])
 })
 
-test('what was reported by somebody else is over with the next delivery as well', () => {
+test('a problem that another part has reported also ends with the next delivery', () => {
   const { clock, reported, outage } = newOutage()
   outage.report('destination Hook', new Error('wrong password'))
   outage.saw(RETRY)

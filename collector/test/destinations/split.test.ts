@@ -6,7 +6,7 @@ import type { AttemptResult } from '../../src/destinations/webhook.ts'
 const taken: BatchOutcome = { kind: 'taken' }
 const items = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** Sends groups of numbers; what became of each, and the requests in their order. */
+/** Sends groups of numbers. Returns the outcome of each, and the requests in order. */
 async function run(
   groups: readonly number[][],
   outcome: (group: readonly number[]) => BatchOutcome,
@@ -31,7 +31,7 @@ async function run(
   return { results, requests, having }
 }
 
-test('a group that is refused is halved until the event to blame is alone', async () => {
+test('a refused group is halved until the invalid event is alone', async () => {
   const { requests, having } = await run([items(8)], (group) =>
     group.includes(5) ? { kind: 'refused', reason: 'bad' } : taken,
   )
@@ -41,7 +41,7 @@ test('a group that is refused is halved until the event to blame is alone', asyn
   expect(having('delivered')).toEqual([0, 1, 2, 3, 4, 6, 7])
 })
 
-test('one event that makes requests fail for no clear reason is found, and never given up', async () => {
+test('one event that makes requests fail without a clear reason is found, and not given up', async () => {
   const { having } = await run([items(1000)], (group) =>
     group.includes(777) ? { kind: 'unclear', reason: 'odd' } : taken,
   )
@@ -50,7 +50,7 @@ test('one event that makes requests fail for no clear reason is found, and never
   expect(having('delivered')).toHaveLength(999)
 })
 
-test('when every request fails for no clear reason, few are sent', async () => {
+test('if every request fails without a clear reason, only few are sent', async () => {
   const { requests, having, results } = await run([items(1000)], () => ({ kind: 'unclear', reason: 'odd' }))
 
   expect(requests).toHaveLength(41)
@@ -58,7 +58,7 @@ test('when every request fails for no clear reason, few are sent', async () => {
   expect(new Set([...results.values()].map((one) => 'reason' in one && one.reason))).toEqual(new Set(['odd']))
 })
 
-test('nothing is sent to a destination that is unavailable but the request that found it out', async () => {
+test('after a request has found that the destination is unavailable, no other is sent', async () => {
   const { requests, having } = await run([[1, 2], [3], [4]], (group) =>
     group.includes(3) ? { kind: 'unavailable', reason: 'gone' } : taken,
   )
@@ -68,7 +68,7 @@ test('nothing is sent to a destination that is unavailable but the request that 
   expect(having('retry')).toEqual([3, 4])
 })
 
-test('what there is no time for is left for another batch', async () => {
+test('events for which there is no time are left for another batch', async () => {
   let left = 2
   const { having } = await run(
     [[1], [2], [3]],
@@ -80,7 +80,7 @@ test('what there is no time for is left for another batch', async () => {
   expect(having('retry')).toEqual([3])
 })
 
-test('the reason of a refusal has nothing of what an event says', () => {
+test('the reason of a refusal contains no data of the event', () => {
   const text =
     "Code: 41. DB::Exception: Cannot parse 'Code: 516. DB::Exception: (AUTHENTICATION_FAILED)': (at row 1)\n. (CANNOT_PARSE_DATETIME) (version 24.3.1.2672 (official build))\n"
   const response = { status: 400, code: 41, text }
@@ -93,13 +93,13 @@ test('the reason of a refusal has nothing of what an event says', () => {
 test.each([
   [200, undefined, 'taken'],
   [204, undefined, 'taken'],
-  // An exception after the first bytes were sent.
+  // An exception after the server has sent the first bytes of the response.
   [200, 243, 'unavailable'],
   [302, undefined, 'unavailable'],
   [404, undefined, 'unavailable'],
   [413, undefined, 'refused'],
   [500, 241, 'unclear'],
   [403, 516, 'unavailable'],
-] as const)('a response of %d with the code %s is %s', (status, code, kind) => {
+] as const)('a response of %d with the code %s means %s', (status, code, kind) => {
   expect(outcomeOf({ status, code, text: '' }).kind).toBe(kind)
 })

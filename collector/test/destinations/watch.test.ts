@@ -7,7 +7,7 @@ import { fakeClock } from '../support.ts'
 
 const file = (name: string, enabled = true) => ({ name, type: 'file' as const, path: '/tmp/none', enabled })
 
-/** A watch of a process with the destinations Own and Off (turned off), over a queue of our own. */
+/** The watch of a process with the destinations Own and Off (turned off), over a fake queue. */
 function watched(isDelivering = true) {
   const clock = fakeClock()
   const faults: string[] = []
@@ -39,7 +39,7 @@ function watched(isDelivering = true) {
   return { watch, queue, faults, attended, settle, advance }
 }
 
-test('a process tells others what it delivers, at once and again; one that delivers nothing does not', async () => {
+test('a process announces its destinations, at once and again; one that delivers nothing does not', async () => {
   const worker = watched()
   const front = watched(false)
   await worker.advance(20_000)
@@ -53,7 +53,7 @@ test('a process tells others what it delivers, at once and again; one that deliv
   expect(worker.attended).toHaveLength(3)
 })
 
-test('a destination to which nobody delivers is told once, and again when it comes to that again', async () => {
+test('a destination to which no process delivers is reported once, and again when it happens again', async () => {
   const { queue, faults, settle, advance } = watched()
   queue.found = [
     { destination: 'Gone', pending: 2 },
@@ -61,7 +61,7 @@ test('a destination to which nobody delivers is told once, and again when it com
     { destination: 'Own', pending: 4 },
   ]
   await settle()
-  // Processes that start together have their time.
+  // Not at once, so that processes that start together have time to announce themselves.
   expect(faults).toEqual([])
 
   for (let look = 0; look < 3; look++) await advance(20_000)
@@ -80,7 +80,7 @@ test('a destination to which nobody delivers is told once, and again when it com
   expect(faults).toEqual([line, line])
 })
 
-test('what a front does not plan is told once, and shown until its events stop', async () => {
+test('events from a front that does not know a destination are reported once, and shown until they stop', async () => {
   const { watch, faults, advance } = watched()
   const none = new Map<string, number>()
   watch.planned([newEvent('a', { reason: 'no_event' })])
@@ -95,13 +95,13 @@ test('what a front does not plan is told once, and shown until its events stop',
   expect(watch.warning('Off', none)).toBeNull()
   await advance(60_000)
   expect(watch.warning('Own', none)).toBeNull()
-  // It was mended, and another one comes to the same.
+  // After that was corrected, another front has the same problem.
   watch.planned([newEvent('e')])
   expect(faults).toHaveLength(2)
   expect(watch.warning('Own', none)).not.toBeNull()
 })
 
-test('a watch that is closed while it tells or looks does nothing more', async () => {
+test('a watch that is closed during a request does nothing more', async () => {
   for (const step of ['attend', 'unattended'] as const) {
     const { watch, queue, faults, attended, settle, advance } = watched()
     await settle()

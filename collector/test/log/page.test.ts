@@ -66,7 +66,7 @@ test('the overview shows what waits in the log and the dead letters, and tries t
   const garbage = log.locator('.dead-letters li', { hasText: 'a message that cannot be read' })
   await garbage.getByRole('button', { name: 'Discard' }).click()
   expect(await garbage.count()).toBe(1)
-  await garbage.getByRole('button', { name: 'Discard for good' }).click()
+  await garbage.getByRole('button', { name: 'Discard permanently' }).click()
   await page.locator('.notice', { hasText: 'Discarded' }).waitFor()
   await expect.poll(() => log.locator('.dead-letters li').count()).toBe(1)
 
@@ -139,7 +139,7 @@ test('what waits in the log is shown while the store cannot say anything', async
   await page.goto(`${worker.url}/#/overview`)
 
   await page.getByText('the store is unavailable').waitFor()
-  await page.locator('.log-state').getByText('Messages waiting').waitFor()
+  await page.locator('.log-state').getByText('Messages in the log').waitFor()
   // Numbers of 0 say nothing then: it is no page on which nothing was ever sent.
   expect(await page.locator('.log-state').count()).toBe(1)
   expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
@@ -155,7 +155,7 @@ test('C5: a front without a store says where to look, how the log is, and asks f
 
   await page.goto(front.url)
 
-  await page.getByRole('heading', { name: 'No events are kept here' }).waitFor()
+  await page.getByRole('heading', { name: 'This process stores no events' }).waitFor()
   await page.locator('.log-state .pill', { hasText: 'ready' }).waitFor()
   expect(await page.locator('main').textContent()).toContain('Ask a process that has the store')
   await post(front, '/v1/track', track())

@@ -126,7 +126,7 @@ test('a list that could not be loaded does not speak of rows; one that could kee
   await shows(page, 'A')
   await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await search(page, 'event:A')
-  await page.locator('.summary [role=status]', { hasText: '1 event from before the error' }).waitFor()
+  await page.locator('.summary [role=status]', { hasText: '1 event loaded before the error' }).waitFor()
 })
 
 test('a collector that is stopped, with its connections open, is not called live', async () => {
@@ -144,7 +144,7 @@ test('a collector that is stopped, with its connections open, is not called live
   const page = await openPage({ url })
   child.kill('SIGSTOP')
   await page.locator('#connection.silent').waitFor({ timeout: 15_000 })
-  expect(await page.locator('#connection').textContent()).toMatch(/silent for \d+ s/)
+  expect(await page.locator('#connection').textContent()).toMatch(/no data for \d+ s/)
   child.kill('SIGCONT')
   await page.locator('#connection.live').waitFor()
 })

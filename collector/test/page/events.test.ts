@@ -99,7 +99,7 @@ test('a duplicate is harmless and leads to its first; a conflict shows what diff
   await row(page, 'dedup_conflict').click()
   const total = panel(page).locator('.json .changed', { hasText: 'total' }).last()
   await total.locator('.was', { hasText: 'was 1' }).waitFor()
-  await panel(page).getByRole('link', { name: 'The first with this messageId' }).click()
+  await panel(page).getByRole('link', { name: 'The first event with this messageId' }).click()
   await panel(page).locator('h3', { hasText: 'The same messageId came again' }).waitFor()
 })
 
@@ -263,7 +263,7 @@ test('what is filtered can be had as a file', async () => {
   await shows(page, 'B')
   await page.getByRole('button', { name: 'Export' }).click()
   const waiting = page.waitForEvent('download')
-  await page.getByRole('link', { name: 'What is listed, as NDJSON' }).click()
+  await page.getByRole('link', { name: 'This list as NDJSON' }).click()
   const file = await (await waiting).createReadStream()
   let text = ''
   for await (const chunk of file) text += chunk
@@ -339,13 +339,13 @@ test('forgetting everything stands apart, says what it forgets, and asks first',
 
   await page.getByRole('button', { name: 'More' }).click()
   await page.locator('#clear').click()
-  const dialog = page.getByRole('dialog', { name: 'Forget all events?' })
-  expect(await dialog.textContent()).toContain('memory of messageIds')
+  const dialog = page.getByRole('dialog', { name: 'Delete all events?' })
+  expect(await dialog.textContent()).toContain('messageIds for deduplication')
   await page.keyboard.press('Escape')
   expect(collector.count()).toBe(4)
   await page.getByRole('button', { name: 'More' }).click()
   await page.locator('#clear').click()
-  await dialog.getByRole('button', { name: 'Forget everything' }).click()
+  await dialog.getByRole('button', { name: 'Delete everything' }).click()
   await page.locator('.first-steps').waitFor()
   expect(collector.count()).toBe(0)
 })

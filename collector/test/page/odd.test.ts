@@ -16,7 +16,7 @@ test('C8: a warning says what it is about, what to do, and where there are more'
   const warning = panel(page).locator('.explanation.warning')
   expect(await warning.textContent()).toContain('it was read as UTC')
   expect(await warning.textContent()).toContain('Add the time zone')
-  await warning.getByRole('link', { name: 'All with this warning' }).click()
+  await warning.getByRole('link', { name: 'All events with this warning' }).click()
   await page.locator('.chip', { hasText: 'warning:timestamp_zone' }).waitFor()
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })

@@ -159,7 +159,7 @@ test('destinations show what waits and what failed, and try again', async () => 
   await post(collector, '/v1/track', track({ event: 'Lost' }))
   const page = await openPage(collector, { at: 'destinations' })
   await page.locator('.failures li', { hasText: 'Lost' }).waitFor()
-  await page.locator('.destination', { hasText: 'gave up on some' }).waitFor()
+  await page.locator('.destination', { hasText: 'some given up' }).waitFor()
   await page.getByRole('button', { name: 'Try again', exact: true }).click()
   await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
 })
@@ -224,7 +224,7 @@ test('where no process delivers, no next attempt is promised', async () => {
   await page.goto(`${collector.url}/#/destinations`)
 
   const text = (name: string) => page.locator(`.destination[aria-label="${name}"]`).textContent()
-  await page.getByText('The oldest that waits came').first().waitFor()
+  await page.getByText('The oldest pending delivery came').first().waitFor()
   expect(await text('Elsewhere')).toContain('the next attempt is in')
   expect(await text('Off')).not.toContain('next attempt')
   expect(await text('Old CRM')).not.toContain('next attempt')
@@ -244,8 +244,8 @@ test('faults are set and removed with a click, and met by the next request', asy
   await page.getByRole('button', { name: 'Remove all faults' }).click()
   await expect.poll(() => page.locator('.rules li').count()).toBe(0)
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
-  await page.getByLabel('Let requests fail by chance').selectOption('1')
-  await page.locator('.pill', { hasText: 'by chance' }).waitFor()
+  await page.getByLabel('Share of requests that fail at random').selectOption('1')
+  await page.locator('.pill', { hasText: 'random' }).waitFor()
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
 })
 

@@ -12,7 +12,7 @@ export function Text({ value }: { value: string }) {
     <bdi>
       {visibleParts(value).map(({ text, isMark }, index) =>
         isMark ? (
-          <span key={index} class="hidden-character" title="a character that cannot be seen">
+          <span key={index} class="hidden-character" title="an invisible character">
             {text}
           </span>
         ) : (
@@ -23,11 +23,11 @@ export function Text({ value }: { value: string }) {
   )
 }
 
-/** Shows an untrusted name. A name of spaces alone, which nobody would see, is described instead. */
+/** Shows an untrusted name. A name that consists only of spaces would be invisible, so it is described instead. */
 export function Name({ value }: { value: string }) {
   if (value.trim() !== '') return <Text value={value} />
   return (
-    <span class="hidden-character" title="nothing but blanks">
+    <span class="hidden-character" title="only spaces">
       {value === '' ? 'empty' : 'blank'}
     </span>
   )
@@ -111,7 +111,7 @@ export function Brand() {
 const notice = signal('')
 let noticeTimer: ReturnType<typeof setTimeout> | undefined
 
-/** Shows a short message that something was done. */
+/** Shows a short message about a finished action. */
 export function say(text: string): void {
   notice.value = text
   clearTimeout(noticeTimer)

@@ -29,7 +29,7 @@ export interface Bucket {
   rejected: number
 }
 
-/** The end of the scale: a round number at or above the highest value. */
+/** The top of the scale: a round number at or above the highest value. */
 export function scaleEnd(highest: number): number {
   if (highest <= 4) return 4
   const power = 10 ** Math.floor(Math.log10(highest))

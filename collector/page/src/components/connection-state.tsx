@@ -8,15 +8,15 @@ export function ConnectionState() {
     connecting: 'connecting',
     live: isPaused.value ? 'paused' : 'live',
     unavailable: 'store unavailable',
-    silent: `silent for ${quietSeconds.value} s`,
+    silent: `no data for ${quietSeconds.value} s`,
     lost: 'no connection',
   }
   const explanations = {
-    connecting: 'Waiting for the collector to say something',
-    live: isPaused.value ? 'Connected; what comes is counted and not shown' : 'What you see is current',
-    unavailable: `What you see may be old: the store is unavailable (${latest.value?.storeUnavailable ?? 'unknown'})`,
-    silent: 'The connection is open, but the collector says nothing: it may be stopped or very busy',
-    lost: 'The collector cannot be reached; the page tries again by itself',
+    connecting: 'Waiting for the first message of the collector',
+    live: isPaused.value ? 'Connected; new items are counted, but not shown' : 'This screen is up to date',
+    unavailable: `This screen may be out of date: the store is unavailable (${latest.value?.storeUnavailable ?? 'unknown'})`,
+    silent: 'The connection is open, but the collector sends nothing: it may be stopped or very busy',
+    lost: 'The collector cannot be reached; the page keeps trying',
   }
   return (
     <p

@@ -31,7 +31,7 @@ export function Cell({
           type="button"
           class="narrow"
           tabIndex={-1}
-          // For the mouse only: the keyboard has `e`, `u`, `s` and `r`, and screen readers should read rows without these
+          // Only for the mouse: the keyboard has `e`, `u`, `s` and `r`, and screen readers should read rows without these
           // buttons.
           aria-hidden="true"
           title={`Only ${visibleText(term)}`}

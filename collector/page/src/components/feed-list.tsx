@@ -186,8 +186,8 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
   const searchedTo = feed.searchedTo.value
   if (feed.error.value !== undefined) {
-    // It may be a retry of the same search: we only know that the rows are from before it.
-    return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} from before the error`
+    // The failed request may be a retry of the same search: we only know that the rows are older than the error.
+    return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} loaded before the error`
   }
   if (feed.isLoading.value) return 'Searching…'
   if (searchedTo !== null) return `${shown} so far; searched back to ${dayName(searchedTo, Date.now())}`

@@ -16,7 +16,7 @@ export interface ValueActions {
 interface TreeProps extends ValueActions {
   value: unknown
   changes?: Changes
-  /** Paths of the fields at fault, such as `properties.total`. */
+  /** Paths of the fields that caused a problem, such as `properties.total`. */
   marked?: ReadonlySet<string>
   search?: string
 }
@@ -41,7 +41,7 @@ function size(value: unknown, limit: number): number {
   return nodes
 }
 
-/** Paths of the values with the text in their key or value, and of their ancestors. */
+/** Paths of the values whose key or value contains the text, and of their ancestors. */
 function findHits(value: unknown, text: string): ReadonlySet<string> {
   const hits = new Set<string>()
   const visit = (node: unknown, path: Path): boolean => {
@@ -183,7 +183,7 @@ function Key({ name, value, path, state }: NodeProps) {
     <button
       type="button"
       class="key"
-      title="Filter by it or copy it"
+      title="Filter by this value or copy it"
       onClick={(event) => onPick(path, value, event.currentTarget)}
     >
       {text}

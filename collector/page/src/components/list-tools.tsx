@@ -31,10 +31,10 @@ export function ExportMenu({ path, name, question }: { path: string; name: strin
   return (
     <Menu label="Export">
       <a href={address('ndjson')} download={`${name}.ndjson`}>
-        What is listed, as NDJSON
+        This list as NDJSON
       </a>
       <a href={address('csv')} download={`${name}.csv`}>
-        What is listed, as CSV
+        This list as CSV
       </a>
     </Menu>
   )
@@ -65,7 +65,7 @@ function SavedFilters({ line, setLine }: { line: string; setLine(line: string): 
         </div>
       ))}
       {line === '' ? (
-        <p class="menu-text">Search for something to save it here.</p>
+        <p class="menu-text">Type a search to save it here.</p>
       ) : (
         <form
           class="menu-form"

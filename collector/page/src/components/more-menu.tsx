@@ -9,7 +9,7 @@ import { Confirm, Dialog } from './dialog.tsx'
 import { Menu } from './menu.tsx'
 
 const THEMES: ReadonlyArray<readonly [Theme, string]> = [
-  ['auto', 'As the system'],
+  ['auto', 'Same as the system'],
   ['light', 'Light'],
   ['dark', 'Dark'],
 ]
@@ -22,7 +22,7 @@ export function MoreMenu() {
   const forget = async () => {
     try {
       await sendJson('DELETE', 'api/events')
-      say('Everything is forgotten')
+      say('All events are deleted')
     } catch (cause) {
       say(cause instanceof RequestError ? cause.message : String(cause))
     }
@@ -50,7 +50,7 @@ export function MoreMenu() {
         </button>
         <hr />
         <button type="button" id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
-          Forget all events…
+          Delete all events…
         </button>
         {known?.needsToken === true && (
           <button type="button" onClick={logOut}>
@@ -66,19 +66,19 @@ export function MoreMenu() {
       </Menu>
       {isForgetting.value && (
         <Confirm
-          title="Forget all events?"
-          action="Forget everything"
+          title="Delete all events?"
+          action="Delete everything"
           isDangerous
           onConfirm={forget}
           onClose={() => (isForgetting.value = false)}
         >
           <p>
-            All {stats === undefined ? '' : `${count(stats.accepted + stats.rejected)} `}events and the
-            requests that brought them are deleted, for everyone who uses this collector.
+            All {stats === undefined ? '' : `${count(stats.accepted + stats.rejected)} `}events and their
+            requests are deleted, for everyone who uses this collector.
           </p>
           <p>
-            What still waits for a destination is not delivered. The memory of messageIds goes too: an event
-            that was seen before is accepted again.
+            Pending deliveries are not sent. The messageIds for deduplication are deleted too: an event that
+            was received before is accepted again.
           </p>
         </Confirm>
       )}
@@ -89,10 +89,10 @@ export function MoreMenu() {
 
 const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ['/', 'search'],
-  ['↑ ↓ or k j', 'move in the list; what is open follows'],
+  ['↑ ↓ or k j', 'move in the list; the open details follow'],
   ['Enter', 'open'],
   ['Esc', 'close'],
-  ['e u s r', 'only the event, user, source or reason of the current row'],
+  ['e u s r', 'filter by the event, user, source or reason of the current row'],
   ['p', 'pause and resume'],
   [
     'g then o e r u c p d f',
@@ -100,15 +100,15 @@ const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ],
 ]
 const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
-  ['kettle', 'the text occurs anywhere'],
-  ['event:"Order Completed"', 'the field is exactly this'],
-  ['user:ada,bob', 'one or the other'],
-  ['name:Order*', 'begins with it'],
-  ['properties.total>100', 'any path into the message; also >= < <= !='],
-  ['-source:web', 'not this'],
-  ['reason:no_event OR delivery:failed', 'either'],
-  ['warning:timestamp_zone', 'taken, with this warning; warning:* is any'],
-  ['received>=2026-05-17T09:30Z', 'by the time of receipt'],
+  ['kettle', 'contains this text anywhere'],
+  ['event:"Order Completed"', 'the field is exactly this text'],
+  ['user:ada,bob', 'the field is one of these'],
+  ['name:Order*', 'the field begins with this'],
+  ['properties.total>100', 'the value at any path of the message; also >= < <= !='],
+  ['-source:web', 'everything else'],
+  ['reason:no_event OR delivery:failed', 'matches either term'],
+  ['warning:timestamp_zone', 'accepted with this warning; warning:* finds all warnings'],
+  ['received>=2026-05-17T09:30Z', 'received at this time or later'],
 ]
 
 function Help({ onClose }: { onClose(): void }) {

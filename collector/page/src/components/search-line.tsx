@@ -128,7 +128,9 @@ function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTu
       <button
         type="button"
         class="chip-text"
-        title={isNot ? 'Show these instead of hiding them' : 'Hide these instead of showing them'}
+        title={
+          isNot ? 'Show matching items instead of hiding them' : 'Hide matching items instead of showing them'
+        }
         onClick={(event) => {
           event.stopPropagation()
           onTurn()

@@ -14,7 +14,7 @@ interface FeedOptions<T, P extends PageOf> {
 }
 
 const PAGE_SIZE = 200
-/** Most rows in memory while the newest are watched; older ones are fetched again on scrolling. */
+/** Maximum number of rows in memory while the user watches the newest ones; older rows are fetched again on scrolling. */
 const MAX_WATCHED = 5000
 /** A search that the collector ends early is continued automatically until there are this many items. */
 const ENOUGH = 100
@@ -43,7 +43,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   #gone = new AbortController()
   #isFetchingNewer = false
   #isFetchingOlder = false
-  /** Set when there was news during a request: whether the list was held then. */
+  /** Set if there was news during a request: whether the list was paused at that time. */
   #missedNews: boolean | undefined
 
   constructor(options: FeedOptions<T, P>) {

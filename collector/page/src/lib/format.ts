@@ -35,7 +35,7 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
 }
 
-/** A rate a second: two digits when small, whole when large. */
+/** A rate per second: two digits when small, a whole number when large. */
 export function rate(perSecond: number): string {
   return perSecond >= 100 ? count(Math.round(perSecond)) : smallNumber.format(perSecond)
 }

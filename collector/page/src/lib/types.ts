@@ -26,7 +26,7 @@ export interface About {
   startedAt: string
   region: string
   database: string
-  /** Null when any write key is accepted. */
+  /** Null if any write key is accepted. */
   sources: string[] | null
   anyKey: boolean
   destinations: string[]
@@ -35,7 +35,7 @@ export interface About {
   maxEvents: number | null
   canInjectFaults: boolean
   role: 'single' | 'front' | 'worker'
-  /** The address of the log; null when there is none. */
+  /** The address of the log; null if there is none. */
   log: string | null
   /** Whether the user had to log in. */
   needsToken: boolean
@@ -94,7 +94,7 @@ export interface Violation {
 
 export interface EventDetails extends Omit<EventSummary, 'violations' | 'destinations'> {
   message: Message | null
-  /** As the client sent it; null when that is not known. */
+  /** The message as the client sent it; null if it is not known. */
   sent: Message | null
   clockSkewMs: number | null
   requestDetails: RequestSummary | null
@@ -213,7 +213,7 @@ export interface StreamMessage {
   /** Different after every start of the collector. */
   process: string
   now: string
-  /** Why the store cannot be asked now; null when it can. */
+  /** Why the store is unavailable now; null if it is available. */
   storeUnavailable: string | null
   stats: Stats
 }

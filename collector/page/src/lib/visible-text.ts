@@ -7,7 +7,7 @@ export interface TextPart {
 // Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, zero-width characters, line
 // separators, lone surrogates, tag characters. Newlines and tabs are left to the components that keep white space.
 const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu
 
 const NAMES: Readonly<Record<number, string>> = {

@@ -10,7 +10,7 @@ import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** The title of an entry: its name, or its kind when that has none. */
+/** The title of an entry: its name, or its kind if the kind has no names. */
 export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>): string {
   return name || type
 }
@@ -57,7 +57,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
             <section class="panel-section">
               <div class="section-head">
                 <h3>Example</h3>
-                <a href={href('events', { q: entry.q, open: entry.example.id })}>Open it</a>
+                <a href={href('events', { q: entry.q, open: entry.example.id })}>Open the event</a>
               </div>
               <JsonTree value={entry.example.message} />
             </section>

@@ -58,8 +58,8 @@ export function CatalogueScreen() {
         )}
         {data !== undefined && data.entries.length > 0 && (
           <p class="note soft">
-            Types of properties are taken from the newest {plural(data.sampled, 'event')}.
-            {!data.isComplete && ' There is more than could be counted in time: the counts are lower bounds.'}
+            The types of properties are inferred from the newest {plural(data.sampled, 'event')}.
+            {!data.isComplete && ' There are too many events to count in time: the counts are lower bounds.'}
           </p>
         )}
       </section>

@@ -21,8 +21,8 @@ export function DestinationsScreen() {
       {destinations?.length === 0 && (
         <Nothing title="No destinations are configured">
           <p>
-            Events are kept here and go nowhere else. A destination in the config file sends them on, to a
-            file, a webhook or a table of ClickHouse:
+            Events are stored here and sent nowhere else. A destination in the config file sends them on, to a
+            file, a webhook or a ClickHouse table:
           </p>
           <pre class="code">
             {
@@ -45,7 +45,7 @@ function stateOf({ warning, isEnabled, pending, lastError, failed }: Destination
   if (!isEnabled) return ['plain', 'turned off']
   if (pending > 0 && lastError !== null) return ['warn', 'trying again']
   if (pending > 0) return ['info', 'delivering']
-  if (failed > 0) return ['bad', 'gave up on some']
+  if (failed > 0) return ['bad', 'some given up']
   return ['good', 'up to date']
 }
 type JSXPill = ['plain' | 'warn' | 'info' | 'bad' | 'good', string]
@@ -188,7 +188,7 @@ function Waiting({ destination }: { destination: Destination }) {
     nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)
   return (
     <p>
-      The oldest that waits came <Ago at={oldestPendingAt} />
+      The oldest pending delivery came <Ago at={oldestPendingAt} />
       {seconds > 0 ? `; the next attempt is in ${seconds} s.` : '.'}
     </p>
   )

@@ -103,8 +103,8 @@ export function EventActions({ event, onDone }: ActionProps) {
           onClose={() => (isReleasing.value = false)}
         >
           <p>
-            It is sent to <strong>{target}</strong>, as its client sent it. The real service takes it for
-            real: it may reach customers, and it cannot be taken back.
+            The event is sent to <strong>{target}</strong>, as its client sent it. For that service it is a
+            real event: it may reach customers, and it cannot be undone.
           </p>
         </Confirm>
       )}

@@ -42,7 +42,7 @@ function termOf(path: Path, value: unknown): string | undefined {
   return termFor(path.join('.'), value)
 }
 
-/** The message as a tree: the sent and the stored one, or the differences from the first event with the same messageId. */
+/** The message as a tree: as it was sent, as it is stored, or its differences from the first event with the same messageId. */
 export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   const { message, sent, first } = event
   const view = useSignal<View>(event.reason === 'dedup_conflict' && first !== null ? 'first' : 'kept')
@@ -62,15 +62,13 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
     return (
       <section class="panel-section">
         <h3>Message</h3>
-        <p class="soft">
-          The request could not be read as a message. What it held is shown with the request.
-        </p>
+        <p class="soft">This request could not be parsed as a message. Open the request to see its body.</p>
       </section>
     )
   }
   const views: Array<readonly [View, string]> = [['kept', 'As kept']]
   if (sent !== null) views.push(['sent', 'As sent'], ['both', 'Side by side'])
-  if (fromFirst !== undefined) views.push(['first', 'Against the first'])
+  if (fromFirst !== undefined) views.push(['first', 'Compared with the first'])
   const onPick = (path: Path, value: unknown, at: HTMLElement) => {
     picked.value = { path, value }
     openAt(menu.current, at)
@@ -132,8 +130,8 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
 }
 
 function differenceInWords(differences: number): string {
-  if (differences === 0) return 'Nothing differs from the first event with this messageId.'
-  return 'Marked is what differs from the first event with this messageId, which is the one that counts.'
+  if (differences === 0) return 'This event is equal to the first event with this messageId.'
+  return 'The marked values differ from the first event with this messageId. Only the first event counts.'
 }
 
 /** Fields that caused a rejection, or that violate the tracking plan. */
@@ -168,7 +166,7 @@ function PickMenu({
                 Only events with this value
               </button>
               <button type="button" onClick={() => addTerm(`-${term}`)}>
-                Only events without it
+                Only events without this value
               </button>
             </>
           )}

@@ -90,7 +90,7 @@ function Explanation({ event }: { event: EventDetails }) {
           {help !== undefined && <p>{help.remedy}</p>}
           {first !== null && (
             <p>
-              <a href={hrefWith({ open: first.id })}>The first with this messageId</a> came{' '}
+              <a href={hrefWith({ open: first.id })}>The first event with this messageId</a> came{' '}
               <Ago at={first.receivedAt} />.
             </p>
           )}
@@ -103,7 +103,7 @@ function Explanation({ event }: { event: EventDetails }) {
           </p>
           <p>
             {helpFor(code)?.remedy}{' '}
-            <a href={href('events', { q: `warning:${code}` })}>All with this warning</a>
+            <a href={href('events', { q: `warning:${code}` })}>All events with this warning</a>
           </p>
         </div>
       ))}

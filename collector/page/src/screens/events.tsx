@@ -23,7 +23,7 @@ const COLUMNS = [
 ] as const
 
 const FIELDS = ['event', 'user', 'anonymous', 'message', 'source', 'reason', 'type'].map((name) => `${name}:`)
-/** From this width on, the search line has room for an example. */
+/** At this width and above, the search line has room for an example. */
 const EXAMPLE_FROM = 860
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')

@@ -12,12 +12,12 @@ type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   {
     title: '503 once',
-    meaning: 'The next request is answered 503 Service Unavailable.',
+    meaning: 'The next request gets 503 Service Unavailable.',
     rule: { status: 503 },
   },
   {
     title: 'Rate limit',
-    meaning: 'The next 3 requests are answered 429 with Retry-After: 2.',
+    meaning: 'The next 3 requests get 429 with Retry-After: 2.',
     rule: { status: 429, headers: { 'retry-after': '2' }, times: 3 },
   },
   { title: '400 once', meaning: 'The next request is refused with 400 Bad Request.', rule: { status: 400 } },
@@ -39,7 +39,7 @@ export function FaultsScreen() {
     }
     query.reload()
   }
-  const add = (rule: Rule) => act('POST', 'api/faults', rule, 'The fault is set')
+  const add = (rule: Rule) => act('POST', 'api/faults', rule, 'The fault is active')
   const { data } = query
   const isCalm = data !== undefined && data.rules.length === 0 && data.failRate === 0
   return (
@@ -56,12 +56,12 @@ export function FaultsScreen() {
         )}
       </div>
       <p class="note soft">
-        The collector can misbehave as a real service does, to see what your clients make of it. Faults are
-        met by requests to the tracking API only.
+        The collector can fail in the ways of a real service, so that you see how your clients react. Faults
+        affect only requests to the tracking API.
         {data !== undefined && data.injected > 0 && (
           <>
             {' '}
-            <a href={href('requests', { q: 'fault:*' })}>{plural(data.injected, 'request')}</a> met one so
+            <a href={href('requests', { q: 'fault:*' })}>{plural(data.injected, 'request')}</a> had a fault so
             far.
           </>
         )}
@@ -83,18 +83,20 @@ export function FaultsScreen() {
         </ul>
         <FailRate
           now={data?.failRate ?? 0}
-          onSet={(failRate) => act('POST', 'api/faults', { failRate }, 'The share of failures is set')}
+          onSet={(failRate) =>
+            act('POST', 'api/faults', { failRate }, 'The share of failing requests is set')
+          }
         />
         <OwnFault onAdd={add} />
       </section>
       <section class="block">
         <div class="block-head">
-          <h3>Set now</h3>
+          <h3>Active faults</h3>
         </div>
         {isCalm && <p class="soft">No faults: every request is handled as usual.</p>}
         {data !== undefined && data.failRate > 0 && (
           <p>
-            <Pill tone="warn">by chance</Pill> {share(data.failRate, 1)} of all requests are answered 503.
+            <Pill tone="warn">random</Pill> {share(data.failRate, 1)} of all requests get 503.
           </p>
         )}
         <ul class="plain-list rules">
@@ -147,7 +149,7 @@ function ruleInWords({ status, headers, delay, hang, reset, path, source, chance
 function FailRate({ now, onSet }: { now: number; onSet(failRate: number): void }) {
   return (
     <label class="fail-rate">
-      Let requests fail by chance
+      Share of requests that fail at random
       <select value={String(now)} onChange={(event) => onSet(Number(event.currentTarget.value))}>
         {[0, 0.05, 0.1, 0.2, 0.5, 1].map((failRate) => (
           <option key={failRate} value={String(failRate)}>

@@ -7,7 +7,7 @@ import { useQuery } from '../lib/use-query.ts'
 
 const SHOWN = 8
 
-/** The newest few events, as a way into the list. */
+/** The newest events, with a link to the list of all events. */
 export function LatestEvents() {
   const { data } = useQuery<EventPage>(`api/events?order=newest&limit=${SHOWN}&view=summary`)
   if (data === undefined || data.events.length === 0) return null

@@ -73,11 +73,11 @@ export function LogBlock() {
       )}
       <dl class="numbers">
         <div>
-          <dt>Messages waiting</dt>
+          <dt>Messages in the log</dt>
           <dd>{number(waiting)}</dd>
         </div>
         <div>
-          <dt>Oldest waits</dt>
+          <dt>Age of the oldest</dt>
           <dd>{oldestMs === null ? '–' : duration(oldestMs)}</dd>
         </div>
         <div>
@@ -87,8 +87,8 @@ export function LogBlock() {
       </dl>
       {areDeadLettersFull === true && (
         <p class="bad-text">
-          There is no room for more dead letters: what the store refuses waits in the log. Try some again, or
-          discard them.
+          There is no room for more dead letters: further messages that the store refuses stay in the log. Try
+          some dead letters again, or discard them.
         </p>
       )}
       {shown.value.letters.length > 0 && <DeadLetterList {...shown.value} onDone={() => round.value++} />}
@@ -98,7 +98,7 @@ export function LogBlock() {
 
 function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): void }) {
   const isBusy = useSignal(false)
-  /** The dead letter that the next click deletes for good. */
+  /** The dead letter that the next click deletes permanently. */
   const doomed = useSignal<string | undefined>(undefined)
   const retry = (ids?: string[]) =>
     change(async () => {
@@ -110,7 +110,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
     change(async () => {
       const body = { ids: [id] }
       const { discarded } = await sendJson<{ discarded: number }>('POST', 'api/dead-letters/discard', body)
-      return discarded === 0 ? 'It was gone already' : 'Discarded'
+      return discarded === 0 ? 'The dead letter had already been removed' : 'Discarded'
     })
   const change = async (run: () => Promise<string>) => {
     // The buttons are not disabled in the meantime, because a disabled button loses the focus to the top of the page.
@@ -128,7 +128,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
   return (
     <>
       <p>
-        Not in the store, and kept here as dead letters:{' '}
+        The store has refused these messages:{' '}
         <button type="button" class="quiet" aria-disabled={isBusy.value} onClick={() => retry()}>
           Try all again
         </button>
@@ -176,7 +176,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
                   aria-disabled={isBusy.value}
                   onClick={() => discard(id)}
                 >
-                  Discard for good
+                  Discard permanently
                 </button>
               ) : (
                 <button

@@ -30,9 +30,9 @@ export function LoginScreen() {
       <Brand />
       {access.value === 'closed' ? (
         <p>
-          This collector can be reached by other machines, so its page is closed until there is an admin
-          token. Start it with <code>--admin-token</code>, or with <code>TRACKPOST_ADMIN_TOKEN</code> in its
-          environment, and load the page again. Events are taken meanwhile.
+          Other machines can reach this collector, so its page stays closed until it has an admin token. Start
+          it with <code>--admin-token</code>, or with <code>TRACKPOST_ADMIN_TOKEN</code> in its environment,
+          and reload this page. The collector accepts events in the meantime.
         </p>
       ) : (
         <form onSubmit={login}>

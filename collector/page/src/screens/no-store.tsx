@@ -6,7 +6,7 @@ export function NoStoreScreen({ message }: { message: string }) {
   return (
     <main class="door">
       <Brand />
-      <h2>No events are kept here</h2>
+      <h2>This process stores no events</h2>
       <p>{message}</p>
       <LogBlock />
     </main>

@@ -14,8 +14,12 @@ import { LogBlock } from './log-state.tsx'
 /** A step on the way of events, with the events that are lost there. */
 const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
   received: { title: 'Received', meaning: 'events that clients sent', lost: '' },
-  accepted: { title: 'Accepted', meaning: 'events in order, seen for the first time', lost: 'not accepted' },
-  filtered: { title: 'Filtered', meaning: 'deliveries that the settings let through', lost: 'filtered out' },
+  accepted: { title: 'Accepted', meaning: 'valid events that were not duplicates', lost: 'not accepted' },
+  filtered: {
+    title: 'Filtered',
+    meaning: 'deliveries to destinations that are turned on for the event',
+    lost: 'filtered out',
+  },
   delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
 }
 
@@ -40,7 +44,7 @@ export function OverviewScreen() {
       {!isEmpty && overview !== undefined && (
         <div class={query.isStale ? 'stale' : ''}>
           {!overview.isComplete && (
-            <p class="note">There is more than could be counted in time: the numbers are lower bounds.</p>
+            <p class="note">There are too many events to count in time: the numbers are lower bounds.</p>
           )}
           <Steps overview={overview} from={from} />
         </div>
@@ -124,7 +128,7 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
       </div>
     )
   }
-  // Deliveries are compared with deliveries: with those of the previous step, if it counts deliveries too.
+  // Shows a share of the previous step. Filtered counts deliveries and the step before it events, so its whole is its own sum.
   const whole = before === undefined ? 0 : step.name === 'filtered' ? step.count + step.lost : before.count
   return (
     <a class="step-card" href={href('events', { q: LINES[step.name], from })} title={`${title}: ${meaning}`}>
@@ -139,7 +143,7 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
         {step.pending !== undefined && step.pending > 0 && `, ${count(step.pending)} waiting`}
       </p>
       <progress
-        aria-label={`${title}, as a share of what came to this step`}
+        aria-label={`${title}, as a share of the events that reached this step`}
         max={before === undefined ? Math.max(1, most) : Math.max(1, whole)}
         value={step.count}
       />
@@ -184,7 +188,7 @@ function meaningOf(loss: Loss): string {
 
 function Volume({ overview }: { overview: Overview }) {
   const { series, bucketMs } = overview
-  if (series.length === 0) return <Nothing title="Nothing arrived in this time" />
+  if (series.length === 0) return <Nothing title="No events in this time" />
   const seconds = bucketMs / 1000
   const unit =
     seconds >= 86_400

@@ -16,9 +16,9 @@ const KINDS: Readonly<Record<Problem['kind'], string>> = {
 }
 
 const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
-  ['error', 'Lost', 'Events that did not get where they were meant to go.'],
-  ['warning', 'To look at', 'Nothing is lost, but this is hardly meant.'],
-  ['info', 'Harmless', 'As it should be: nothing has to be done.'],
+  ['error', 'Lost', 'Events that were not accepted or not delivered.'],
+  ['warning', 'To check', 'No event is lost, but this is probably a mistake.'],
+  ['info', 'Harmless', 'This is normal: nothing has to be done.'],
 ]
 
 /** A list of problems: each with its meaning and its remedy. */
@@ -40,11 +40,11 @@ export function ProblemsScreen() {
       {data !== undefined && (
         <div class={query.isStale ? 'stale' : ''}>
           {!data.isComplete && (
-            <p class="note">There is more than could be counted in time: the numbers are lower bounds.</p>
+            <p class="note">There are too many events to count in time: the numbers are lower bounds.</p>
           )}
           {data.problems.length === 0 && (
             <Nothing title="No problems">
-              <p>Every event of this time was accepted, and none was given up.</p>
+              <p>In this time, every event was accepted, and no delivery was given up.</p>
             </Nothing>
           )}
           {GROUPS.map(([severity, title, meaning]) => (

@@ -77,7 +77,8 @@ function Refusal({ request }: { request: RequestDetails }) {
     <div class={`explanation ${fault !== null ? 'info' : (help?.severity ?? 'error')}`}>
       {fault !== null && (
         <p>
-          <Pill tone="info">fault</Pill> <strong>A fault on demand was answered: {fault}</strong>
+          <Pill tone="info">fault</Pill>{' '}
+          <strong>The response was a fault that somebody had set: {fault}</strong>
         </p>
       )}
       {problem !== null && (
@@ -121,7 +122,7 @@ function Facts({ request }: { request: RequestDetails }) {
       <dt>Status</dt>
       <dd>
         <Pill tone={toneOfStatus(request.status)}>{request.status === 0 ? 'none' : request.status}</Pill>
-        {request.status === 0 && ' The connection ended before there was a response.'}
+        {request.status === 0 && ' The connection ended before the response.'}
       </dd>
       <dt>Received</dt>
       <dd>
@@ -141,7 +142,7 @@ function Facts({ request }: { request: RequestDetails }) {
   )
 }
 
-/** If the mistake is further down than this, its surroundings are shown first. */
+/** If the mistake is below this offset, the panel first shows only the text around it. */
 const IN_SIGHT = 400
 const AROUND = 60
 

@@ -84,7 +84,7 @@ export function RequestsScreen() {
 interface CellsProps {
   request: RequestSummary
   addTerm(term: string): void
-  /** Without a heading, numbers have their unit. */
+  /** In rows without a heading, numbers have their unit. */
   isTwoLine: boolean
 }
 

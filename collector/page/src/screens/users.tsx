@@ -75,7 +75,7 @@ export function UsersScreen() {
       {id === undefined ? (
         !isNarrow.value && (
           <Nothing title="Choose a user">
-            <p>The timeline joins what was done before and after signing in.</p>
+            <p>The timeline includes the events from before the user signed in.</p>
           </Nothing>
         )
       ) : (
@@ -122,7 +122,7 @@ function UserPanel({ id }: { id: string }) {
             <section class="block">
               <div class="block-head">
                 <h3>Timeline</h3>
-                {!user.isComplete && <p class="soft">There is more than could be found in time.</p>}
+                {!user.isComplete && <p class="soft">There are more events than could be found in time.</p>}
               </div>
               <EventRows events={user.events} label="Timeline, newest first" />
               {user.next !== null && limit < 1000 && (
@@ -202,7 +202,7 @@ function Traits({ user }: { user: UserDetails }) {
       <div class="block-head">
         <h3>Traits</h3>
       </div>
-      {hasTraits ? <JsonTree value={user.traits} /> : <p class="soft">No identify has set any.</p>}
+      {hasTraits ? <JsonTree value={user.traits} /> : <p class="soft">No identify call has set traits.</p>}
       {user.groups.map((group) => (
         <details key={group.groupId}>
           <summary>
@@ -213,7 +213,7 @@ function Traits({ user }: { user: UserDetails }) {
       ))}
       {user.traitHistory.length > 0 && (
         <>
-          <h4>As they grew</h4>
+          <h4>Changes of the traits</h4>
           <ol class="trait-history">
             {user.traitHistory.map(({ at, eventId, changes }) => (
               <li key={eventId}>
