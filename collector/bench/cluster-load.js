@@ -1,4 +1,4 @@
-/** The load of bench/cluster.js, in a process of its own so that what it costs can be told from what it measures. */
+/** The load of bench/cluster.js, in a separate process so that its cost is not measured. */
 import { Connection } from './connection.js'
 import { eventMaker } from './events.js'
 
@@ -12,7 +12,7 @@ const latencies = []
 const startMs = performance.now()
 const endMs = startMs + seconds * 1000
 
-/** One connection: at its share of the rate, or as soon as it has a response. */
+/** One connection: sends at its share of the rate, or as soon as it has a response. */
 async function run(connection, nth) {
   const intervalMs = rate === undefined ? 0 : (1000 * batch * connections) / rate
   for (let dueMs = startMs + (nth * intervalMs) / connections; dueMs < endMs; dueMs += intervalMs) {

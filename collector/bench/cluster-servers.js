@@ -12,20 +12,20 @@ const launcher = fileURLToPath(new URL('../bin/trackpost-collector.js', import.m
 const loader = fileURLToPath(new URL('./cluster-load.js', import.meta.url))
 const NATS = process.env.NATS_SERVER ?? 'nats-server'
 
-/** @param cores As `taskset` takes them; undefined = where the system likes. */
+/** @param cores Cores in the form of `taskset`; undefined = any. */
 function launch(cores, program, args, options) {
   return cores === undefined
     ? spawn(program, args, options)
     : spawn('taskset', ['-c', cores, program, ...args], options)
 }
 
-/** A process, the processor time that it and its children have used, and its end. */
+/** A process with the CPU time of itself and its children, and its end. */
 function running(child, cleanUp = () => {}) {
   const ended = new Promise((resolve) => child.once('exit', resolve))
   return {
     seconds: () => processorSeconds(child.pid),
     ended,
-    /** @param look Called after its end, while its files are there. */
+    /** @param look Called after its end, while its files still exist. */
     async stop(signal = 'SIGTERM', look = () => {}) {
       child.kill(signal)
       await ended
@@ -35,7 +35,7 @@ function running(child, cleanUp = () => {}) {
   }
 }
 
-/** PostgreSQL with the settings of its package, but for some memory: what a commit costs is part of what is measured. */
+/** PostgreSQL with its default settings, except for memory: the cost of a commit is part of the measurement. */
 export async function startPostgres(cores) {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const bin = findPostgres()
@@ -124,9 +124,9 @@ export async function startCollector(cores, ...args) {
 }
 
 /**
- * Sends load from a process of its own; resolves with what it came to.
+ * Sends load from a separate process; resolves with its results.
  *
- * @param load.urls Connections are opened to them in turn, as a balancer for connections does.
+ * @param load.urls Connections are opened to these in turn, as by a load balancer.
  * @param load.rate Events a second; undefined = each connection sends as soon as it has a response.
  */
 export async function sendLoad(cores, load) {
@@ -140,7 +140,7 @@ export async function sendLoad(cores, load) {
   return JSON.parse(text)
 }
 
-/** The clock of /proc ticks 100 times a second. Children that have ended are in the figures of their parent. */
+/** The clock of /proc ticks 100 times a second. The figures of a process include its children that have ended. */
 function processorSeconds(pid) {
   const own = (file) => readFileSync(file, 'utf8').split(') ')[1].split(' ').map(Number)
   const ticks = (fields) => fields[11] + fields[12] + fields[13] + fields[14]
@@ -150,13 +150,13 @@ function processorSeconds(pid) {
       const fields = own(`/proc/${other}/stat`)
       if (fields[1] === pid) sum += ticks(fields)
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
     }
   }
   return sum / 100
 }
 
-/** Tries until it does not fail; for ten seconds. */
+/** Repeats a function until it succeeds, for at most ten seconds. */
 async function until(attempt) {
   for (let tries = 1; ; tries++) {
     try {

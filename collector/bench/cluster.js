@@ -1,11 +1,11 @@
 /**
- * The cost of an event in each part of a cluster, and the maximum of one of each.
+ * The cost of an event in each part of a cluster, and the maximum throughput of each part.
  *
  * Usage: node bench/cluster.js [--seconds 10] [--rate 3000] [--batch 100] [--only cost,fronts,store]
  *
- * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL;
- * processor time of each from /proc. `fronts`: as many events as one front takes, and two, each on a core of its own. `store`: as
- * many as PostgreSQL takes, with one process and with two. It needs two cores and should have the machine to itself.
+ * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL; CPU
+ * time of each from /proc. `fronts`: the throughput of one front and of two, each on its own core. `store`: the throughput of
+ * PostgreSQL, with one process and with two. It needs two cores and should have the machine to itself.
  */
 import { statSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -25,9 +25,9 @@ const [seconds, rate, batch] = [values.seconds, values.rate, values.batch].map(N
 const wanted = new Set(values.only.split(','))
 const WARM_UP = { rate: 2000, batch: 50, connections: 4, seconds: 3 }
 const CONNECTIONS = 16
-/** Events a second for each front, so few that it has time left. */
+/** Events per second for each front, few enough that the front has idle time. */
 const FRONT_RATE = 6000
-/** Rounds of a comparison, which measure all sides in turn, since no machine is quiet for long. */
+/** Rounds of a comparison. Each measures all sides in turn, since the load of a machine changes. */
 const ROUNDS = 5
 
 console.log(`load of the machine at the start: ${loadavg()[0].toFixed(1)}; ${batch} events a request`)
@@ -40,7 +40,7 @@ if (wanted.has('fronts')) await fronts()
 if (wanted.has('store')) await store()
 console.log(`load of the machine at the end: ${loadavg()[0].toFixed(1)}`)
 
-/** Runs a load between two readings of what each part has used. */
+/** Runs a load, and measures the CPU time of each part. */
 async function measured(name, parts, load, finish = async () => {}, cores = undefined) {
   await sendLoad(cores, { ...WARM_UP, urls: load.urls })
   await finish()
@@ -107,8 +107,9 @@ async function costOfLog() {
 }
 
 /**
- * Workers are left out: they would take the cores of what is measured, and a front never waits for one. The load and the log are on
- * the second core. What is calculated comes from the same rate for each front: at full speed an event costs less, the busier one is.
+ * There are no workers: they would use the cores of the fronts, and a front never waits for one. The load and the log are on the
+ * second core. The calculated figures come from a run with the same rate for each front, since at full speed, the cost of an
+ * event falls with the load.
  */
 async function fronts() {
   const run = async (count, rate) => {

@@ -12,10 +12,10 @@ const launcher = fileURLToPath(
 const watcher = new URL('./loop-delay.js', import.meta.url).href
 
 /**
- * Starts a collector as users run it: its own process, the database in a file.
+ * Starts a collector as users run it: in a separate process, with the database in a file.
  *
- * @param options.database A file to go on with; by default a new one, removed at the end.
- * @param options.bin Its program; by default that of this checkout.
+ * @param options.database An existing file; by default a new one, removed at the end.
+ * @param options.bin The program; by default that of this checkout.
  * @param options.profile A folder for a CPU profile of its main thread.
  */
 export async function startCollectorProcess({ database, profile, bin = launcher } = {}) {
@@ -40,11 +40,11 @@ export async function startCollectorProcess({ database, profile, bin = launcher 
     path,
     startMs,
     memory,
-    /** Processor time used so far by all its threads, seconds. */
+    /** CPU time used so far by all its threads, in seconds. */
     processorSeconds: () => processorSeconds(child.pid),
     /** Megabytes that it has written to files so far. */
     writtenMb: () => writtenMb(child.pid),
-    /** How long its main loop was held, milliseconds, since the last time it was asked. */
+    /** How long its event loop was blocked since the last call, in milliseconds. */
     loopDelay: () =>
       new Promise((resolve) => {
         child.once('message', resolve)

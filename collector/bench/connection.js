@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 const BODY_BEGINS = Buffer.from('\r\n\r\n')
 
 /**
- * One connection that is kept open and sends one request after the other. It reads as much of a response as must be known
- * and no more: on a shared machine what the load costs is missing to what it measures.
+ * One keep-alive connection that sends one request after another. It parses only the necessary part of a response: on a shared
+ * machine, the load takes CPU time away from the measured process.
  */
 export class Connection {
   #socket
@@ -30,7 +30,7 @@ export class Connection {
     })
   }
 
-  /** Sends a whole request; resolves with the status, 0 when the connection ended. */
+  /** Sends a complete request; resolves with the status, or 0 if the connection ended. */
   send(bytes) {
     if (!this.#isOpen) return Promise.resolve(0)
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 const authorization = `Basic ${Buffer.from('bench:').toString('base64')}`
 
-/** Makes whole requests of events as a shop has them; put together as text, since the load must cost little. */
+/** Makes complete requests with events of a shop. Builds them as text, since the load must be cheap. */
 export function eventMaker(host) {
   const run = Math.random().toString(36).slice(2, 10)
   let nextId = 0

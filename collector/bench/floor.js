@@ -1,11 +1,11 @@
 /**
- * Processor time an event, beside a bare `node:http` server that parses and answers: the two take the same load in turns, so that what
- * else the machine does meets both.
+ * CPU time per event, compared with a bare `node:http` server that parses and responds. Both get the same load in turns, so that
+ * other work of the machine affects both.
  *
  * Usage: node bench/floor.js [--batch 100] [--rate 10000] [--connections 20] [--seconds 4] [--rounds 5] [--profile folder] [--beside bin]
  *
- * Prints the median of the rounds, and the floor's share of what the collector takes. --beside names the program of another build of the
- * collector, which takes the same load in turns with this one.
+ * Prints the median of the rounds, and the share of the floor in the time of the collector. --beside names the program of another
+ * build of the collector, which gets the same load in turns with this one.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -51,7 +51,7 @@ async function startCollector(options) {
   return { url, used: processorSeconds, stop }
 }
 
-/** Microseconds of a processor an event. */
+/** CPU time per event, in microseconds. */
 async function cost({ url, used }) {
   const before = used()
   const { sent, failed } = await sendLoad(url, load)
@@ -63,7 +63,7 @@ const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length 
 
 const servers = { bare: await startBare(), collector: await startCollector({ profile: values.profile }) }
 if (values.beside !== undefined) servers.other = await startCollector({ bin: values.beside })
-// All still compile what they run.
+// All processes still compile their code.
 for (const server of Object.values(servers)) await cost(server)
 const rounds = []
 for (let round = 0; round < Number(values.rounds); round++) {

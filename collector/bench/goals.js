@@ -26,7 +26,7 @@ async function load(name, options, limits) {
   ]
 }
 
-/** A database of a million events, and what it takes to start on it and to see the first rows. */
+/** Makes a database of a million events, and measures the start on it and the time to the first rows. */
 async function million(folder) {
   const database = join(folder, 'million.db')
   const writer = await startCollectorProcess({ database })
@@ -63,7 +63,7 @@ async function million(folder) {
   ]
 }
 
-/** Measures everything that has a goal and prints it beside the goal. Returns whether all are reached. */
+/** Measures everything that has a goal, and prints it beside the goal. Returns whether all goals are reached. */
 export async function runAll() {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const lines = []

@@ -4,7 +4,7 @@ import { Connection } from './connection.js'
 import { eventMaker } from './events.js'
 
 /**
- * Sends at a fixed rate whatever the responses take, so that a stall shows as latency and not as a lower rate.
+ * Sends at a fixed rate, however long responses take, so that a stall shows as latency and not as a lower rate.
  *
  * @param load.rate Events a second. @param load.batch Events in a request; 1 = `/v1/track`.
  * @returns Latencies in milliseconds, each from the moment at which the request was due.
@@ -14,7 +14,7 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
   const open = await Promise.all(
     Array.from({ length: connections }, () => Connection.open(url.port, url.hostname)),
   )
-  // A connection's turn comes when all others have had theirs, so that none is spared.
+  // Connections are used in turn, so that each gets the same load.
   const free = [...open]
   const waiting = []
   const latencies = []
@@ -59,15 +59,15 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
 }
 
 /**
- * The work of users meanwhile: a number of open pages, one user who searches all the time, and one who requests the statistics.
- * In a separate thread, so that they wait for the collector and not for the load.
+ * The work of users during the load: a number of open pages, one user who searches all the time, and one who requests the
+ * statistics. In a separate thread, so that they wait for the collector and not for the load.
  */
 export function company(url, people) {
   const thread = new Worker(new URL('./people.js', import.meta.url), {
     workerData: { url: url.href, ...people },
   })
   return {
-    /** Forgets what they have waited so far. */
+    /** Discards the latencies so far. */
     startOver: () => thread.postMessage('start over'),
     async leave() {
       const told = once(thread, 'message')

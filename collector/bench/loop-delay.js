@@ -1,4 +1,4 @@
-/** Loaded into the collector that is measured: tells how long its loop was held and how much of the time it was busy. */
+/** Loaded into the measured collector: reports how long its event loop was blocked, and how much of the time it was busy. */
 import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
@@ -25,6 +25,6 @@ if (isMainThread && process.send !== undefined) {
     collections = []
     busySince = performance.eventLoopUtilization()
   })
-  // The collector ends as it would without this.
+  // Does not keep the collector alive.
   process.channel.unref()
 }

@@ -1,10 +1,10 @@
 import { startCollectorProcess } from './collector-process.js'
 import { company, sendLoad } from './load.js'
 
-/** The same load for so long before it counts: both processes still compile what they run, and share the processors for it. */
+/** Time of the same load before the measurement: at first, both processes compile their code, for which they share the CPUs. */
 const WARM_UP_SECONDS = 3
 
-/** One load on a fresh collector, or on one with a database that is there. What is measured begins when both are warm. */
+/** One load on a new collector, or on one with an existing database. The measurement begins after the warm-up. */
 export async function measure({ database, profile, pages, search, stats, ...load }) {
   const collector = await startCollectorProcess({ database, profile })
   const { url } = collector

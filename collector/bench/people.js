@@ -1,4 +1,4 @@
-/** The thread of those who look on while the load runs: see `company`. */
+/** The thread of the users during the load: see `company`. */
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { url, pages = 0, search = false, stats = false } = workerData

@@ -1,13 +1,13 @@
 /**
- * Sustained throughput of the collector as users run it: its own process, the database in a file.
+ * Sustained throughput of the collector as users run it: in a separate process, with the database in a file.
  *
  * Usage: node bench/throughput.js [--seconds 20] [--rate 20000] [--batch 100] [--connections 8] [--pages 0] [--search] [--stats]
  *          [--database path] [--profile folder]
  *        node bench/throughput.js --all
  *
- * --batch 1 is single events; --pages opens so many streams as pages do; --search has somebody search all the time, --stats ask
- * for the statistics. --profile writes a CPU profile. --all runs what the goals are about, in some three minutes, and prints a
- * table; it should have the machine to itself.
+ * --batch 1 is single events; --pages opens this many streams, as open pages do; --search adds a user who searches all the time,
+ * --stats one who requests the statistics. --profile writes a CPU profile. --all measures everything that has a goal, in some
+ * three minutes, and prints a table; nothing else should run on the machine.
  */
 import { parseArgs } from 'node:util'
 import { runAll } from './goals.js'

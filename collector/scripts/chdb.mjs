@@ -1,6 +1,6 @@
 // ClickHouse as a library (chdb), for the tests of the ClickHouse destination: installs it into .cache, once. Usage:
 //   node collector/scripts/chdb.mjs
-// Half a gigabyte, so it is no dependency. Where it cannot be had, those tests are skipped, and that is said here.
+// It is half a gigabyte, so it is not a dependency. If it cannot be installed, this script reports that those tests are skipped.
 import { fileURLToPath } from 'node:url'
 import { fetchRuntime, findRuntime } from '../../scripts/fetch-runtimes.mjs'
 
@@ -21,7 +21,7 @@ const PIN = {
 }
 const isPinned = process.platform === 'linux' && process.arch === 'x64'
 
-/** The path of the library; undefined where it is not installed. */
+/** The path of the library; undefined if it is not installed. */
 export function findChdb() {
   return isPinned ? findRuntime(NAME, PIN) : undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Sends events like those of a small shop, for a look at the page.
+ * Sends events like those of a small shop, to try the page.
  *
  * Usage: node scripts/demo-events.js <url> [events]
  */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sees to a nats-server for the tests that need one. One that is there is used; on Debian, root gets one installed.
-# Without one those tests are skipped, and that is said here: never a reason for the other tests not to run.
+# Finds a nats-server for the tests that need one. On Debian, installs one if there is none and the user is root. Without one, it
+# reports that those tests are skipped, and succeeds, so that the other tests run.
 there() { [ -x "${NATS_SERVER:-$(command -v nats-server || echo /usr/sbin/nats-server)}" ]; }
 there && exit 0
 if [ -z "$NATS_SERVER" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

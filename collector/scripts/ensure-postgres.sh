@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sees to a PostgreSQL server for the tests that need one. One that is there is used; on Debian, root gets one installed.
-# Without one those tests are skipped, and that is said here: never a reason for the other tests not to run.
+# Finds a PostgreSQL server for the tests that need one. On Debian, installs one if there is none and the user is root. Without
+# one, it reports that those tests are skipped, and succeeds, so that the other tests run.
 cd "$(dirname "$0")" || exit 1
 node find-postgres.mjs >/dev/null && exit 0
 if [ -z "$POSTGRES_BIN" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Sees to a promtool for the tests of the alert rules. One that is there is used; on Debian, root gets the one of its package, without the
-# server and its service. Without one those tests are skipped, and that is said here: never a reason for the other tests not to run.
+# Finds a promtool for the tests of the alert rules. On Debian, installs the one of the package, without the server and its
+# service, if there is none and the user is root. Without one, it reports that those tests are skipped, and succeeds, so that the
+# other tests run.
 there() { [ -x "${PROMTOOL:-$(command -v promtool || echo /usr/local/bin/promtool)}" ]; }
 there && exit 0
 if [ -z "$PROMTOOL" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

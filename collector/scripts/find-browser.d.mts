@@ -1,2 +1,2 @@
-/** Path of a Chromium that is there; undefined when there is none. */
+/** Path of an installed Chromium; undefined if there is none. */
 export function findBrowser(env?: NodeJS.ProcessEnv): string | undefined

@@ -1,5 +1,5 @@
-// Finds a Chromium that is there: CHROME_PATH, the usual places, what Playwright has downloaded.
-// Run as a program it prints the path, and exits with 1 when there is none.
+// Finds an installed Chromium: CHROME_PATH, the usual places, downloads of Playwright. As a program it prints the path, and exits
+// with 1 if there is none.
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const PLACES = [
   'C:\\Program Files (x86)\\Google\\Chrome\\Application\\chrome.exe',
 ]
 
-/** Where an unpacked browser of Playwright has its program. */
+/** The path of the program in an unpacked browser of Playwright. */
 const IN_PLAYWRIGHT = [
   'chrome-linux/chrome',
   'chrome-linux64/chrome',
@@ -55,7 +55,7 @@ function ofPlaywright(env) {
   })
 }
 
-/** Path of a Chromium; undefined when there is none. A CHROME_PATH that is wrong is no reason to take another. */
+/** Path of a Chromium; undefined if there is none. If CHROME_PATH is wrong, no other one is used. */
 export function findBrowser(env = process.env) {
   if (env.CHROME_PATH) return isProgram(env.CHROME_PATH) ? env.CHROME_PATH : undefined
   return [...PLACES, ...ofPlaywright(env)].find(isProgram)

@@ -1,2 +1,2 @@
-/** The folder of the programs of a PostgreSQL server; undefined when there is none. */
+/** The folder of the programs of a PostgreSQL server; undefined if there is none. */
 export function findPostgres(env?: NodeJS.ProcessEnv): string | undefined

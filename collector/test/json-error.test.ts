@@ -15,7 +15,7 @@ test.each([
   ['{"a":"\\u12"}', 6, 'a valid escape'],
   ['{} {}', 3, 'the end of the body'],
   ['[01]', 2, '"," or "]"'],
-])('in %j the mistake is at %i: expected %s', (text, offset, expected) => {
+])('in %j the error is at %i: expected %s', (text, offset, expected) => {
   const error = findJsonError(text)
 
   expect(error).toMatchObject({ offset })
@@ -33,7 +33,7 @@ const mutated = fc
     return text.slice(0, position) + insert + text.slice(position + (insert === '' ? 1 : 0))
   })
 
-test('there is a mistake exactly where JSON.parse refuses the text, and what stands before it may go on', () => {
+test('there is an error if and only if JSON.parse refuses the text, and the text before it is valid so far', () => {
   let refused = 0
   fc.assert(
     fc.property(mutated, (text) => {
@@ -49,7 +49,7 @@ test('there is a mistake exactly where JSON.parse refuses the text, and what sta
       expect(error === undefined).toBe(isJson)
       if (error === undefined) return
       refused++
-      // The same beginning fails nowhere before its end.
+      // The text up to the error has no earlier error.
       expect(findJsonError(text.slice(0, error.offset))?.offset ?? error.offset).toBe(error.offset)
     }),
     { numRuns: 5000 },

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { listenersOf } from '../src/listeners.ts'
 import { openCollector } from './support.ts'
 
-/** The warnings of the process from now on. */
+/** Collects the warnings of the process from now on. */
 function warnings(): string[] {
   const told: string[] = []
   const listen = ({ name, message }: Error) =>
@@ -15,7 +15,7 @@ function warnings(): string[] {
   return told
 }
 
-test('a listener that throws, or rejects, ends nothing: what it threw is a warning', async () => {
+test('a listener that throws or rejects causes a warning, and nothing else stops', async () => {
   const told = warnings()
   const { onFault, onRecovery } = listenersOf({
     onFault: () => {
@@ -34,7 +34,7 @@ test('a listener that throws, or rejects, ends nothing: what it threw is a warni
     .toEqual(['onFault of the collector threw: no such line', 'onRecovery of the collector threw: too late'])
 })
 
-test('a collector whose listener throws goes on', async () => {
+test('a collector continues if its listener throws', async () => {
   const told = warnings()
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const collector = await openCollector({

@@ -8,7 +8,7 @@ import type { ClaimedDelivery, DeliveryUpdate } from '../src/store/ports.ts'
 import { runInTurns } from '../src/store/sqlite/steps.ts'
 import { fakeClock, openCollector } from './support.ts'
 
-test('a stream that has nothing to tell says so every two seconds', async () => {
+test('a stream without news sends a message every two seconds', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock })
   const response = await fetch(`${collector.url}/api/stream`)
@@ -27,7 +27,7 @@ test('a stream that has nothing to tell says so every two seconds', async () => 
   await reader?.cancel()
 })
 
-test('the stream and the statistics tell which process speaks: another one after a restart', async () => {
+test('the stream and the statistics contain the id of the process, which changes after a restart', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const told = async () => {
     const collector = await openCollector({ database })
@@ -50,7 +50,7 @@ test('the stream and the statistics tell which process speaks: another one after
   expect(after.epoch).toBe(before.epoch)
 })
 
-test('a webhook has so many requests under way as its concurrency says, and goes on when one hangs', async () => {
+test('a webhook sends as many requests at a time as its concurrency allows, and continues if one hangs', async () => {
   const clock = { ...fakeClock(), random: () => 0 }
   const { destinations } = parseConfig(
     {
@@ -88,13 +88,13 @@ test('a webhook has so many requests under way as its concurrency says, and goes
   await expect.poll(() => updates.length).toBe(10)
 
   expect(Math.max(...claims)).toBe(4)
-  // Nobody listens there: the third attempt of each failed, and the wait is the lower end of 2 to 4 s.
+  // Nothing listens at this address: each third attempt failed, and the wait is the minimum of 2 to 4 s.
   expect(updates.every(({ attempts, dueAtMs }) => attempts === 3 && dueAtMs - clock.now() === 2000)).toBe(
     true,
   )
 })
 
-test('a long query leaves the others their turns', async () => {
+test('a long query does not block other requests', async () => {
   let turns = 0
   let isDone = false
   const count = () => {
@@ -119,7 +119,7 @@ test('a long query leaves the others their turns', async () => {
   expect(turns).toBeGreaterThanOrEqual(9)
 })
 
-test('who asks for the headers of the stream alone gets them, and the end', async () => {
+test('a HEAD request for the stream gets the headers and ends', async () => {
   const collector = await openCollector()
 
   const response = await fetch(`${collector.url}/api/stream`, { method: 'HEAD' })

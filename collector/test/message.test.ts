@@ -26,7 +26,7 @@ const complete = {
 const read = (fields: object, more: Partial<Envelope> = {}) =>
   readMessage({ ...complete, ...fields }, undefined, { ...envelope, ...more }, 0)
 
-test('a timestamp that cannot be read costs the event its time alone', () => {
+test('an event with an invalid timestamp loses only its time', () => {
   const { reason, timestampMs, body, warnings } = read({ timestamp: 'yesterday' })
 
   expect({ reason, timestampMs, warnings }).toEqual({
@@ -40,14 +40,14 @@ test('a timestamp that cannot be read costs the event its time alone', () => {
   })
 })
 
-test('a timestamp without a zone is read as UTC, and that is noted', () => {
+test('a timestamp without a zone is read as UTC, with a warning', () => {
   const { timestampMs, warnings } = read({ timestamp: '2026-05-17T11:59:00' })
 
   expect(timestampMs).toBe(Date.parse('2026-05-17T11:59:00.000Z'))
   expect(warnings).toEqual(['timestamp_zone'])
 })
 
-test('a write key in an item is noted, and taken out', () => {
+test('a write key in an item is removed, with a warning', () => {
   const { warnings, body, sent } = read({ writeKey: 'k' })
 
   expect(warnings).toEqual(['write_key_in_item'])
@@ -55,7 +55,7 @@ test('a write key in an item is noted, and taken out', () => {
   expect(sent.removed).toEqual(['writeKey'])
 })
 
-test('what the service added and changed is told, with what was sent', () => {
+test('the fields that the service added and changed are reported, with the sent values', () => {
   const { sent, body, inherited } = read(
     { messageId: undefined, context: { direct: true, ip: '10.0.0.1' } },
     {
@@ -80,7 +80,7 @@ test('what the service added and changed is told, with what was sent', () => {
   ])
 })
 
-test('the same content with its keys in another order is the same event sent again', () => {
+test('the same content with its keys in another order is a duplicate', () => {
   const one = '{"a":{"x":1,"y":[{"p":1,"q":2}]},"b":2,"receivedAt":"1"}'
   const isSame = (other: string) => contentComparer()({ body: one }, { body: other })
 
@@ -88,7 +88,7 @@ test('the same content with its keys in another order is the same event sent aga
   expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1}}')).toBe(false)
 })
 
-test('the same content is the same whether an item says it or takes it over from its batch', () => {
+test('content is the same, whether an item contains it or inherits it from the batch', () => {
   const whole = '{"context":{"locale":"de","app":{"name":"a","build":1},"library":{"name":"x"}},"b":2}'
   const own = '{"b":2,"context":{"locale":"de"}}'
   const isSame = (body: string, inherited?: object) =>
@@ -105,19 +105,19 @@ test('the same content is the same whether an item says it or takes it over from
 
 const request = (text: string) => readRequest(Buffer.from(text), 'batch')
 
-test('a byte order mark is passed over, and noted', () => {
+test('a byte order mark is ignored, with a warning', () => {
   expect(request('\ufeff{"batch":[{"a":"ö"}]}')).toMatchObject({
     items: [{ a: 'ö' }],
     warnings: ['byte_order_mark'],
   })
 })
 
-test('context or integrations of a batch that are no objects are noted', () => {
+test('context or integrations of a batch that are not objects cause a warning', () => {
   expect(request('{"batch":[],"context":"x"}')).toMatchObject({ warnings: ['batch_field'] })
   expect(request('{"batch":[],"context":null,"integrations":{}}')).toMatchObject({ warnings: [] })
 })
 
-test('what is wrong in a refused body is told with its place in bytes, line and column', () => {
+test('an error in a refused body is reported with its position in bytes, line and column', () => {
   expect(request('{"batch":[\n{"ö": oops}]}')).toMatchObject({
     refused: 'invalid_json',
     problem: { code: 'invalid_json', offset: 18, line: 2, column: 7 },
@@ -134,21 +134,21 @@ test('what is wrong in a refused body is told with its place in bytes, line and 
   expect(request('['.repeat(65))).toMatchObject({ refused: 'too_deep', problem: { offset: 64 } })
 })
 
-test('P11: a batch of 5,000 items is read, one of more is refused', () => {
+test('P11: a batch of 5,000 items is accepted, a larger one is refused', () => {
   const batchOf = (count: number) => request(`{"batch":[${Array(count).fill(0).join(',')}]}`)
 
   expect(batchOf(5000)).toMatchObject({ items: expect.objectContaining({ length: 5000 }) })
   expect(batchOf(5001)).toMatchObject({ refused: 'too_many_items' })
 })
 
-test('P14: a messageId has fewer than 100 characters, whatever planes these are of', () => {
+test('P14: a messageId has fewer than 100 characters, counted in code points', () => {
   for (const character of ['x', 'ß', '\u{1f600}']) {
     expect(read({ messageId: character.repeat(99) }).reason).toBeNull()
     expect(read({ messageId: character.repeat(100) }).reason).toBe('bad_message_id')
   }
 })
 
-test('C9: an event name of white space is none', () => {
+test('C9: an event name of white space counts as missing', () => {
   for (const event of [' ', '\n\t', '\u00a0']) expect(read({ event }).reason).toBe('no_event')
   expect(read({ event: ' x ' }).name).toBe(' x ')
 })

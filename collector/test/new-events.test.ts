@@ -30,13 +30,13 @@ const context: RequestContext = {
   requestId: '7',
 }
 
-test('an event that is not as planned is accepted with its violations', () => {
+test('an event that violates the plan is accepted with its violations', () => {
   const event = newEvent(track({ event: 'Order', properties: { total: '19.90' } }), 0, context)
 
   expect(event).toMatchObject({ reason: null, violations: [violation], requestId: '7' })
 })
 
-test('an event as planned, one without a plan and one that is refused anyhow have none', () => {
+test('an event that matches the plan, one without a plan and a refused one have no violations', () => {
   const planned = newEvent(track({ event: 'Order', properties: { total: 19.9 } }), 0, context)
   const free = newEvent(track({ event: 'Order', properties: {} }), 0, { ...context, plan: undefined })
   const refused = newEvent(track({ event: 'Order', properties: {}, userId: undefined }), 0, context)

@@ -15,7 +15,7 @@ async function tokenFor(collector: Collector): Promise<string> {
   return (await requestToken(collector, await assertion(collector))).access_token ?? ''
 }
 
-test('an assertion buys a bearer token with which events are taken', async () => {
+test('an assertion gets a bearer token, with which events are accepted', async () => {
   const collector = await open()
 
   const answer = await requestToken(collector, await assertion(collector))
@@ -38,7 +38,7 @@ test('an assertion buys a bearer token with which events are taken', async () =>
   expect(collector.events()).toMatchObject([{ source: 'shop', status: 'accepted' }])
 })
 
-test.each(['', '/', '/token'])('aud may be the address of the collector followed by %j', async (suffix) => {
+test.each(['', '/', '/token'])('aud can be the address of the collector followed by %j', async (suffix) => {
   const collector = await open()
   const aud = `${collector.url.replace('127.0.0.1', 'localhost')}${suffix}`
 
@@ -77,7 +77,7 @@ test.each(badAssertions)(
   },
 )
 
-/** A token put together by hand, for what no library would make. */
+/** A JWT that is put together by hand, since no library would make it. */
 function forged(header: object, payload: object, secret?: string): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const text = `${part(header)}.${part(payload)}`
@@ -85,7 +85,7 @@ function forged(header: object, payload: object, secret?: string): string {
   return `${text}.${signature}`
 }
 
-test('an assertion with alg none, or HS256 under the public key, or a key of its own, is refused', async () => {
+test('an assertion with alg none, or HS256 under the public key, or an included key, is refused', async () => {
   const collector = await open()
   const claims = {
     iss: 'app',
@@ -109,8 +109,8 @@ test('an assertion with alg none, or HS256 under the public key, or a key of its
 test.each([
   ['the grant type', { grant_type: 'password' }, 'unsupported_grant_type'],
   ['the assertion type', { client_assertion_type: 'x' }, 'invalid_request'],
-  ['the assertion, which is no JWT', { client_assertion: 'x.y' }, 'invalid_request'],
-  ['the assertion, which is missing', { client_assertion: '' }, 'invalid_request'],
+  ['an assertion that is not a JWT', { client_assertion: 'x.y' }, 'invalid_request'],
+  ['a missing assertion', { client_assertion: '' }, 'invalid_request'],
   ['the scope', { scope: 'admin' }, 'invalid_scope'],
 ])('a wrong form is refused for %s', async (_what, form, error) => {
   const collector = await open()
@@ -127,7 +127,7 @@ test('a form of another type is 415', async () => {
   expect((await postPlain(collector, '/token', {})).status).toBe(415)
 })
 
-test('an assertion is good once, in parallel too', async () => {
+test('an assertion is valid once, even in parallel', async () => {
   const collector = await open()
   const same = await assertion(collector)
 
@@ -143,12 +143,12 @@ const badHeaders: Array<[what: string, header: (collector: Collector) => string 
   ['a key that is nearly right', () => basic('shop-kex')],
   ['an empty key', () => basic('')],
   ['no colon', () => `Basic ${Buffer.from('shop-key').toString('base64')}`],
-  ['no base64', () => 'Basic ***'],
-  ['base64 with a stranger in it', () => `${basic('nobody')}*`],
+  ['invalid base64', () => 'Basic ***'],
+  ['base64 with an invalid character', () => `${basic('nobody')}*`],
   ['Basic with nothing', () => 'Basic'],
   ['another scheme', () => 'Digest username="shop-key"'],
   ['Bearer with nothing', () => 'Bearer '],
-  ['a bearer that is no JWT', () => 'Bearer abc'],
+  ['a bearer that is not a JWT', () => 'Bearer abc'],
   ['a bearer with alg none', () => `Bearer ${forged({ alg: 'none' }, { sub: 'app' })}`],
   ['a bearer with HS256', () => `Bearer ${forged({ alg: 'HS256', kid: 'k1' }, { sub: 'app' }, publicPem)}`],
   ['an assertion as bearer', async (collector) => `Bearer ${await assertion(collector)}`],
@@ -159,7 +159,7 @@ const badHeaders: Array<[what: string, header: (collector: Collector) => string 
   ],
 ]
 
-test.each(badHeaders)('%s is answered 401 with WWW-Authenticate', async (_what, header) => {
+test.each(badHeaders)('%s gets 401 with WWW-Authenticate', async (_what, header) => {
   const collector = await open({ config: { ...config, rejectUnknownKeys: true } })
 
   const body = { writeKey: 'shop-key', ...track() }
@@ -175,7 +175,7 @@ test.each(badHeaders)('%s is answered 401 with WWW-Authenticate', async (_what, 
   expect(collector.count({ status: 'accepted' })).toBe(0)
 })
 
-test.each(badHeaders.slice(2, 10))('%s is 401 even where any key is taken', async (_what, header) => {
+test.each(badHeaders.slice(2, 10))('%s gets 401 even if any write key is accepted', async (_what, header) => {
   const collector = await openCollector()
 
   const body = { writeKey: 'shop-key', ...track() }
@@ -184,7 +184,7 @@ test.each(badHeaders.slice(2, 10))('%s is 401 even where any key is taken', asyn
   expect(response.status).toBe(401)
 })
 
-test('an expired token is 401, and so is a revoked one', async () => {
+test('expired and revoked tokens get 401', async () => {
   const clock = fakeClock(startMs)
   const collector = await open({ clock: clock })
   const send = (token: string) =>
@@ -206,7 +206,7 @@ test('an expired token is 401, and so is a revoked one', async () => {
   expect(expired.headers.get('www-authenticate')).toContain('error="invalid_token"')
 })
 
-test('a token of too small a scope, or for another source, is 403', async () => {
+test('a token with too small a scope, or for another source, gets 403', async () => {
   const collector = await open()
   const other = await requestToken(collector, await assertion(collector), { scope: 'other' })
   const send = (token: string | undefined, writeKey: string) =>
@@ -219,7 +219,7 @@ test('a token of too small a scope, or for another source, is 403', async () => 
   expect(small.headers.get('www-authenticate')).toContain('insufficient_scope')
 })
 
-test('failed logins are limited by address, but credentials that worked go on working', async () => {
+test('failed logins are limited by address, but credentials that worked before keep working', async () => {
   const collector = await open({ config: { ...config, rejectUnknownKeys: true, failedLoginsPerMinute: 3 } })
   const send = (key: string) => postPlain(collector, '/v1/track', track(), { authorization: basic(key) })
   await send('shop-key')
@@ -240,7 +240,7 @@ beforeAll(() => {
   smallKey = publicKey.export({ type: 'spki', format: 'pem' }).toString()
 })
 
-test('public keys that cannot be used are named at the start', async () => {
+test('unusable public keys are reported at the start', async () => {
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const ecPem = ec.publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const withKey = (key: object) => ({

@@ -3,7 +3,7 @@ import { TIER } from '../../scripts/tiers.mjs'
 import { findPostgres } from '../scripts/find-postgres.mjs'
 import { startPostgres } from './support/postgres.ts'
 
-/** One server for all test files of a run, with a database for each test. */
+/** Starts one server for all test files of a run; each test gets its own database. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (TIER === 'default') {
     project.provide('postgresPort', null)
@@ -12,7 +12,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   const bin = findPostgres()
   if (bin === undefined) {
     process.stderr.write(
-      'SKIPPED: the tests of the store on PostgreSQL, since there is no PostgreSQL 14 or later here\n',
+      'SKIPPED: the tests of the store on PostgreSQL, since this machine has no PostgreSQL 14 or later\n',
     )
     project.provide('postgresPort', null)
     return undefined

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { RateLimit } from '../src/auth/rate-limit.ts'
 import { fakeClock } from './support.ts'
 
-test('C10: in no second that anybody looks at is more than the rate let through, and waits are exact', async () => {
+test('C10: no second contains more requests than the rate, wherever it begins, and waits are exact', async () => {
   const clock = fakeClock()
   const limit = new RateLimit(clock)
   const times: number[] = []
@@ -27,7 +27,7 @@ test('C10: in no second that anybody looks at is more than the rate let through,
   expect(await limit.take('shop', 100)).toBe(1)
   clock.advance(1)
   expect(await takeAll(200)).toBe(99)
-  // Uneven steps for a long time.
+  // Many steps of different lengths.
   for (let step = 0; step < 5000; step++) {
     clock.advance((step * 7) % 13)
     await takeAll(step % 3)

@@ -9,14 +9,14 @@ import { REASONS } from '../src/record.ts'
 const path = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url))
 const readme = readFileSync(path('README.md'), 'utf8')
 
-test('the config file in the README is taken as it stands, and shows every setting but OAuth', () => {
+test('the config file in the README is valid, and shows every setting except OAuth', () => {
   const json = JSON.parse(/```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? '')
 
   parseConfig(json, 'README.md')
   expect([...Object.keys(json), 'oauth'].sort()).toEqual(Object.keys(configSchema.shape).sort())
 })
 
-test('the README names every option of the command line, with its default', () => {
+test('the README lists every option of the command line, with its default', () => {
   const help = execFileSync(process.execPath, [path('bin/trackpost-collector.js'), '--help'], {
     encoding: 'utf8',
   })
@@ -33,14 +33,14 @@ test('the README names every option of the command line, with its default', () =
   }
 })
 
-test('the README names every reason for which an event that was answered 200 is not accepted', () => {
+test('the README lists every reason for which an event is not accepted in spite of a 200', () => {
   const answered = Object.keys(REASONS)
   const accepted = answered.slice(0, answered.indexOf('bad_content_type'))
 
   for (const reason of accepted) expect(readme).toContain(`\`${reason}\``)
 })
 
-test('the files that the README points to are there', () => {
+test('the files that the README links to exist', () => {
   for (const [, file] of readme.matchAll(/\]\((?!http)([^)]+)\)/g))
     expect(existsSync(path(file ?? ''))).toBe(true)
 })

@@ -29,7 +29,7 @@ function exchange(headers: Record<string, string>, status: number | undefined) {
   return { request, response }
 }
 
-test('C7: of a request whose client has hung up, the line tells what was kept in the end', async () => {
+test('C7: if the client hangs up, the record still contains how many events were stored', async () => {
   const { written, recorder } = setUp()
   const { request, response } = exchange({}, undefined)
   const notes = recorder.begin(request, response, facts)
@@ -51,7 +51,7 @@ test('C7: of a request whose client has hung up, the line tells what was kept in
   expect(written).toMatchObject([{ status: 0, events: 2, accepted: 2 }])
 })
 
-test('C7: a write that fails after its client has hung up is told as well', async () => {
+test('C7: a write that fails after the client has hung up is recorded too', async () => {
   const { written, recorder } = setUp()
   const { request, response } = exchange({}, undefined)
   recorder.begin(request, response, facts).appending = Promise.reject(new Error('full'))
@@ -62,7 +62,7 @@ test('C7: a write that fails after its client has hung up is told as well', asyn
   expect(written).toMatchObject([{ status: 0, accepted: 0 }])
 })
 
-test('a request is written down with its notes, and without credentials', () => {
+test('a request is recorded with its notes, and without credentials', () => {
   const { written, clock, recorder } = setUp()
   const { request, response } = exchange(
     {
@@ -102,7 +102,7 @@ test('a request is written down with its notes, and without credentials', () => 
   expect(JSON.stringify(written)).not.toMatch(/secret|c2VjcmV0/)
 })
 
-test('of a long body 2,048 bytes are kept, and a key that is cut in two is not', () => {
+test('2,048 bytes of a long body are recorded, without a write key that is cut at the end', () => {
   const { recorder } = setUp()
   const { request, response } = exchange({}, 200)
   const notes = recorder.begin(request, response, facts)
@@ -113,7 +113,7 @@ test('of a long body 2,048 bytes are kept, and a key that is cut in two is not',
   expect(notes.body?.trim()).toBe('"writeKey":"[redacted]')
 })
 
-test('a connection that ends without a response has the status 0, or that of what it was told', () => {
+test('a connection that ends without a response has status 0, or the status of its error response', () => {
   const { written, recorder } = setUp()
   const gone = exchange({}, undefined)
   const late = exchange({ 'x-retry-count': 'many' }, undefined)
@@ -138,7 +138,7 @@ test('a connection that ends without a response has the status 0, or that of wha
   ])
 })
 
-test('of refused requests 200 a second are written down, of others all', () => {
+test('at most 200 refused requests a second are recorded, and all others', () => {
   const { written, clock, recorder } = setUp()
   const send = (times: number, status: number) => {
     for (let i = 0; i < times; i++) {

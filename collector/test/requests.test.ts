@@ -17,7 +17,7 @@ async function requests(collector: Collector, count: number): Promise<RequestLin
     const response = await fetch(`${collector.url}/api/requests?order=oldest`)
     return ((await response.json()) as { requests: RequestLine[] }).requests
   }
-  // A line is written when the connection is done with its request, and that is after the response.
+  // A request is recorded when its connection has finished it, which is after the response.
   await expect.poll(async () => (await read()).length).toBe(count)
   return read()
 }
@@ -52,7 +52,7 @@ test('a batch is one request with its events, its sizes, its source and its libr
   expect(details).toMatchObject({ eventList: [{ request: line?.id }, { reason: 'no_event' }, {}] })
 })
 
-test('C4: a connection on which nothing comes is no request', async () => {
+test('C4: a connection without any bytes is not recorded as a request', async () => {
   const collector = await openCollector({ limits: { headersMs: 50, requestMs: 50 } })
   expect(await exchange(collector.port)).toMatch(/^(HTTP\/1.1 408 .*)?$/s)
 
@@ -63,7 +63,7 @@ test('C4: a connection on which nothing comes is no request', async () => {
   )
 })
 
-test('refused requests are written down as well, each with what was wrong with it', async () => {
+test('refused requests are recorded too, each with its problem', async () => {
   const collector = await openCollector({ config: { rate: 1, sources: [{ name: 'web', writeKey: 'k' }] } })
   const headers = { authorization: basic('k') }
   await post(collector, '/v1/track', '{\n "a": oops}', headers)
@@ -91,7 +91,7 @@ test('refused requests are written down as well, each with what was wrong with i
   expect(lines[0]).toMatchObject({ source: 'web', problem: { offset: 8, line: 2, column: 7 } })
 })
 
-test('a fault on demand is named on the request that got it', async () => {
+test('a fault on demand is recorded with the request that got it', async () => {
   const collector = await openCollector()
   const { id } = collector.respondNext({ reset: true })
   await post(collector, '/v1/track', track()).catch(() => {})
@@ -99,7 +99,7 @@ test('a fault on demand is named on the request that got it', async () => {
   expect(await requests(collector, 1)).toMatchObject([{ status: 0, fault: id, events: { total: 0 } }])
 })
 
-test('requests of the page and for its data are no requests of clients', async () => {
+test('requests of the page and for its data do not count as requests of clients', async () => {
   const collector = await openCollector()
   await fetch(collector.url)
   await fetch(`${collector.url}/api/events`)
@@ -109,7 +109,7 @@ test('requests of the page and for its data are no requests of clients', async (
   expect(await requests(collector, 1)).toMatchObject([{ path: '/v1/m', events: { total: 0 } }])
 })
 
-test('a request that the end cuts short is written down before the store is closed', async () => {
+test('a request that the end of the collector cuts off is recorded before the store is closed', async () => {
   const clock = fakeClock()
   const faults: string[] = []
   const collector = await openCollector({ clock, onFault: (what) => faults.push(what) })
@@ -126,21 +126,21 @@ test('a request that the end cuts short is written down before the store is clos
   clock.advance(5000)
   await Promise.all([closed, cut])
 
-  // It would be written in one of the next turns.
+  // A late record would be written in one of the next turns.
   for (let turn = 0; turn < 10; turn++) await nextTurn()
   expect(faults).toEqual([])
 })
 
 test.each([
   ['without a Host', 'POST /v1/track HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_host'],
-  ['that wants a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'method'],
+  ['for a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'method'],
   [
-    'that expects what nobody knows',
+    'with an unknown Expect header',
     'POST /v1/none HTTP/1.1\r\nHost: localhost\r\nExpect: 200-maybe\r\nConnection: close\r\n\r\n',
     404,
     'not_found',
   ],
-])('a request %s is told so, and is written down', async (_, request, status, code) => {
+])('a request %s gets an error response, and is recorded', async (_, request, status, code) => {
   const collector = await openCollector()
   const [head = '', body = ''] = (await exchange(collector.port, request)).split('\r\n\r\n')
 

@@ -3,7 +3,7 @@ import { scanJson } from '../src/json/scan-json.ts'
 
 const limits = { maxDepth: 64, maxItems: 1000, maxItemBytes: 32_768 }
 
-/** The texts of the items that the scan finds. */
+/** The JSON texts of the items that the scan finds. */
 function itemsOf(json: string): string[] {
   const bytes = Buffer.from(json)
   return scanJson(bytes, limits).items.map(({ start, end }) => bytes.subarray(start, end).toString())
@@ -26,7 +26,7 @@ test.each([
   expect(itemsOf(json)).toEqual(items)
 })
 
-test('items beyond the limit are counted, and large ones are found among them too', () => {
+test('items beyond the limit are counted, and large ones among them are found too', () => {
   const bytes = Buffer.from('{"batch":[1,"12345",3,"1234567",5]}')
 
   const { items, itemCount, largeItems } = scanJson(bytes, { maxDepth: 64, maxItems: 2, maxItemBytes: 6 })
@@ -39,7 +39,7 @@ test('items beyond the limit are counted, and large ones are found among them to
   ])
 })
 
-test('depth is counted outside of strings, and only as far as it matters', () => {
+test('depth is counted outside strings, and only up to the limit', () => {
   const tooDeepAt = (json: string) => scanJson(Buffer.from(json), { ...limits, maxDepth: 3 }).tooDeepAt
 
   expect(tooDeepAt('[[["[[["]]]')).toBeUndefined()
@@ -47,7 +47,7 @@ test('depth is counted outside of strings, and only as far as it matters', () =>
   expect(tooDeepAt('[[{"a":[]}]]')).toBe(7)
 })
 
-test('whatever the bytes are, the scan ends', () => {
+test('the scan ends for any bytes', () => {
   for (const text of ['', '"', '"\\', ']]]]', '{"batch":[', '{"batch":["', '{"batch":[1', ',,,', '}{']) {
     expect(() => scanJson(Buffer.from(text), limits)).not.toThrow()
   }

@@ -100,13 +100,13 @@ test('our SDK gets a token, and a new one when it is revoked', async () => {
   expect(collector.count({ reason: 'expired_token' })).toBe(1)
 })
 
-test('our SDK, told to slow down, delivers everything', async () => {
+test('our SDK delivers everything after a 429', async () => {
   const collector = await openCollector({ config: { rate: 3 } })
   const analytics = openClient({ writeKey: 'shop', host: collector.url, flushAt: 1 })
 
   for (let i = 0; i < 5; i++) {
     analytics.track({ userId: 'u1', event: `Event ${i}` })
-    // One request each: what waits would otherwise share one.
+    // One request for each event: otherwise waiting events would share a request.
     if (i < 4) await collector.waitFor({ count: Math.min(i + 1, 3) })
   }
   const summary = await analytics.flush()
@@ -115,7 +115,7 @@ test('our SDK, told to slow down, delivers everything', async () => {
   expect(new Set(collector.events({ status: 'accepted' }).map(({ name }) => name)).size).toBe(5)
 })
 
-test('what our SDK sends of a bad kind is told by the collector', async () => {
+test('the collector reports invalid events that our SDK sends', async () => {
   const collector = await openCollector({ config: { sources: [{ name: 'a', writeKey: 'right' }] } })
   const analytics = openClient({ writeKey: 'wrong', host: collector.url })
 

@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { systemClock } from '../src/clock.ts'
 import { openCollector } from './support.ts'
 
-test('the system keeps 4,096 connections waiting, as the runtime accepts one in a turn', async () => {
+test('the kernel queues 4,096 connections, since the runtime accepts one per turn', async () => {
   const listen = vi.spyOn(Server.prototype, 'listen')
   try {
     await openCollector()
@@ -15,12 +15,12 @@ test('the system keeps 4,096 connections waiting, as the runtime accepts one in 
   }
 })
 
-test('a connection that never sent anything does not hold up the end, one that is sending does', async () => {
+test('closing does not wait for a connection without any bytes, but for one that is sending a request', async () => {
   const collector = await openCollector({
     clock: {
       ...systemClock,
       setTimer: (run, delayMs) => {
-        // The grace for what is under way never ends: nothing is cut by it.
+        // The time limit for open requests never ends, so it does not cut any.
         return systemClock.setTimer(run, delayMs === 5000 ? 1_000_000 : delayMs)
       },
     },
@@ -34,7 +34,7 @@ test('a connection that never sent anything does not hold up the end, one that i
     }),
   )
   const [unused, sending] = sockets as [Socket, Socket]
-  // The server has read what was sent before this response.
+  // Before this response, the server has read all earlier bytes.
   await fetch(`${collector.url}/healthz`)
   const unusedEnded = once(unused.resume(), 'close')
 

@@ -8,7 +8,7 @@ import { fakeClock, openCollector, postPlain, track } from './support.ts'
 
 const DAY_MS = 86_400_000
 
-/** A store in memory that several processes share; may be unavailable, or not respond. */
+/** A store in memory that several processes share. It can be made unavailable or silent. */
 class Shared implements TokenKeyStore {
   state: 'there' | 'unavailable' | 'silent' = 'there'
   kept: KeptText | undefined
@@ -58,7 +58,7 @@ function process(shared: Shared, clock = fakeClock(startMs), publicUrl?: string)
   return { server, clock, issue, verify: (token: string) => server.verify(token) }
 }
 
-test('a token that one process gave is taken by all, whatever their addresses, and by those that start later', async () => {
+test('all processes accept a token of one of them, whatever their addresses, also those that start later', async () => {
   const shared = new Shared()
   const [one, two] = [process(shared), process(shared)]
   two.server.setAddress('http://10.0.0.7:8787')
@@ -72,7 +72,7 @@ test('a token that one process gave is taken by all, whatever their addresses, a
   expect(await process(new Shared()).verify(first)).toBe('invalid')
 })
 
-test('clocks that are some seconds apart do no harm', async () => {
+test('clocks that differ by some seconds cause no problem', async () => {
   const shared = new Shared()
   const ahead = process(shared, fakeClock(startMs + 50_000))
 
@@ -80,7 +80,7 @@ test('clocks that are some seconds apart do no harm', async () => {
   expect(await process(shared, fakeClock(startMs - 60_000)).verify(await ahead.issue())).toBe('invalid')
 })
 
-test('what one revokes is refused there at once, and at the others within a second', async () => {
+test('a revoked token is refused at once in the process that revoked it, and within a second in the others', async () => {
   const shared = new Shared()
   const [one, two] = [process(shared), process(shared)]
   const token = await one.issue()
@@ -95,7 +95,7 @@ test('what one revokes is refused there at once, and at the others within a seco
   expect(await one.verify(await two.issue())).toMatchObject({ clientId: 'app' })
 })
 
-test('a token of a key that another process has made a moment ago is taken', async () => {
+test('a token of a key that another process has just made is accepted', async () => {
   const shared = new Shared()
   const [one, two] = [process(shared), process(shared)]
   await two.verify(await one.issue())
@@ -105,7 +105,7 @@ test('a token of a key that another process has made a moment ago is taken', asy
   expect(await two.verify(await one.issue())).toMatchObject({ clientId: 'app' })
 })
 
-test('of processes that revoke at the same time each does, and one key is left', async () => {
+test('processes that revoke at the same time all succeed, and one key is left', async () => {
   const shared = new Shared()
   const processes = [process(shared), process(shared), process(shared)]
   const token = await processes[0]?.issue()
@@ -118,7 +118,7 @@ test('of processes that revoke at the same time each does, and one key is left',
   for (const { verify } of processes) expect(await verify(token ?? '')).toBe('expired')
 })
 
-test('a store that is unavailable: tokens are taken for ten seconds, and nothing is said of them after that', async () => {
+test('if the store is unavailable, tokens are accepted for ten seconds, and neither accepted nor refused after that', async () => {
   const shared = new Shared()
   const { clock, issue, verify } = process(shared)
   const token = await issue()
@@ -128,7 +128,7 @@ test('a store that is unavailable: tokens are taken for ten seconds, and nothing
   const reads = shared.reads
   expect(await verify(token)).toMatchObject({ clientId: 'app' })
   expect(await verify(token)).toMatchObject({ clientId: 'app' })
-  // It is not asked for each request.
+  // The store is not queried for each request.
   expect(shared.reads).toBe(reads + 1)
   clock.advance(1)
   await expect(verify(token)).rejects.toThrow('the store is unavailable')
@@ -139,7 +139,7 @@ test('a store that is unavailable: tokens are taken for ten seconds, and nothing
   expect(await verify(token)).toMatchObject({ clientId: 'app' })
 })
 
-test('a store that does not respond is not waited for longer than two seconds', async () => {
+test('a request waits at most two seconds for a store that does not respond', async () => {
   const shared = new Shared()
   const { clock, issue, verify } = process(shared)
   const token = await issue()
@@ -153,7 +153,7 @@ test('a store that does not respond is not waited for longer than two seconds', 
   expect(await verified).toMatchObject({ clientId: 'app' })
 })
 
-test('a token of a key that nobody knows is no reason to forget the others, and nothing is said while the store is unavailable', async () => {
+test('a token of an unknown key does not affect other tokens, and while the store is unavailable it is neither accepted nor refused', async () => {
   const shared = new Shared()
   const { clock, issue, verify } = process(shared)
   const token = await issue()
@@ -167,7 +167,7 @@ test('a token of a key that nobody knows is no reason to forget the others, and 
   await expect(verify(foreign)).rejects.toThrow('the store is unavailable')
 })
 
-test('a key is replaced after thirty days; what it has signed lives on, and its private half is not kept', async () => {
+test('a key is replaced after thirty days; its tokens stay valid, and its private half is deleted', async () => {
   const shared = new Shared()
   const { clock, issue } = process(shared)
   const other = process(shared, clock)
@@ -198,7 +198,7 @@ test.each([
   ['no JSON', `${secret}{`],
   ['another format', JSON.stringify({ format: 2, signing })],
   [
-    'a private key that is none',
+    'an invalid private key',
     JSON.stringify({
       format: 1,
       signing: { ...signing, privateKey: secret.slice(0, 40) },
@@ -207,7 +207,7 @@ test.each([
     }),
   ],
 ])(
-  'keys that cannot be read, %s: an error without a part of them, and revoking replaces them',
+  'unreadable keys, %s: the error quotes no part of them, and revoking replaces them',
   async (_what, text) => {
     const shared = new Shared()
     shared.kept = { text, version: text }
@@ -223,7 +223,7 @@ test.each([
   },
 )
 
-test('assertions may be made out to the public address, under which the collector is then asked for', async () => {
+test('assertions can have the public address as their audience, which is then an allowed Host', async () => {
   const publicUrl = 'https://Events.Example.com:443/track/'
   const collector = await openCollector({ clock: fakeClock(startMs), config: { ...config, publicUrl } })
   const statusFor = async (aud: string) =>
@@ -239,7 +239,7 @@ test('assertions may be made out to the public address, under which the collecto
   expect(health.status).toBe(200)
 })
 
-test('DELETE /api/tokens revokes all tokens, and says when there are none', async () => {
+test('DELETE /api/tokens revokes all tokens, and is 404 without OAuth', async () => {
   const collector = await openCollector({ clock: fakeClock(startMs), config })
   const ask = async (at: { url: string }, method: string) =>
     (await fetch(`${at.url}/api/tokens`, { method })).status

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const built = fileURLToPath(new URL('../dist/index.cjs', import.meta.url))
 
-/** Packages that a process has loaded after the program, which may wait. */
+/** Runs a program, which may be asynchronous; resolves with the packages that it has loaded. */
 async function packagesLoadedBy(program: string): Promise<string[]> {
   const report = `
     const names = Object.keys(require.cache).flatMap((path) => /.*node_modules[/\\\\\\\\]((?:@[^/\\\\\\\\]+.)?[^/\\\\\\\\]+)/.exec(path)?.[1] ?? [])
@@ -15,7 +15,7 @@ async function packagesLoadedBy(program: string): Promise<string[]> {
   return JSON.parse(stdout)
 }
 
-test('a collector without a config loads the database and nothing else', async () => {
+test('a collector without a config loads only the package of the database', async () => {
   const loaded = await packagesLoadedBy(`
     const collector = await startCollector({ port: 0 })
     await fetch(collector.url + '/v1/t', { method: 'POST', body: '{"writeKey":"k","userId":"u","event":"e"}' })
@@ -28,7 +28,7 @@ test('a collector without a config loads the database and nothing else', async (
   expect(loaded).toContain('libsql')
 })
 
-test('a config needs no other packages: what checks it is built in', async () => {
+test('a config needs no other packages: the library that checks it is built in', async () => {
   const loaded = await packagesLoadedBy(`
     const collector = await startCollector({ port: 0, config: { rate: 5 } })
     await collector.close()`)
@@ -37,7 +37,7 @@ test('a config needs no other packages: what checks it is built in', async () =>
   expect(loaded).not.toContain('zod')
 })
 
-test('a client is loaded for the destination that needs it alone', async () => {
+test('a client package is loaded only for a destination that needs it', async () => {
   const loadedWith = (destination: object) =>
     packagesLoadedBy(`
       const config = { destinations: [${JSON.stringify(destination)}] }

@@ -9,7 +9,7 @@ export async function openCollector(options: CollectorOptions = {}): Promise<Col
   return collector
 }
 
-/** A track that is in order; the id differs each time unless one is given. */
+/** A valid track event, with a new messageId unless one is given. */
 export function track(fields: Record<string, unknown> = {}): Record<string, unknown> {
   nextId++
   return {
@@ -56,7 +56,7 @@ export function basic(writeKey: string): string {
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }
 
-/** Sends bytes as they are and resolves with everything that comes back until the connection ends. */
+/** Sends bytes unchanged, and resolves with all bytes that arrive until the connection ends. */
 export function exchange(port: number, ...parts: Array<string | Buffer>): Promise<string> {
   return new Promise((resolve) => {
     let answer = ''
@@ -71,7 +71,7 @@ export function exchange(port: number, ...parts: Array<string | Buffer>): Promis
   })
 }
 
-/** A clock that stands until it is moved. */
+/** A clock that stands still until the test advances it. */
 export function fakeClock(startMs = Date.UTC(2026, 4, 17, 9, 30)) {
   let elapsedMs = 0
   let offsetMs = startMs
@@ -93,11 +93,11 @@ export function fakeClock(startMs = Date.UTC(2026, 4, 17, 9, 30)) {
       timers = timers.filter(({ atMs }) => atMs > elapsedMs)
       for (const { run } of due) run()
     },
-    /** Sets the wall clock forward or back, as a person or NTP does: timers do not notice. */
+    /** Sets the wall clock forward or back, like a person or NTP. Timers are not affected. */
     jump(ms: number) {
       offsetMs += ms
     },
-    /** Waits of the timers that are set, milliseconds from now. */
+    /** The remaining time of each active timer, in milliseconds. */
     delays: () => timers.map(({ atMs }) => atMs - elapsedMs),
   }
 }

@@ -2,10 +2,10 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** All temporary files of a run lie in one folder, which goes with the run: whatever a test forgets or a killed process leaves. */
+/** All temporary files of a run are in one folder, which is deleted after the run, with everything that tests or killed processes have left. */
 export default function setup(): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-'))
-  // PostgreSQL runs as another user when the tests run as root: it has to pass through.
+  // If the tests run as root, PostgreSQL runs as another user, who has to enter the folder.
   chmodSync(folder, 0o711)
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = folder

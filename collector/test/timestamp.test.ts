@@ -46,17 +46,17 @@ test.each([
   '2026-05-17T09:30:00Z and more',
   '+275760-09-13T00:00:00.001Z',
   '9'.repeat(1000),
-])('%j is no time', (value) => {
+])('%j is not a time', (value) => {
   expect(readTime(value)).toBeUndefined()
 })
 
-test('only a time of day without a zone has none', () => {
+test('only a time of day without a zone counts as having no zone', () => {
   expect(readTime('2026-05-17T09:30:00')?.hasZone).toBe(false)
   expect(readTime('2026-05-17T09:30:00Z')?.hasZone).toBe(true)
   expect(readTime('2026-05-17')?.hasZone).toBe(true)
 })
 
-test('what toISOString writes is read back, whenever it is', () => {
+test('the output of toISOString is read back for any time', () => {
   fc.assert(
     fc.property(fc.date({ noInvalidDate: true }), (date) => {
       expect(readTime(date.toISOString())).toEqual({ ms: date.getTime(), hasZone: true })
@@ -64,7 +64,7 @@ test('what toISOString writes is read back, whenever it is', () => {
   )
 })
 
-test('a time of the same day as the one before is read as any other', () => {
+test('a time on the same day as the previous one is read like any other', () => {
   const part = fc.oneof(
     fc.integer({ min: 0, max: 99 }).map(String),
     fc.constantFrom('1 ', '-1', '1e', '٣٣', '.5'),
@@ -75,7 +75,7 @@ test('a time of the same day as the one before is read as any other', () => {
   fc.assert(
     fc.property(day, day, two, two, two, two, (before, date, hour, minute, second, hundredths) => {
       const time = `${date}T${hour}:${minute}:${second}.${hundredths}0`
-      // In lower case it is looked at as a whole.
+      // A lower-case time does not use the fast path.
       const expected = readTime(`${time}z`)
       readTime(`${before}T00:00:00.000Z`)
       expect(readTime(`${time}Z`)).toEqual(expected)
@@ -84,7 +84,7 @@ test('a time of the same day as the one before is read as any other', () => {
   )
 })
 
-test('times are written as toISOString writes them, in whatever order they come', () => {
+test('times are written as by toISOString, in any order', () => {
   const near = fc.integer({ min: -3000, max: 3000 })
   const base = fc.constantFrom(0, 1_779_010_200_000, -62_135_596_800_000, 253_402_300_800_000, 8.64e15 - 3000)
 
@@ -98,7 +98,7 @@ test('times are written as toISOString writes them, in whatever order they come'
   expect(isoTime(1.5)).toBe('1970-01-01T00:00:00.001Z')
 })
 
-test('a time without a zone means the same in every zone that the collector runs in', () => {
+test('a time without a zone has the same meaning in every time zone of the collector', () => {
   const before = process.env['TZ']
   try {
     const times = ['America/New_York', 'Asia/Kolkata', 'UTC'].map((zone) => {

@@ -9,7 +9,7 @@ import { natsTest, startNats } from './support/nats.ts'
 import { describeWithPostgres, startPostgres } from './support/postgres.ts'
 import { openCollector, post, track } from './support.ts'
 
-/** An empty database on a server that speaks TLS; what connects without is refused nothing. */
+/** An empty database on a server that accepts connections with and without TLS. */
 async function databaseWithTls({ certificate, key }: Certificates): Promise<string> {
   const server = await startPostgres(findPostgres() ?? '')
   onTestFinished(() => server.close())
@@ -35,10 +35,10 @@ async function databaseWithTls({ certificate, key }: Certificates): Promise<stri
 
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
 
-// Without openssl no certificates can be made; the count of skipped tests says so.
+// Without openssl no certificates can be made, and the tests count as skipped.
 describe.skipIf(!hasOpenssl)('TLS', () => {
   describeWithPostgres('to PostgreSQL', () => {
-    test('with the CA of the server every connection is encrypted, and events are kept', async () => {
+    test('with the CA of the server, every connection is encrypted, and events are stored', async () => {
       const certificates = makeCertificates()
       const store = await databaseWithTls(certificates)
 
@@ -59,7 +59,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
       expect(rows.every(({ ssl }) => ssl)).toBe(true)
     })
 
-    test('a CA that is not known, and a server of another name, are refused with what to do', async () => {
+    test('an unknown CA and a wrong server name are refused, with the remedy', async () => {
       const certificates = makeCertificates()
       const store = await databaseWithTls(certificates)
 
@@ -77,7 +77,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     })
   })
 
-  natsTest('to NATS: with the CA of the server a front and a worker carry events', async () => {
+  natsTest('to NATS: with the CA of the server, events go through a front and a worker', async () => {
     const { ca, certificate, key } = makeCertificates()
     const { port } = await startNats('--tls', '--tlscert', certificate, '--tlskey', key)
     const log = `tls://127.0.0.1:${port}`
@@ -93,7 +93,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     expect(await json(front.url, '/api/about')).toMatchObject({ log })
   })
 
-  natsTest('to NATS: a server whose CA is not known gets no event, and /readyz says why', async () => {
+  natsTest('to NATS: a server with an unknown CA gets no event, and /readyz says why', async () => {
     const { certificate, key } = makeCertificates()
     const { port } = await startNats('--tls', '--tlscert', certificate, '--tlskey', key)
 

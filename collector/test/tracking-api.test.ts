@@ -15,7 +15,7 @@ const kinds: Array<[kind: string, message: Record<string, unknown>, name: string
   ['alias', { userId: 'u1', previousId: 'a1' }, 'a1'],
 ]
 
-test.each(kinds)('%s is taken on its own path and kept whole', async (kind, message, name) => {
+test.each(kinds)('%s is accepted on its own path and stored completely', async (kind, message, name) => {
   const collector = await openCollector()
 
   const response = await post(collector, `/v1/${kind}`, { ...message, messageId: 'm1' })
@@ -27,7 +27,7 @@ test.each(kinds)('%s is taken on its own path and kept whole', async (kind, mess
   expect(record?.message).toMatchObject({ ...message, type: kind, messageId: 'm1' })
 })
 
-test('a batch of all six kinds is taken, alias included', async () => {
+test('a batch of all six kinds is accepted, including alias', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', { batch: kinds.map(([type, message]) => ({ ...message, type })) })
@@ -74,7 +74,7 @@ const rejected: Array<[reason: string, path: string, message: Record<string, unk
   ['bad_field', 'identify', { userId: 'u', traits: 'gold' }],
 ]
 
-test.each(rejected)('%s is recorded for a %s of %j, and answered 200', async (reason, path, message) => {
+test.each(rejected)('%s is recorded for a %s with %j, which gets 200', async (reason, path, message) => {
   const collector = await openCollector()
 
   const response = await post(collector, `/v1/${path}`, message)
@@ -88,7 +88,7 @@ test.each([
   ['bad_type', { userId: 'u', event: 'x' }],
   ['bad_item', 'not an object'],
   ['bad_item', null],
-])('%s is recorded for a batch item %j; its neighbours are accepted', async (reason, item) => {
+])('%s is recorded for the batch item %j, and other items are accepted', async (reason, item) => {
   const collector = await openCollector()
 
   const response = await post(collector, '/v1/batch', { batch: [track(), item, track()] })
@@ -97,7 +97,7 @@ test.each([
   expect(collector.events().map((record) => record.reason)).toEqual([null, reason, null])
 })
 
-test('a messageId of 99 characters is accepted, and a missing one is made up', async () => {
+test('a messageId of 99 characters is accepted, and a missing one is generated', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', {
@@ -110,14 +110,14 @@ test('a messageId of 99 characters is accepted, and a missing one is made up', a
   expect(missing?.messageId).toMatch(/^collector-.{36}$/)
 })
 
-test('an empty batch is answered 200 and records nothing', async () => {
+test('an empty batch gets 200 and records nothing', async () => {
   const collector = await openCollector()
 
   expect((await post(collector, '/v1/batch', { batch: [] })).status).toBe(200)
   expect(collector.count()).toBe(0)
 })
 
-test('the timestamp is corrected by the distance between sentAt and the receipt', async () => {
+test('the timestamp is corrected by the difference between sentAt and the time of receipt', async () => {
   const clock = fakeClock(Date.parse('2026-05-17T12:00:00.000Z'))
   const collector = await openCollector({ clock: clock })
 
@@ -135,7 +135,7 @@ test('the timestamp is corrected by the distance between sentAt and the receipt'
   })
 })
 
-test('without a timestamp the time is that of the receipt; without sentAt the timestamp stays', async () => {
+test('an event without a timestamp gets the time of receipt; without sentAt, the timestamp is not corrected', async () => {
   const clock = fakeClock(Date.parse('2026-05-17T12:00:00.000Z'))
   const collector = await openCollector({ clock: clock })
 
@@ -147,7 +147,7 @@ test('without a timestamp the time is that of the receipt; without sentAt the ti
   ])
 })
 
-test('context.direct takes the address of the caller', async () => {
+test('context.direct uses the address of the caller', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', {
@@ -160,7 +160,7 @@ test('context.direct takes the address of the caller', async () => {
   expect(collector.events().map(({ message }) => message?.context.ip)).toEqual(['127.0.0.1', '203.0.113.9'])
 })
 
-test('the write key is taken from the body when there is no header, and is not kept with the message', async () => {
+test('without a header the write key comes from the body, and it is not stored with the message', async () => {
   const collector = await openCollector()
 
   await postPlain(collector, '/v1/track', track({ writeKey: 'from-the-body' }))
@@ -176,7 +176,7 @@ test('the write key is taken from the body when there is no header, and is not k
   )
 })
 
-test('a write key with a NUL names a source that keeps its end', async () => {
+test('a source that is named after a write key with a NUL has the complete name', async () => {
   const collector = await openCollector()
 
   await postPlain(collector, '/v1/track', track({ writeKey: 'a\0b', event: 'x\0y' }))
@@ -184,7 +184,7 @@ test('a write key with a NUL names a source that keeps its end', async () => {
   expect(collector.events()).toMatchObject([{ source: 'a\ufffdb', name: 'x\ufffdy', status: 'accepted' }])
 })
 
-test('the header decides when header and body name different keys', async () => {
+test('the header wins if header and body have different keys', async () => {
   const collector = await openCollector()
 
   await postPlain(collector, '/v1/track', track({ writeKey: 'body' }), { authorization: basic('header') })
@@ -192,14 +192,14 @@ test('the header decides when header and body name different keys', async () => 
   expect(collector.events()[0]?.source).toBe('header')
 })
 
-test('without any key the answer is 200 and the reason no_write_key', async () => {
+test('without any key, the response is 200 and the reason no_write_key', async () => {
   const collector = await openCollector()
 
   expect((await postPlain(collector, '/v1/track', track())).status).toBe(200)
   expect(collector.events()).toMatchObject([{ source: '', reason: 'no_write_key' }])
 })
 
-test('an unknown key is recorded, and with rejectUnknownKeys answered 401', async () => {
+test('an unknown key is recorded, and gets 401 with rejectUnknownKeys', async () => {
   const sources = [{ name: 'web', writeKey: 'web-key' }]
   const lenient = await openCollector({ config: { sources } })
   const strict = await openCollector({ config: { sources, rejectUnknownKeys: true } })
@@ -216,7 +216,7 @@ test('an unknown key is recorded, and with rejectUnknownKeys answered 401', asyn
   await strict.waitFor({ reason: 'bad_credentials' })
 })
 
-test('a source of the other region is answered 200 and never accepted', async () => {
+test('events of a source of the other region get 200 and are never accepted', async () => {
   const config = { sources: [{ name: 'berlin', writeKey: 'k', region: 'eu' as const }] }
   const us = await openCollector({ config })
   const eu = await openCollector({ config: { ...config, region: 'eu' } })
@@ -229,7 +229,7 @@ test('a source of the other region is answered 200 and never accepted', async ()
   expect(eu.events()).toMatchObject([{ source: 'berlin', reason: null }])
 })
 
-test('a gzip body is taken', async () => {
+test('a gzip body is accepted', async () => {
   const collector = await openCollector()
   const body = gzipSync(JSON.stringify({ batch: [track(), track()] }))
 
@@ -246,7 +246,7 @@ const otherTypes = [
 ]
 
 test.each(otherTypes)(
-  'a body of type %j is read as JSON all the same, and the event says so',
+  'a body of type %j is parsed as JSON nevertheless, and the event has a warning',
   async (type) => {
     const collector = await openCollector()
 
@@ -257,7 +257,7 @@ test.each(otherTypes)(
   },
 )
 
-test.each(otherTypes)('with strictContentType a body of type %j is answered 400', async (type) => {
+test.each(otherTypes)('with strictContentType, a body of type %j gets 400', async (type) => {
   const collector = await openCollector({ config: { strictContentType: true } })
 
   const response = await post(collector, '/v1/track', JSON.stringify(track()), { 'content-type': type })
@@ -271,7 +271,7 @@ test.each(otherTypes)('with strictContentType a body of type %j is answered 400'
   expect(right.status).toBe(200)
 })
 
-test('a path that is none of the seven is 404, and another method 405', async () => {
+test('a path other than the seven is 404, and another method 405', async () => {
   const collector = await openCollector()
 
   expect((await post(collector, '/v1/import', {})).status).toBe(404)
@@ -279,7 +279,7 @@ test('a path that is none of the seven is 404, and another method 405', async ()
   expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
 })
 
-test('over the rate the answer is 429 with both headers, for that source alone', async () => {
+test('above the rate, only that source gets 429, with both headers', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { rate: 2 } })
   const send = (key: string) => post(collector, '/v1/track', track(), { authorization: basic(key) })
@@ -296,7 +296,7 @@ test('over the rate the answer is 429 with both headers, for that source alone',
   expect(collector.count()).toBe(4)
 })
 
-test('twice the rate for ten seconds: what is accepted is the rate, to 5 %', async () => {
+test('at twice the rate for ten seconds, the rate is accepted, within 5 %', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { rate: 10 } })
   const statuses: number[] = []
@@ -311,7 +311,7 @@ test('twice the rate for ten seconds: what is accepted is the rate, to 5 %', asy
   expect(accepted).toBeLessThanOrEqual(105)
 })
 
-test('a source may have a rate of its own, and Retry-After may be a date', async () => {
+test('a source can have its own rate, and Retry-After can be a date', async () => {
   const clock = fakeClock(Date.parse('2026-05-17T12:00:00.250Z'))
   const config = {
     rate: 100,

@@ -20,7 +20,7 @@ test('work that does not fit into a turn waits for the next ones, in order', asy
   const turns = new Turns()
   let turn = 0
   const done: Array<[name: string, turn: number]> = []
-  // Set before the first work comes, so that it counts each turn before the work of that turn is let in.
+  // Scheduled before the first work, so that it counts each turn before the work of that turn starts.
   const count = () => {
     turn++
     if (done.length < 4) setImmediate(count)
@@ -41,7 +41,7 @@ test('work that does not fit into a turn waits for the next ones, in order', asy
   ])
 })
 
-test('while connections come in, work waits; but not for ever', async () => {
+test('work waits while connections arrive, but not forever', async () => {
   const turns = new Turns()
   let isDone = false
   let accepting = 0
@@ -62,7 +62,7 @@ test('while connections come in, work waits; but not for ever', async () => {
   expect(accepting).toBeLessThan(1000)
 })
 
-test('a batch of 5,000 numbers is judged in steps between which others have their turn', async () => {
+test('a batch of 5,000 numbers is judged in steps, and other requests run in between', async () => {
   const entered: number[] = []
   const turns = new Turns()
   const enter = turns.enter.bind(turns)
@@ -80,11 +80,11 @@ test('a batch of 5,000 numbers is judged in steps between which others have thei
 
   expect(response.status).toBe(200)
   expect(kept.filter(({ reason }) => reason === 'bad_item')).toHaveLength(5000)
-  // The parsing, then a step for every 250 items but the first.
+  // One step for the parsing and the first 250 items, then one for every further 250.
   expect(entered).toHaveLength(1 + 19)
 })
 
-test('P11: of a batch of 5,001 items nothing is taken, and none of it is answered 200', async () => {
+test('P11: no item of a batch with 5,001 items is accepted, and the request does not get 200', async () => {
   const kept: NewEvent[] = []
   const url = await serveTracking(new Turns(), (events) => {
     kept.push(...events)
@@ -98,7 +98,7 @@ test('P11: of a batch of 5,001 items nothing is taken, and none of it is answere
   expect(kept).toMatchObject([{ kind: 'batch', reason: 'too_many_items', body: null }])
 })
 
-/** The tracking API alone behind a real socket, with a log that keeps events by hand. */
+/** Only the tracking API, behind a real socket, with a log that the test controls. */
 async function serveTracking(turns: Turns, append: EventLog['append']): Promise<string> {
   const clock = fakeClock()
   const loginLimit = new LoginLimit(300, clock)

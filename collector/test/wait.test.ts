@@ -3,14 +3,14 @@ import { WaitTimeoutError } from '../src/index.ts'
 import type { EventRecord } from '../src/record.ts'
 import { openCollector, post, track } from './support.ts'
 
-test('waitFor resolves with what is there already', async () => {
+test('waitFor resolves with existing events', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
 
   expect(await collector.waitFor({ count: 1, event: 'A' })).toMatchObject([{ name: 'A' }])
 })
 
-test('waitFor resolves when the last missing one arrives, counting only what matches', async () => {
+test('waitFor resolves when the last missing event arrives, and counts only matching ones', async () => {
   const collector = await openCollector()
   const waiting = collector.waitFor({ count: 3, event: 'A', userId: 'u1' })
   let isDone = false
@@ -33,7 +33,7 @@ test('waitFor resolves when the last missing one arrives, counting only what mat
   expect(await waiting).toHaveLength(3)
 })
 
-test('waitFor counts accepted messages unless asked for others', async () => {
+test('waitFor counts only accepted messages, unless the filter names others', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', { userId: 'u1' })
 
@@ -42,7 +42,7 @@ test('waitFor counts accepted messages unless asked for others', async () => {
   expect(await collector.waitFor({ reason: 'no_event' })).toHaveLength(1)
 })
 
-test('a wait that times out says what did arrive', async () => {
+test('a wait that times out lists the events that did arrive', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'Signed Up', userId: 'u9' }))
 
@@ -53,7 +53,7 @@ test('a wait that times out says what did arrive', async () => {
   expect(error.message).toContain('track Signed Up by u9 (accepted)')
 })
 
-test('waitFor by text looks into the message', async () => {
+test('waitFor by text searches the message', async () => {
   const collector = await openCollector()
   const waiting = collector.waitFor({ text: 'sku-77' })
 
@@ -67,7 +67,7 @@ test('waitFor by text looks into the message', async () => {
   expect(await two).toHaveLength(3)
 })
 
-test('what was cleared away does not count', async () => {
+test('cleared events do not count', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const waiting = collector.waitFor({ event: 'A', count: 2 })
@@ -79,7 +79,7 @@ test('what was cleared away does not count', async () => {
   expect((await waiting).map(({ userId }) => userId)).toEqual(['second', 'third'])
 })
 
-test('a wait for very many is told page by page, with all of them', async () => {
+test('a wait for very many events gets all of them, page by page', async () => {
   const collector = await openCollector()
   for (let sent = 0; sent < 3; sent++) {
     const batch = Array.from({ length: 500 }, (_, index) => track({ properties: { n: sent * 500 + index } }))
@@ -88,7 +88,7 @@ test('a wait for very many is told page by page, with all of them', async () => 
 
   const response = await fetch(`${collector.url}/api/wait?count=1400`)
 
-  // Of one that is written at once the length is known.
+  // A response that is written at once would have a Content-Length.
   expect(response.headers.get('content-length')).toBeNull()
   const { events } = (await response.json()) as { events: EventRecord[] }
   expect(events.map(({ message }) => message?.properties['n'])).toEqual([...Array(1400).keys()])
@@ -98,14 +98,14 @@ test('a wait for very many is told page by page, with all of them', async () => 
   })
 })
 
-test('close rejects who still waits', async () => {
+test('close rejects open waits', async () => {
   const collector = await openCollector()
   const waiting = collector.waitFor({ event: 'never' })
 
   await Promise.all([expect(waiting).rejects.toThrow('closed'), collector.close()])
 })
 
-test('events filters by every field', async () => {
+test('events() can filter by every field', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/batch', {
     batch: [

@@ -46,16 +46,12 @@ export async function main(args: readonly string[]): Promise<number> {
 
 function runKeygen(args: readonly string[]): number {
   const { values } = parseArgs({ args: [...args], options: KEYGEN_FLAGS })
-  process.stdout.write(values.help ? HELP : keygen(values['client-id'], values['key-id']))
-  return 0
+  return print(values.help ? HELP : keygen(values['client-id'], values['key-id']))
 }
 
 async function runCheck(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: CHECK_FLAGS })
-  if (values.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
+  if (values.help) return print(HELP)
   if (values.plan === undefined) throw new ConfigError('check: expected --plan <path>')
   const [{ loadPlan }, { checkDatabase }] = await Promise.all([
     import('../plan/plan.ts'),
@@ -76,10 +72,7 @@ async function runHealthcheck(args: readonly string[]): Promise<number> {
     args: withEnvironment(args, HEALTHCHECK_FLAGS, process.env),
     options: HEALTHCHECK_FLAGS,
   })
-  if (values.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
+  if (values.help) return print(HELP)
   const { isReady, says } = await askReadiness(values.host, wholeNumber('--port', values.port, 1, 65_535))
   process.stdout.write(`${printable(says).trim()}\n`)
   return isReady ? 0 : 1
@@ -90,14 +83,8 @@ async function runCollector(args: readonly string[], isWorker: boolean): Promise
     args: withEnvironment(args, COLLECTOR_FLAGS, process.env),
     options: COLLECTOR_FLAGS,
   })
-  if (values.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
-  if (values.version) {
-    process.stdout.write(`${version}\n`)
-    return 0
-  }
+  if (values.help) return print(HELP)
+  if (values.version) return print(`${version}\n`)
   const log = newLog(values)
   try {
     return await serve(values, isWorker, log)
@@ -197,6 +184,12 @@ function storeOf({ store, database }: { store?: string; database?: string }): st
     throw new ConfigError('--store and --database mean the same: say one of them')
   }
   return store ?? database ?? DEFAULT_STORE
+}
+
+/** Prints a text; returns the exit code. */
+function print(text: string): number {
+  process.stdout.write(text)
+  return 0
 }
 
 function counted(count: number, noun: string): string {

@@ -19,7 +19,7 @@ const odd: NewEvent[] = [
   newEvent('e', { violations: [{ path: '', keyword: 'unplanned', message: 'no' }], timestampMs: -1.5 }),
 ]
 
-test('what was written is read again as it was, whatever is in it', () => {
+test('a written event is read unchanged, whatever it contains', () => {
   const [chunk, ...more] = encode(odd)
 
   expect(more).toEqual([])
@@ -29,7 +29,7 @@ test('what was written is read again as it was, whatever is in it', () => {
   expect(events).toEqual(odd)
 })
 
-test('C1: what events take over is written once, before the first of them, and again in each message', () => {
+test('C1: inherited data is written once in each message, before the first event that has it', () => {
   const inherited = JSON.stringify({ context: { large: 'ß'.repeat(5000) } })
   const events = [
     newEvent('a'),
@@ -48,11 +48,11 @@ test('C1: what events take over is written once, before the first of them, and a
   expect(decode(encodeOne('k', one))).toEqual({ key: 'k', events: [one], broken: [] })
   const again = underNewKey(encodeOne('k', one), '2')
   expect(decode(again)).toEqual({ key: 'k.2', events: [one], broken: [] })
-  // Read by workers of before as well, where there is nothing that they do not know.
+  // Older workers can read this too, if it contains nothing new to them.
   expect(encode([newEvent('a')])[0]?.payload.toString()).toMatch(/^1 /)
 })
 
-test('C1: an event whose shared part is lost or no object is told apart', () => {
+test('C1: an event whose shared part is missing or not an object is unreadable, and the others are not', () => {
   const payload = encodeOne('k', newEvent('a', { inherited: '{"context":{}}' })).toString()
   for (const shared of ['5', '[]', 'null', '{', '']) {
     const { events, broken } = decode(Buffer.from(payload.replace('{"context":{}}', shared)))
@@ -61,7 +61,7 @@ test('C1: an event whose shared part is lost or no object is told apart', () => 
   }
 })
 
-test('a large request is cut into messages, in order, each under a key of its own', () => {
+test('a large request is split into messages, in order, each with its own key', () => {
   const events = Array.from({ length: 2500 }, (_, index) =>
     newEvent(`m${index}`, { body: `{"x":"${'ß'.repeat(100)}"}` }),
   )
@@ -78,7 +78,7 @@ test('a large request is cut into messages, in order, each under a key of its ow
   expect(encode([])).toEqual([])
 })
 
-test('a request that is sent again is known by its ids, one that says something else is not', () => {
+test('a repeated request has the same key, one with other content does not', () => {
   const idOf = (...events: NewEvent[]) => encode(events)[0]?.dedupId
   const [a, b] = [newEvent('a'), newEvent('b')]
 
@@ -90,11 +90,11 @@ test('a request that is sent again is known by its ids, one that says something 
     idOf({ ...a, reason: 'no_event' }, b),
   ]
   expect(new Set([idOf(a, b), ...others]).size).toBe(5)
-  // Of a request that was refused as a whole nothing is known, and two of them are not the same.
+  // A request that was refused as a whole has no ids, so two of them never have the same key.
   expect(idOf({ ...a, messageId: null, reason: 'invalid_json' })).toBeUndefined()
 })
 
-test('an event that cannot be read is told apart from the sound ones around it', () => {
+test('an unreadable event does not affect the valid ones around it', () => {
   const wrong = [
     newEvent('x', { receivedAtMs: null as never }),
     newEvent('x', { body: 5 as never }),
@@ -119,7 +119,7 @@ test('an event that cannot be read is told apart from the sound ones around it',
   }
 })
 
-test('what is no message of the log is refused as a whole', () => {
+test('a message in another format is refused as a whole', () => {
   const [chunk] = encode(odd)
   const whole = chunk?.payload.toString() ?? ''
   for (const text of [
@@ -137,7 +137,7 @@ test('what is no message of the log is refused as a whole', () => {
   expect(decode(Buffer.from('1 k\n{}\n\nnull\n\n[]\nx\n')).broken).toHaveLength(3)
 })
 
-test('a message under a new key has the same events, and its key does not grow', () => {
+test('a message with a new key has the same events, and the key does not get longer', () => {
   const payload = encode(odd)[0]?.payload ?? Buffer.alloc(0)
   const again = underNewKey(underNewKey(payload, '7'), '8')
 
@@ -146,7 +146,7 @@ test('a message under a new key has the same events, and its key does not grow',
   expect(Buffer.from(underNewKey(Buffer.from('garbage'), '1')).toString()).toBe('garbage')
 })
 
-test('requests are cut into messages; one that is too large alone loses its headers and its body', () => {
+test('requests are split into messages; a request that is too large by itself loses its headers and body', () => {
   const plain = newRequest('1', { headers: {}, body: null })
   const size = JSON.stringify([plain]).length
   const wordy = newRequest('1', { headers: { a: 'ö'.repeat(size) }, body: 'b'.repeat(size) })
@@ -166,7 +166,7 @@ test('requests are cut into messages; one that is too large alone loses its head
   expect(encodeRequests([])).toEqual([])
 })
 
-test('requests are read again; what is none of them is left out', () => {
+test('requests are read again, and other data is left out', () => {
   const requests = [newRequest('1'), newRequest('2', { problem: { code: 'x', message: 'y' }, body: null })]
   expect(encodeRequests(requests).map(decodeRequests)).toEqual([requests])
 

@@ -10,7 +10,7 @@ import { openCollector, post, track } from '../support.ts'
 const config = { log: { maxBytes: 50_000_000 } }
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
 
-/** It is ready without its store, and says why it has none. */
+/** Resolves when the front is ready without its store, and reports why it has none. */
 async function expectToTakeEvents(front: Collector, reason: string): Promise<void> {
   expect((await post(front, '/v1/track', track())).status).toBe(200)
   expect(await json(front.url, '/readyz')).toMatchObject({
@@ -23,7 +23,7 @@ async function expectToTakeEvents(front: Collector, reason: string): Promise<voi
 }
 
 describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () => {
-  test('takes events, says what is unavailable, and reads from it when it is there', async () => {
+  test('accepts events, reports what is unavailable, and reads from the store when it is available', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
@@ -57,12 +57,12 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
       })
       .toBe(1)
     expect((await json(front.url, '/readyz')).parts[1]).toMatchObject({ isReady: true })
-    // News from other processes arrives.
+    // The front gets changes by other processes.
     await post(front, '/v1/track', track({ event: 'Late' }))
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
   })
 
-  test('C3: a worker that starts meanwhile waits for it, and then writes what waits in the log', async () => {
+  test('C3: a worker that starts in the meantime waits for the store, and then writes the pending events of the log', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
@@ -74,7 +74,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     const { status, parts } = await json(worker.url, '/readyz')
     expect(status).toBe('not_ready')
     expect(parts).toMatchObject([{ part: 'log' }, { part: 'store', isReady: false, isRequired: true }])
-    // It takes events all the same, as those do that have no store.
+    // It accepts events nevertheless, like a front without a store.
     expect((await post(worker, '/v1/track', track({ event: 'Early' }))).status).toBe(200)
     await server.restart()
     await expect
@@ -87,9 +87,9 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
   })
 
   test.each([
-    ['takes events, and reads when they are', true],
-    ['ends when it is told to', false],
-  ])('a front that starts while the tables are brought forward %s', async (_what, isAwaited) => {
+    ['accepts events, and reads when that has ended', true],
+    ['ends when it is closed', false],
+  ])('a front that starts while the tables are migrated %s', async (_what, isAwaited) => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
@@ -110,7 +110,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     expect((await fetch(`${front.url}/api/events`)).status).toBe(200)
   })
 
-  test('a front that starts between newer workers takes events, and says that it is to be updated', async () => {
+  test('a front that starts among newer workers accepts events, and reports that it must be updated', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
@@ -124,11 +124,11 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     const front = await openCollector({ log, store, config })
 
     await expectToTakeEvents(front, 'update this collector')
-    // A process that writes to the tables does not start.
+    // A process that would write to the tables does not start.
     await expect(openCollector({ log, work: true, store, config })).rejects.toThrow('update this collector')
   })
 
-  test('which closes meanwhile, ends', async () => {
+  test('ends, if it is closed in the meantime', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())

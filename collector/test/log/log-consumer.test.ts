@@ -6,7 +6,7 @@ import type { DeadLetter, LogMessage, SharedLog } from '../../src/log/ports.ts'
 import { type EventGroup, type NewEvent, RefusedError } from '../../src/store/ports.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 
-/** A log and a store in memory; the log delivers again what was not done, and what it is told to. */
+/** A log and a store in memory. The log redelivers messages that were not acknowledged, and others on request. */
 function open(refuses: (event: NewEvent) => boolean = () => false) {
   const queue: Uint8Array[] = []
   const waiters: Array<() => void> = []
@@ -18,7 +18,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
     isUnavailable: false,
     isFull: false,
     held: 0,
-    /** How many commits there were, each time that a message was said to be in work. */
+    /** The number of commits at each report that a message is in progress. */
     working: [] as number[],
     retries: [] as number[],
     retried: new Set<Uint8Array>(),
@@ -41,7 +41,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
         retryAfter: (ms) => {
           state.retries.push(ms)
           state.retried.add(payload)
-          // In another turn: what comes again at once would leave nobody else theirs.
+          // In another turn, since immediate redelivery would block everything else.
           setImmediate(() => {
             state.held--
             offer(payload)
@@ -82,7 +82,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
     requests: { append: (request: unknown) => void requests.push(request), nextId: () => '' },
   }
   const faults: string[] = []
-  // Pauses end at once: what they are is seen in what the log is told.
+  // Pauses end at once. Their length is visible in the calls of the log.
   const clock = { ...systemClock, setTimer: (run: () => void) => systemClock.setTimer(run, 0) }
   const consumer = new LogConsumer({ log, store, clock, onFault: (what) => faults.push(what) })
   consumer.start()
@@ -92,7 +92,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
 }
 
 const message = (...ids: string[]) => encode(ids.map((id) => newEvent(id)))[0]?.payload ?? Buffer.alloc(0)
-/** Of its events the first cannot be read. */
+/** A message whose first event is unreadable. */
 const half = (...ids: string[]) =>
   Buffer.from(
     Buffer.from(message(...ids))
@@ -101,7 +101,7 @@ const half = (...ids: string[]) =>
   )
 const isDone = (state: { held: number }, queue: unknown[]) => state.held === 0 && queue.length === 0
 
-test('what waits shares commits, of a bounded size', async () => {
+test('waiting messages share commits of a limited size', async () => {
   const { offer, ids, calls, state, queue } = open()
 
   offer(...Array.from({ length: 250 }, (_, index) => message(`a${index}`, `b${index}`)))
@@ -115,7 +115,7 @@ test('what waits shares commits, of a bounded size', async () => {
   expect(calls.slice(3)).toEqual([2, 2, 1])
 })
 
-test('C16: after each commit the log is told which messages are still being processed, so that it does not deliver them again', async () => {
+test('C16: after each commit, the consumer reports messages in progress to the log, so that they are not redelivered', async () => {
   const { offer, calls, state, queue } = open()
   const large = (name: string) => message(...Array.from({ length: 900 }, (_, index) => `${name}${index}`))
 
@@ -123,11 +123,11 @@ test('C16: after each commit the log is told which messages are still being proc
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect(calls).toEqual([2, 2, 1])
-  // Three wait for the second commit, and one for the third.
+  // Three messages wait for the second commit, and one for the third.
   expect(state.working).toEqual([1, 1, 1, 2])
 })
 
-test('of a message that comes again, also together with others, the store gets the same key', async () => {
+test('the store gets the same key for a redelivered message, also together with others', async () => {
   const { offer, ids, kept, state, queue } = open()
   const [a, b] = [message('a'), message('b')]
 
@@ -140,7 +140,7 @@ test('of a message that comes again, also together with others, the store gets t
   expect(ids()).toEqual(['a', 'b'])
 })
 
-test('an event that the store refuses becomes a dead letter alone, wherever it is', async () => {
+test('only the event that the store refuses becomes a dead letter, wherever it is in a message', async () => {
   for (const poison of [[0], [6], [11], [0, 1], [0, 5, 11], [...Array(12).keys()]]) {
     const { offer, ids, deadLetters, state, queue } = open(({ messageId }) =>
       poison.includes(Number(messageId)),
@@ -157,7 +157,7 @@ test('an event that the store refuses becomes a dead letter alone, wherever it i
   }
 })
 
-test('while no dead letter can be stored, what is sound is written, and what is not stays in the log', async () => {
+test('while no dead letter can be stored, valid events are written, and refused ones stay in the log', async () => {
   const { offer, kept, ids, deadLetters, state, queue, faults } = open(
     ({ messageId }) => messageId === 'poison',
   )
@@ -167,7 +167,7 @@ test('while no dead letter can be stored, what is sound is written, and what is 
   const broken = half('e', 'f')
   offer(message('a'), poisoned, garbage, message('d'), broken)
   await expect.poll(() => ids().sort()).toEqual(['a', 'b', 'c', 'd', 'f'])
-  // Three messages come again and again, and nobody waits for them.
+  // Three messages are redelivered many times, and block nothing.
   await expect.poll(() => state.retries.length).toBeGreaterThan(6)
   expect(state.retried).toEqual(new Set([garbage, poisoned, broken]))
   expect(new Set(state.retries)).toEqual(new Set([15_000]))
@@ -184,7 +184,7 @@ test('while no dead letter can be stored, what is sound is written, and what is 
   expect(deadLetters.map(({ reason }) => reason)).toContain('not these data')
 })
 
-test('a message with a refused event that comes again leaves nothing twice', async () => {
+test('a redelivered message with a refused event leaves no duplicates', async () => {
   const { offer, ids, deadLetters, state, queue } = open(({ messageId }) => messageId === 'b')
   const one = message('a', 'b', 'c')
   offer(one)
@@ -197,7 +197,7 @@ test('a message with a refused event that comes again leaves nothing twice', asy
   expect(new Set(deadLetters.map(({ key }) => key)).size).toBe(1)
 })
 
-test('a store that is unavailable is waited for, longer each time, and nothing becomes a dead letter', async () => {
+test('while the store is unavailable, waits grow, and nothing becomes a dead letter', async () => {
   const { offer, ids, deadLetters, state, queue, faults } = open()
   state.isUnavailable = true
   offer(message('a'), message('b'))
@@ -212,7 +212,7 @@ test('a store that is unavailable is waited for, longer each time, and nothing b
   expect(faults).toContain('events of the log cannot be written')
 })
 
-test('what cannot be read becomes a dead letter, and what is around it is kept', async () => {
+test('an unreadable event becomes a dead letter, and the events around it are stored', async () => {
   const { offer, ids, deadLetters, state, queue } = open()
 
   offer(message('a'), Buffer.from('garbage'), half('b', 'c'), Buffer.alloc(0))
@@ -226,7 +226,7 @@ test('what cannot be read becomes a dead letter, and what is around it is kept',
   ])
 })
 
-test('requests are passed on to the store, garbage is not', async () => {
+test('requests are passed to the store, garbage is not', async () => {
   const { state, requests } = open()
 
   for (const payload of encodeRequests([newRequest('1')])) state.takeRequests(payload)
@@ -235,7 +235,7 @@ test('requests are passed on to the store, garbage is not', async () => {
   expect(requests).toEqual([newRequest('1')])
 })
 
-test('a close waits for what is being written, and ends a pause', async () => {
+test('a close waits for the current write, and ends a pause', async () => {
   const { offer, consumer, state, ids } = open()
   offer(message('a'))
   await expect.poll(() => ids()).toEqual(['a'])

@@ -44,7 +44,7 @@ async function takeAll(log: SharedLog, count: number): Promise<LogMessage[]> {
 const idsIn = (messages: readonly LogMessage[]) =>
   messages.flatMap(({ payload }) => decode(payload).events.map(({ messageId }) => messageId))
 
-test('what was appended is kept by the log, and read by another process in order', async () => {
+test('appended events are stored by the log, and read by another process in order', async () => {
   const { url } = await startNats()
   const front = await open(url)
 
@@ -64,55 +64,48 @@ test('what was appended is kept by the log, and read by another process in order
     .toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
 })
 
-test('what a killed server has again, though a worker had done it, does not wait', async () => {
+/** A log whose server was killed before it wrote that the message of an event was processed: it has the message again. */
+async function withProcessedMessage(): Promise<{
+  log: SharedLog
+  manager: Awaited<ReturnType<typeof managerOf>>
+}> {
   const server = await startNats()
   const log = await open(server.url)
-  await log.append([newEvent('a')])
+  await log.append([newEvent('processed')])
   const messages = join(server.folder, 'jetstream/$G/streams/trackpost/msgs')
   const before = join(server.folder, 'before')
   cpSync(messages, before, { recursive: true })
   for (const message of await takeAll(log, 1)) message.done()
   await expect.poll(() => log.lag()).toMatchObject({ waiting: 0 })
   await server.terminate()
-  // As if it had been killed before it wrote down that the message is gone.
   rmSync(messages, { recursive: true })
   renameSync(before, messages)
   await server.start()
-  const manager = await managerOf(server.url)
+  return { log: await open(server.url), manager: await managerOf(server.url) }
+}
+
+test('a processed message that comes back after a kill of the server does not count as pending', async () => {
+  const { log, manager } = await withProcessedMessage()
   expect((await manager.streams.info('trackpost')).state.messages).toBe(1)
 
-  const after = await open(server.url)
-  expect(await after.lag()).toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
-  await after.append([newEvent('b')])
-  await expect.poll(() => after.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
+  expect(await log.lag()).toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
+  await log.append([newEvent('b')])
+  await expect.poll(() => log.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
 })
 
-test('C2: after a kill the lag is that of what is pending, also where a message before it is gone', async () => {
-  const server = await startNats()
-  const log = await open(server.url)
-  await log.append([newEvent('done')])
-  const messages = join(server.folder, 'jetstream/$G/streams/trackpost/msgs')
-  const before = join(server.folder, 'before')
-  cpSync(messages, before, { recursive: true })
-  for (const message of await takeAll(log, 1)) message.done()
-  await expect.poll(() => log.lag()).toMatchObject({ waiting: 0 })
-  await server.terminate()
-  rmSync(messages, { recursive: true })
-  renameSync(before, messages)
-  await server.start()
-  const manager = await managerOf(server.url)
-  const after = await open(server.url)
-  await after.append([newEvent('gone')])
+test('C2: after a kill, the lag is the age of the oldest pending message, even if an earlier message was deleted', async () => {
+  const { log, manager } = await withProcessedMessage()
+  await log.append([newEvent('gone')])
   await manager.streams.deleteMessage('trackpost', (await manager.streams.info('trackpost')).state.last_seq)
   const startedMs = Date.now()
-  await after.append([newEvent('pending')])
+  await log.append([newEvent('pending')])
 
-  await expect.poll(() => after.lag()).toMatchObject({ waiting: 1 })
-  // The one that was done is older than that by the start of a server.
-  expect((await after.lag())?.oldestMs).toBeLessThanOrEqual(Date.now() - startedMs + 5)
+  await expect.poll(() => log.lag()).toMatchObject({ waiting: 1 })
+  // The processed message is older, by the time of a server start.
+  expect((await log.lag())?.oldestMs).toBeLessThanOrEqual(Date.now() - startedMs + 5)
 })
 
-test('a request that is sent again within the window is in the log once; another under the same ids comes through', async () => {
+test('a request that is sent again within the window is in the log once; another one with the same ids is accepted', async () => {
   const { url } = await startNats()
   const log = await open(url, { duplicateWindow: 1 })
   const waiting = async () => {
@@ -126,7 +119,7 @@ test('a request that is sent again within the window is in the log once; another
   await log.append([newEvent('a'), newEvent('c')])
   expect(await waiting()).toBe(2)
 
-  // The window is over when the log takes it again; the store will know it.
+  // When the log accepts it again, the window is over. The store will recognise the duplicates.
   await expect
     .poll(async () => {
       await log.append([newEvent('a'), newEvent('b')])
@@ -135,7 +128,7 @@ test('a request that is sent again within the window is in the log once; another
     .toBe(3)
 })
 
-test('a message that is not done comes again, to whoever asks', async () => {
+test('a message that was not acknowledged is redelivered, to any subscriber', async () => {
   const { url } = await startNats()
   const [first, second] = [await open(url), await open(url)]
   await first.append([newEvent('a')])
@@ -146,7 +139,7 @@ test('a message that is not done comes again, to whoever asks', async () => {
   expect(idsIn(await takeAll(second, 1))).toEqual(['a'])
 })
 
-test('C16: a worker requests more messages only when all it had are taken', async () => {
+test('C16: a worker requests more messages only when it has taken all the previous ones', async () => {
   const { url } = await startNats()
   const [front, worker] = [await open(url), await open(url)]
   await Promise.all(Array.from({ length: 500 }, (_, index) => front.append([newEvent(`m${index}`)])))
@@ -161,13 +154,13 @@ test('C16: a worker requests more messages only when all it had are taken', asyn
   let taken = 0
   while (taken < 100) taken += (await subscription.take(100)).length
 
-  // Without a request at the server, nothing more can come.
+  // Without a request, the server can send nothing more.
   expect(await state()).toEqual({ held: 100, requests: 0 })
   while (taken < 200) taken += (await subscription.take(100)).length
   expect(await state()).toEqual({ held: 200, requests: 0 })
 })
 
-test('C16: the log is told that a message is still being processed', async () => {
+test('C16: a worker reports to the log that a message is in progress', async () => {
   const { url } = await startNats()
   const log = await open(url)
   const connection = await connect({ servers: url })
@@ -185,7 +178,7 @@ test('C16: the log is told that a message is still being processed', async () =>
   expect(words).toEqual(['+WPI', '+ACK'])
 })
 
-test('what a worker has at hand and not taken, others get when it ends', async () => {
+test('when a worker ends, others get the messages that it has not taken', async () => {
   const { url } = await startNats()
   const [first, second] = [await open(url), await open(url)]
   for (let index = 0; index < 20; index++) await first.append([newEvent(`m${index}`)])
@@ -199,7 +192,7 @@ test('what a worker has at hand and not taken, others get when it ends', async (
   const others = second.subscribe()
   onTestFinished(() => others.close())
   const ids = new Set<string | null>()
-  // Nearly all: what was on its way to the one that ends, the server gives out when its time to be acknowledged is over.
+  // Nearly all: messages on their way to the ending worker are redelivered only after the acknowledgement time.
   while (ids.size < 15) {
     const messages = await others.take(5)
     if (messages.length === 0) break
@@ -209,7 +202,7 @@ test('what a worker has at hand and not taken, others get when it ends', async (
   expect(ids.has('m0')).toBe(false)
 })
 
-test('what a worker gives back at its end, the next one gets at once, each message once', async () => {
+test('the next worker gets the messages that an ending one returns, at once and each once', async () => {
   const { url } = await startNats()
   const [first, second] = [await open(url), await open(url)]
   for (const id of ['a', 'b', 'c', 'd']) await first.append([newEvent(id)])
@@ -223,14 +216,14 @@ test('what a worker gives back at its end, the next one gets at once, each messa
 
   await subscription.close()
   for (const message of held) message.retryAfter(1)
-  // A moment in which nobody asks for messages.
+  // A moment in which no worker requests messages.
   await sleep(systemClock, 100)
 
-  // One that comes twice, comes in the place of another.
+  // If one came twice, another would be missing.
   expect(idsIn(await takeAll(second, 4)).toSorted()).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('a log that is killed is unavailable at once, and is back when it is started again, with all it had', async () => {
+test('a killed log is unavailable at once, and is back after a restart, with all its messages', async () => {
   const server = await startNats()
   const faults: string[] = []
   const log = await open(server.url, {}, faults)
@@ -252,7 +245,7 @@ test('a log that is killed is unavailable at once, and is back when it is starte
   expect(unavailable).toEqual(['the connection to the log is cut'])
 })
 
-test('a log that does not respond is given up in time, and used again when it does', async () => {
+test('calls time out if the log does not respond, and work again when it does', async () => {
   const server = await startNats()
   const log = await open(server.url)
   await log.append([newEvent('a')])
@@ -260,7 +253,7 @@ test('a log that does not respond is given up in time, and used again when it do
   await server.pause()
   const first = log.append([newEvent('b')])
   await expect(first).rejects.toThrow('the log does not respond in time')
-  // One tries, the others do not wait for it.
+  // One call tries; the others fail at once.
   const all = await Promise.allSettled(
     Array.from({ length: 50 }, (_, index) => log.append([newEvent(`x${index}`)])),
   )
@@ -273,14 +266,14 @@ test('a log that does not respond is given up in time, and used again when it do
   expect(await log.health()).toMatchObject({ isReady: true, reason: null })
 })
 
-test('a close does not wait for a log that is silent', async () => {
+test('a close does not wait for a log that does not respond', async () => {
   const server = await startNats()
-  // Every limit is over at once.
+  // Every time limit ends at once.
   const clock: Clock = { ...systemClock, setTimer: (run) => systemClock.setTimer(run, 0) }
   const log = await openLog(server.url, { settings: { maxBytes: 50_000_000 }, clock, onFault: () => {} })
   onTestFinished(() => log.close())
   await expect.poll(async () => (await log.health()).isReady).toBe(true)
-  // One that sends nothing, and gives the server up as the log would by itself.
+  // A connection that sends nothing, and gives up on the server as the log itself would.
   const other = await connect({ servers: server.url, pingInterval: 2000, maxPingOut: 2 })
   onTestFinished(() => other.close())
   const noticed = (async () => {
@@ -294,7 +287,7 @@ test('a close does not wait for a log that is silent', async () => {
   expect(await Promise.race([closed, noticed])).toBe('closed')
 })
 
-test('a log that is full says so, and takes events again when its workers have made room', async () => {
+test('a full log is reported, and accepts events again when workers have made room', async () => {
   const { url } = await startNats()
   const log = await open(url, { maxBytes: 100_000 })
   const event = (index: number) => newEvent(`m${index}`, { body: `{"x":"${'x'.repeat(9000)}"}` })
@@ -311,12 +304,12 @@ test('a log that is full says so, and takes events again when its workers have m
   expect(await log.health()).toMatchObject({ isReady: false, reason: expect.stringContaining('full') })
 
   for (const message of await takeAll(log, kept)) message.done()
-  // Without an append: a process that is not ready gets no events.
+  // Becomes ready without an append, since a process that is not ready gets no events.
   await expect.poll(async () => (await log.health()).isReady).toBe(true)
   await log.append([event(999)])
 })
 
-test('a log that is unavailable when a process starts is waited for', async () => {
+test('a process waits for a log that is unavailable at its start', async () => {
   const server = await startNats()
   await server.kill()
   const faults: string[] = []
@@ -336,7 +329,7 @@ test('a log that is unavailable when a process starts is waited for', async () =
   await log.append([newEvent('a')])
 })
 
-test('a stream in which answered events could be lost is refused at the start, by name', async () => {
+test('a stream that could lose accepted events is refused at the start, by name', async () => {
   const { url } = await startNats()
   const manager = await managerOf(url)
   const subjects = ['trackpost.events']
@@ -355,7 +348,7 @@ test('a stream in which answered events could be lost is refused at the start, b
   await expect(open(url, { replicas: 3 })).rejects.toThrow('log.replicas')
 })
 
-test('a stream with other numbers is used as it is, and that is told', async () => {
+test('a stream with other limits is used unchanged, and the difference is reported', async () => {
   const { url } = await startNats()
   await open(url, { maxBytes: 10_000_000, duplicateWindow: 60 })
   const faults: string[] = []
@@ -367,7 +360,7 @@ test('a stream with other numbers is used as it is, and that is told', async () 
   await log.append([newEvent('a')])
 })
 
-test('a stream that is deleted under a process is made anew, and read again', async () => {
+test('a stream that is deleted while a process runs is created again, and read again', async () => {
   const { url } = await startNats()
   const log = await open(url)
   const subscription = log.subscribe()
@@ -389,7 +382,7 @@ test('a stream that is deleted under a process is made anew, and read again', as
   expect(idsIn(await subscription.take(1))).toEqual(['c'])
 })
 
-test('a dead letter is listed with its reason, and comes into the log again when it is retried', async () => {
+test('a dead letter is listed with its reason, and returns to the log when it is retried', async () => {
   const { url } = await startNats()
   const log = await open(url)
   const encoded = (id: string) => Buffer.from(`1 key-${id}\n${JSON.stringify(newEvent(id))}\n\n`)
@@ -412,12 +405,12 @@ test('a dead letter is listed with its reason, and comes into the log again when
 
   expect(await log.deadLetters.retry()).toBe(2)
   expect(await log.deadLetters.list(10)).toEqual([])
-  // A dead letter once more, it is kept: under another key than before.
+  // When it becomes a dead letter once more, it is stored under another key.
   await log.deadLetters.add('key-b.2', encoded('b'), 'refused')
   expect(await log.deadLetters.list(10)).toHaveLength(1)
 })
 
-test('a dead letter is discarded by its id; when there is no room for more, that is said, and seen', async () => {
+test('a dead letter is discarded by its id; a lack of room for more is reported and visible', async () => {
   const { url } = await startNats()
   const log = await open(url, { maxBytes: 100_000 })
   const payload = Buffer.alloc(30_000, 'x')
@@ -439,7 +432,7 @@ test('a dead letter is discarded by its id; when there is no room for more, that
   await add()
 })
 
-test('what several discard at once is discarded once, and none of them fails', async () => {
+test('a dead letter that several processes discard at once is discarded once, and none of them fails', async () => {
   const { url } = await startNats()
   const logs = await Promise.all([open(url), open(url), open(url)])
   const [log] = logs as [SharedLog, ...SharedLog[]]
@@ -453,7 +446,7 @@ test('what several discard at once is discarded once, and none of them fails', a
   expect(await log.deadLetters.list(100)).toEqual([])
 })
 
-test('requests go along, under ids that no file has given out', async () => {
+test('requests are appended too, with ids that no SQLite file uses', async () => {
   const { url } = await startNats()
   const [front, worker] = [await open(url), await open(url)]
   const got: Uint8Array[] = []
@@ -475,7 +468,7 @@ test('an address that cannot be used is refused', async () => {
   }
 })
 
-test('a login is used, and shown nowhere', async () => {
+test('a login is used, and printed nowhere', async () => {
   const server = await startNats('--user', 'u', '--pass', 'p@ss/w')
   const host = server.url.slice('nats://'.length)
 

@@ -12,7 +12,7 @@ import { openCollector, post, track } from '../support.ts'
 
 useBrowser()
 
-/** A worker with a log and a store of its own. */
+/** A worker with its own log and store. */
 async function openWorker() {
   const server = await startNats()
   const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
@@ -21,7 +21,7 @@ async function openWorker() {
   return { server, store, worker }
 }
 
-test('the overview shows what waits in the log and the dead letters, and tries them again', async () => {
+test('the overview shows pending messages and dead letters, and can try dead letters again', async () => {
   const { worker, server } = await openWorker()
   const hook = { destination: 'Hook' }
   const poison = newEvent('order-17', { deliveries: [hook, hook], name: 'Bestellung <b>"Größe L"</b>' })
@@ -47,12 +47,12 @@ test('the overview shows what waits in the log and the dead letters, and tries t
       return { scrollWidth, clientWidth }
     })
     expect(scrollWidth).toBeLessThanOrEqual(clientWidth)
-    // The page may be drawing it anew.
+    // The page may be redrawing it.
     await vi.waitFor(() => log.scrollIntoViewIfNeeded(), 10_000)
     await screenshot(page, name)
   }
 
-  // The log may end between the two questions of the page.
+  // The log may end between two requests of the page.
   const page = await openPage(worker, { at: 'overview', expected: /503/ })
   const log = page.locator('.log-state')
   await log
@@ -60,7 +60,7 @@ test('the overview shows what waits in the log and the dead letters, and tries t
     .getByRole('button', { name: 'Try again' })
     .click()
   await page.locator('.notice', { hasText: '1 event tried again' }).waitFor()
-  // Refused once more, it is there again: nothing is lost by trying.
+  // It is refused again, and is back in the list: a retry loses nothing.
   await expect.poll(() => log.locator('.dead-letters li', { hasText: 'order-17' }).count()).toBe(1)
 
   const garbage = log.locator('.dead-letters li', { hasText: 'a message that cannot be read' })
@@ -74,7 +74,7 @@ test('the overview shows what waits in the log and the dead letters, and tries t
   await log.getByText('not ready').waitFor()
 })
 
-test('many dead letters leave room for the rest, and are still counted when the log falls silent', async () => {
+test('a long list of dead letters is folded, and its length is still shown when the log stops responding', async () => {
   const { worker } = await openWorker()
   await post(worker, '/v1/track', track())
   const letter = { at: new Date().toISOString(), reason: 'no', source: 'shop', messageId: 'm' }
@@ -92,10 +92,10 @@ test('many dead letters leave room for the rest, and are still counted when the 
   expect(await block.locator('li').nth(1).textContent()).toContain('a message that cannot be read, ')
   expect(await block.locator('li').nth(2).textContent()).toContain('Order 2 of shop, m, ')
 
-  // Without numbers, there are none to become old.
+  // Without numbers, none can be out of date.
   await page.locator('.steps').waitFor()
   state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
-  // The numbers of the store are old then, and dimmed; the log has told of itself just now.
+  // The numbers of the store are out of date, and dimmed. Those of the log are current.
   const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
   await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await page.getByRole('link', { name: '24 hours' }).click()
@@ -105,12 +105,12 @@ test('many dead letters leave room for the rest, and are still counted when the 
   await block.locator('summary', { hasText: 'The first 20 of 28 dead letters' }).waitFor()
 })
 
-test('a page whose store is unavailable is not called live', async () => {
+test('a page whose store is unavailable is not shown as live', async () => {
   const { worker, store } = await openWorker()
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.locator('#connection.live').waitFor()
 
-  // As when the disk that it is on goes away.
+  // As if its disk were removed.
   renameSync(store, `${store}.away`)
 
   await page.locator('#connection.unavailable', { hasText: 'store unavailable' }).waitFor()
@@ -119,14 +119,14 @@ test('a page whose store is unavailable is not called live', async () => {
   await page.locator('#connection.live').waitFor()
 })
 
-test('without a log the overview has nothing of it', async () => {
+test('without a log, the overview does not mention one', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'overview' })
   await page.locator('main h2').first().waitFor()
   expect(await page.locator('.log-state').count()).toBe(0)
 })
 
-test('what waits in the log is shown while the store cannot say anything', async () => {
+test('pending messages of the log are shown while the store is unavailable', async () => {
   const { worker } = await openWorker()
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.route('**/api/overview*', (route) =>
@@ -140,12 +140,12 @@ test('what waits in the log is shown while the store cannot say anything', async
 
   await page.getByText('the store is unavailable').waitFor()
   await page.locator('.log-state').getByText('Messages in the log').waitFor()
-  // Numbers of 0 say nothing then: it is no page on which nothing was ever sent.
+  // Zeros are not reliable then, so the page does not claim that nothing has arrived.
   expect(await page.locator('.log-state').count()).toBe(1)
   expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
 })
 
-test('C5: a front without a store says where to look, how the log is, and asks for nothing that it has not', async () => {
+test('C5: a front without a store says where events are and shows the log, without requests that would fail', async () => {
   const server = await startNats()
   const front = await openCollector({ log: server.url })
   const page = await browser().newPage()

@@ -21,7 +21,7 @@ const newStore = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')),
 const json = async (url: string, path: string, init?: RequestInit) =>
   (await fetch(`${url}${path}`, init)).json()
 
-/** A process of its own; resolves with its address when it listens. */
+/** Starts a separate process; resolves with its address when it listens. */
 async function run(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, [bin, ...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -38,7 +38,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
   return (await exited)[0]
 }
 
-test('what a front answered 200, a worker writes into the store, a request that came again once', async () => {
+test('a worker writes the events for which a front responded with 200 into the store, and repeated requests once', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
   const worker = await openCollector({ log, work: true, store: newStore(), config })
@@ -53,13 +53,13 @@ test('what a front answered 200, a worker writes into the store, a request that 
   await worker.waitFor({ reason: 'dedup_conflict' })
   expect(worker.count({ status: 'accepted' })).toBe(2)
   await expect.poll(async () => (await json(worker.url, '/api/stats')).log.waiting).toBe(0)
-  // With the requests that brought them, of which the front has told.
+  // Including their requests, which the front has reported.
   await expect.poll(async () => (await json(worker.url, '/api/requests')).requests.length).toBe(3)
   const [event] = worker.events({ messageId: 'b' })
   expect((await json(worker.url, `/api/requests/${event?.request}`)).path).toBe('/v1/batch')
 })
 
-test('requests are told of, however large they are together', async () => {
+test('requests are recorded, however large they are together', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
   const worker = await openCollector({ log, work: true, store: newStore(), config })
@@ -77,7 +77,7 @@ test('requests are told of, however large they are together', async () => {
   await expect.poll(shown).toBe(61)
 })
 
-test('a front without a store says what it is and where to look; one with a store shows what workers wrote', async () => {
+test('a front without a store says where events are; one with a store shows the events that workers wrote', async () => {
   const { url: log } = await startNats()
   const store = newStore()
   const front = await openCollector({ log, config })
@@ -112,7 +112,7 @@ test('a front without a store says what it is and where to look; one with a stor
   })
 })
 
-test('while the log is unavailable a front answers 503 with Retry-After, and takes events again when it is back', async () => {
+test('while the log is unavailable, a front responds with 503 and Retry-After, and accepts events again when it is back', async () => {
   const server = await startNats()
   const front = await openCollector({ log: server.url, config })
   const send = () => post(front, '/v1/track', track())
@@ -133,7 +133,7 @@ test('while the log is unavailable a front answers 503 with Retry-After, and tak
   await expect.poll(async () => (await send()).status).toBe(200)
 })
 
-test('an event that the store refuses becomes a dead letter, is shown, and is taken when it is retried', async () => {
+test('an event that the store refuses becomes a dead letter, is shown, and is accepted when it is retried', async () => {
   const { url: log } = await startNats()
   const worker = await openCollector({ log, work: true, store: newStore(), config })
   // As a front of another version might write it: the same destination twice.
@@ -159,7 +159,7 @@ test('an event that the store refuses becomes a dead letter, is shown, and is ta
     })
   expect(await retry('{"ids":["99"]}')).toEqual({ retried: 0 })
   expect(await retry(JSON.stringify({ ids: [deadLetters[0].id] }))).toEqual({ retried: 1 })
-  // The store refuses it again: it is not lost by the attempt.
+  // The store refuses it again, and the retry does not lose it.
   await expect
     .poll(async () =>
       (await json(worker.url, '/api/dead-letters')).deadLetters.map(({ id }: { id: string }) => id),
@@ -168,7 +168,7 @@ test('an event that the store refuses becomes a dead letter, is shown, and is ta
   expect(worker.count()).toBe(2)
   const discard = (body: string, headers: object = { 'content-type': 'application/json' }) =>
     fetch(`${worker.url}/api/dead-letters/discard`, { method: 'POST', headers: { ...headers }, body })
-  // Only what is named, and not by a page of another site.
+  // Only with ids, and not from a page of another site.
   expect((await discard('{}')).status).toBe(400)
   expect((await discard('{"ids":[]}')).status).toBe(400)
   expect((await discard('{"ids":["1"]}', { 'content-type': 'text/plain' })).status).toBe(400)
@@ -182,7 +182,7 @@ test('an event that the store refuses becomes a dead letter, is shown, and is ta
   expect((await fetch(`${worker.url}/api/dead-letters?limit=0`)).status).toBe(400)
 })
 
-test('workers that are killed at any moment lose nothing and write nothing twice', async () => {
+test('workers that are killed at any moment lose no event and write none twice', async () => {
   const { url: log } = await startNats()
   const store = newStore()
   const front = await openCollector({ log, config })
@@ -212,7 +212,7 @@ test('workers that are killed at any moment lose nothing and write nothing twice
   expect(await json(url, '/api/count?status=rejected')).toMatchObject({ count: 0 })
 })
 
-test('a front that is told to end answers what it took, and a worker writes what it holds', async () => {
+test('on SIGTERM, a front responds to its open requests, and a worker writes its open messages', async () => {
   const { url: log } = await startNats()
   const store = newStore()
   const front = await run('--log', log)
@@ -262,7 +262,7 @@ test('a worker delivers to destinations, a front does not', async () => {
   expect(got).toHaveLength(1)
 })
 
-test('a destination that only fronts or only workers name is told of, where it shows', async () => {
+test('a destination that only fronts or only workers know is reported, by the side that notices it', async () => {
   const { url: log } = await startNats()
   const store = newStore()
   const files = (name: string) => [{ name, type: 'file' as const, path: `${newStore()}.ndjson` }]
@@ -291,7 +291,7 @@ test('a destination that only fronts or only workers name is told of, where it s
     },
   ])
   expect(faults).toEqual([`destination Worker: ${unplanned}name it in the config of every front`])
-  // The front chooses, and sees what becomes of it.
+  // The front selects the destination, and sees that nothing is delivered.
   expect((await json(front.url, '/api/destinations')).destinations).toMatchObject([
     { name: 'Front', type: 'file', pending: 1, warning: expect.stringContaining('no running process') },
   ])
@@ -305,7 +305,7 @@ test('a destination that only fronts or only workers name is told of, where it s
   expect((await json(front.url, '/api/destinations')).destinations).toMatchObject([{ warning: null }])
 })
 
-test('what is missing for a worker, and a log that cannot be used, is said at the start', async () => {
+test('a worker without a store, and an invalid log address, are errors at the start', async () => {
   const wrong: Array<[object, string]> = [
     [{ work: true }, 'work: expected --log'],
     [{ work: true, log: 'nats://127.0.0.1:1' }, 'work: expected --store'],

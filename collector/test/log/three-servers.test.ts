@@ -6,11 +6,11 @@ import { startNatsCluster, natsTest as test } from '../support/nats.ts'
 import { openCollector, post, track } from '../support.ts'
 
 const config = { log: { replicas: 3 as const, maxBytes: 50_000_000 } }
-/** Events that are answered before and after a server is killed. */
+/** The number of events that get 200 before and after a server is killed. */
 const BEFORE = 300
 const AFTER = 300
 
-test('of three servers with three replicas the leader is killed under load: nothing that was answered 200 is lost', async () => {
+test('when the leader of three servers with three replicas is killed under load, no event that got 200 is lost', async () => {
   const servers = await startNatsCluster(3)
   const log = `nats://${servers.map(({ port }) => `127.0.0.1:${port}`).join()}`
   const front = await openCollector({ log, config })
@@ -34,7 +34,7 @@ test('of three servers with three replicas the leader is killed under load: noth
       else {
         expect(status).toBe(503)
         refused++
-        // As a client does; it is what comes back that is counted, not when.
+        // Like a client. The test counts responses, and does not measure times.
         await sleep(20)
       }
     }
@@ -52,6 +52,6 @@ test('of three servers with three replicas the leader is killed under load: noth
     .toBeGreaterThanOrEqual(answered.length)
   const stored = new Set(worker.events({ limit: 10_000 }).map(({ messageId }) => messageId))
   expect(answered.filter((id) => !stored.has(id))).toEqual([])
-  // Refused events may be there all the same: the log had them, and its acknowledgement was lost.
+  // Refused events may be in the store nevertheless: the log had them, and its acknowledgement was lost.
   expect(worker.count({ status: 'accepted' })).toBeLessThanOrEqual(answered.length + refused)
 })

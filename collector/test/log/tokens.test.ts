@@ -31,7 +31,7 @@ describeTokenMemory(async () => {
   return { first: await open(), second: await open() }
 }, test)
 
-/** Opens the log with its tokens, and what it says of itself. */
+/** Opens the log with its tokens, and collects its reports. */
 async function openTokens(url: string, settings: object = {}) {
   const notes: string[] = []
   const onFault = (what: string, cause: unknown) => notes.push(`${what}: ${(cause as Error).message}`)
@@ -50,14 +50,14 @@ const unsafe: Array<[string, Partial<StreamConfig>, RegExp]> = [
     /has other limits: expected .*ttl.*, found 2000 ms$/,
   ],
   [
-    'that drops what is old',
+    'that drops old values',
     { discard: DiscardPolicy.Old },
     /has other limits: expected discard new, found old$/,
   ],
 ]
 
 test.each(unsafe)(
-  'a bucket %s is not relied on, and another one is when it is mended',
+  'a bucket %s is refused, and is used when it has been corrected',
   async (_what, limits, reason) => {
     const { url } = await startNats()
     const connection = await connect({ servers: url })
@@ -79,7 +79,7 @@ test.each(unsafe)(
   },
 )
 
-test('buckets with other replicas than the settings say are told of once', async () => {
+test('buckets with other replicas than in the settings are reported once', async () => {
   const { url } = await startNats()
   const first = await openTokens(url)
   const use = async ({ tokens }: typeof first, jti: string) => {
@@ -100,12 +100,12 @@ test('buckets with other replicas than the settings say are told of once', async
   )
 })
 
-test('fronts without a store: a token that one gave, all take, after its death and a restart of all; what one revokes, all refuse', async () => {
+test('fronts without a store: a token of one is accepted by all, even after restarts, and refused by all when one revokes it', async () => {
   const { url } = await startNats()
   await expectSharedTokens(() => startSeveral(2, '--log', url, '--config', oauthConfig({ log })))
 })
 
-test('an assertion that is sent to a front and a worker at the same time buys one token, which all take', async () => {
+test('an assertion that is sent to a front and a worker at the same time gets one token, which all accept', async () => {
   const { url } = await startNats()
   const config = oauthConfig({ log, publicUrl: AUDIENCE })
   const store = `${newFolder()}/events.db`
@@ -119,7 +119,7 @@ test('an assertion that is sent to a front and a worker at the same time buys on
   expect(await send(front, await tokenOf(worker))).toBe(200)
 })
 
-test('while the log is unavailable no token is given out, and none is refused; afterwards those of before are good', async () => {
+test('while the log is unavailable, tokens are neither issued nor refused; afterwards, earlier tokens are still valid', async () => {
   const server = await startNats()
   const [front] = await startSeveral(1, '--log', server.url, '--config', oauthConfig({ log }))
   const token = await tokenOf(front)

@@ -8,7 +8,7 @@ import { startBareNats, startNats, natsTest as test } from '../support/nats.ts'
 
 const bin = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
-/** A front of its own process, what it prints, and the reason it says for not being ready. */
+/** A front in a separate process, its output, and its reason for not being ready. */
 async function front(log: string) {
   const child = spawn(process.execPath, [bin, '--port', '0', '--log', log], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -25,8 +25,8 @@ async function front(log: string) {
 const waitFor = (read: () => string, expected: string) =>
   expect.poll(read, { timeout: 20_000 }).toContain(expected)
 
-test('a front whose log was never reached says why, is not ready, and ends at the first signal', async () => {
-  // A port that is free: what listened there is gone.
+test('a front that has never reached its log says why, is not ready, and ends at the first signal', async () => {
+  // A free port: its listener has been closed.
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -40,7 +40,7 @@ test('a front whose log was never reached says why, is not ready, and ends at th
   expect(await exited).toEqual([0, null])
 })
 
-test('a login that the log refuses is named as that, without its password', async () => {
+test('a login that the log refuses is reported as such, without the password', async () => {
   const { port } = await startNats('--user', 'collector', '--pass', 'right-one')
 
   const { child, text } = await front(`nats://collector:wrong-one@127.0.0.1:${port}`)
@@ -52,7 +52,7 @@ test('a login that the log refuses is named as that, without its password', asyn
   expect(await exited).toEqual([0, null])
 })
 
-test('a server without JetStream is told of, with what to do', async () => {
+test('a server without JetStream is reported, with the remedy', async () => {
   const { url: log } = await startBareNats()
 
   const { url, text } = await front(log)

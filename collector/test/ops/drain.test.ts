@@ -9,7 +9,7 @@ const readiness = async (url: string) => {
   return { code: response.status, ...((await response.json()) as { status: string }) }
 }
 
-test('SIGTERM under load loses nothing: requests are answered while it drains, and all that was answered is kept', async () => {
+test('SIGTERM under load loses no event: the draining collector still responds, and every event that got 200 is stored', async () => {
   const database = join(newFolder(), 'events.db')
   const first = await start(['--port', '0', '--database', database, '--drain', '3'])
   const { port } = new URL(first.url)
@@ -55,7 +55,7 @@ test('SIGTERM under load loses nothing: requests are answered while it drains, a
   await senders
 
   expect([code, signal]).toEqual([0, null])
-  // Both went on while it drained.
+  // Both continued during the drain.
   expect(delivered.size).toBeGreaterThan(before.delivered)
   expect(answered.size).toBeGreaterThan(before.answered)
   const kept = await openCollector({ database, port: Number(port) })
@@ -76,7 +76,7 @@ test('SIGTERM under load loses nothing: requests are answered while it drains, a
 }, 120_000)
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  'a second signal, %s, ends the drain at once; what was answered is kept',
+  'a second signal, %s, ends the drain at once, and events that got 200 are stored',
   async (second) => {
     const database = join(newFolder(), 'events.db')
     const { child, url, ended } = await start(['--port', '0', '--database', database, '--drain', '600'])
@@ -91,7 +91,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('Ctrl+C does not drain: a person waits', async () => {
+test('Ctrl+C does not drain, since a person waits', async () => {
   const { child, lines, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
 
   child.kill('SIGINT')
@@ -100,7 +100,7 @@ test('Ctrl+C does not drain: a person waits', async () => {
   expect(lines.at(-1)).toMatchObject({ message: 'trackpost-collector ended by SIGINT', signal: 'SIGINT' })
 })
 
-test('healthcheck says what /readyz says: ready, draining, or nobody there', async () => {
+test('healthcheck reports the state of /readyz: ready, draining, or not running', async () => {
   const { child, url, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
   const { port } = new URL(url)
   const check = () =>
@@ -120,7 +120,7 @@ test('healthcheck says what /readyz says: ready, draining, or nobody there', asy
   )
 })
 
-test('everything is set by the environment alone, and no line of the log has a secret', async () => {
+test('the environment can set everything, and no log line contains a secret', async () => {
   const secrets = {
     TRACKPOST_ADMIN_TOKEN: 'the-admin-token',
     TRACKPOST_COLLECTOR_RELEASE_TO: 'https://release-key@127.0.0.1:9',
@@ -151,7 +151,7 @@ test.each([
     /TRACKPOST_COLLECTOR_DATABSE: no flag has this name/,
   ],
   [
-    'a drain that is no number',
+    'a drain that is not a number',
     { TRACKPOST_COLLECTOR_DRAIN: 'long' },
     /: TRACKPOST_COLLECTOR_DRAIN: expected a whole number/,
   ],
@@ -160,14 +160,14 @@ test.each([
     { TRACKPOST_COLLECTOR_LOG_FORMAT: 'xml' },
     /: TRACKPOST_COLLECTOR_LOG_FORMAT: text or json/,
   ],
-])('%s gets one line and exit code 1', async (_what, added, message) => {
+])('%s is reported in one line, with exit code 1', async (_what, added, message) => {
   const { code, out, err } = await run(['--port', '0', '--database', ':memory:'], added)
 
   expect({ code, out }).toEqual({ code: 1, out: '' })
   expect(err).toMatch(message)
 })
 
-test('a start that fails says so as JSON too', async () => {
+test('a failed start is also logged as JSON', async () => {
   const first = await openCollector()
 
   const { code, out, err } = await run([

@@ -22,7 +22,7 @@ function setUp(...given: Array<Partial<HealthSource>>) {
   return { clock, health: new Health(sources, clock) }
 }
 
-test('a part that is not required does not make the process unready, and is told of all the same', async () => {
+test('an optional part does not make the process unready, but its state is reported', async () => {
   const unavailable = part({ isReady: false, reason: 'connection refused' })
   const { health } = setUp(
     { part: 'log', ask: async () => [part({ part: 'log' })] },
@@ -38,7 +38,7 @@ test('a part that is not required does not make the process unready, and is told
   })
 })
 
-test('a part that does not respond is not ready after two seconds, and is not asked again meanwhile', async () => {
+test('a part that does not respond is not ready after two seconds, and is not checked again in the meantime', async () => {
   let asked = 0
   let respond = (_: PartHealth[]) => {}
   const { clock, health } = setUp({
@@ -74,7 +74,7 @@ test('a part that does not respond is not ready after two seconds, and is not as
   expect((await told).status).toBe('ready')
 })
 
-test('a part that breaks its promise is not ready, with the reason', async () => {
+test('a part whose check throws is not ready, with the reason', async () => {
   const { health } = setUp({ ask: () => Promise.reject(new Error('out of order')) })
 
   expect(await health.readiness()).toMatchObject({
@@ -83,7 +83,7 @@ test('a part that breaks its promise is not ready, with the reason', async () =>
   })
 })
 
-test('many who ask at a time cost one question, and a state is soon asked for anew', async () => {
+test('simultaneous requests share one check, and a state is soon checked again', async () => {
   let asked = 0
   const { clock, health } = setUp({
     ask: async () => {
@@ -98,7 +98,7 @@ test('many who ask at a time cost one question, and a state is soon asked for an
   expect((await health.readiness()).parts[0]?.waiting).toBe(2)
 })
 
-test('draining is told at once, whatever the parts are', async () => {
+test('draining is reported at once, whatever the state of the parts', async () => {
   const { health } = setUp({})
   expect((await health.readiness()).status).toBe('ready')
 

@@ -13,7 +13,7 @@ const readiness = async ({ url }: Collector) => {
 const metrics = async ({ url }: Collector) => parseMetrics(await (await fetch(`${url}/metrics`)).text())
 
 natsTest(
-  'a front needs the log alone, a worker the store too; both say so, and how far the store is behind',
+  'a front needs only the log, a worker also the store; both report that, and the lag of the store',
   async () => {
     const nats = await startNats()
     const front = await openCollector({ log: nats.url })

@@ -24,7 +24,7 @@ const metricsOf = async (collector: Pick<Collector, 'url'>, init?: RequestInit) 
 const newPath = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
 const ready = { part: 'store', isReady: true, isRequired: true, reason: null, waiting: 0 }
 
-test('a collector that runs is alive and ready', async () => {
+test('a running collector is alive and ready', async () => {
   const collector = await openCollector({ database: newPath() })
 
   expect(await askJson(collector, '/healthz')).toEqual({ status: 200, body: { status: 'alive' } })
@@ -34,7 +34,7 @@ test('a collector that runs is alive and ready', async () => {
   })
 })
 
-test('one whose file was taken away is alive and not ready, and says why', async () => {
+test('a collector whose file was removed is alive but not ready, and says why', async () => {
   const database = newPath()
   const collector = await openCollector({ database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
@@ -50,7 +50,7 @@ test('one whose file was taken away is alive and not ready, and says why', async
   expect(seriesOf(await metricsOf(collector), 'ready', { part: 'store' })).toBe(0)
 })
 
-test('one that drains is not ready, takes events all the same, and ends connections with the response', async () => {
+test('a draining collector is not ready, still accepts events, and closes connections after the response', async () => {
   const collector = await openCollector()
   collector.drain()
 
@@ -103,7 +103,7 @@ test('the metrics count requests, events, appends and deliveries', async () => {
   expect(samples.map(({ name }) => name)).toContain('process_cpu_seconds_total')
 })
 
-test('what waits for a destination is counted with its age', async () => {
+test('pending deliveries are counted, with the age of the oldest', async () => {
   const collector = await openCollector({
     database: newPath(),
     config: {
@@ -118,7 +118,7 @@ test('what waits for a destination is counted with its age', async () => {
   expect(seriesOf(samples, 'destination_oldest_seconds', { destination: 'Hook' })).toBeGreaterThan(0)
 })
 
-test('appends that fail are counted apart', async () => {
+test('failed appends are counted separately', async () => {
   const database = newPath()
   const collector = await openCollector({ database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
@@ -131,7 +131,7 @@ test('appends that fail are counted apart', async () => {
   expect(seriesOf(samples, 'requests_total', { path: '/v1/track', status: '503' })).toBe(1)
 })
 
-test('two collectors in one process have metrics of their own, scraped at the same time', async () => {
+test('two collectors in one process have separate metrics, even if scraped at the same time', async () => {
   const [first, second] = [await openCollector(), await openCollector()]
   await post(first, '/v1/track', track())
 
@@ -140,7 +140,7 @@ test('two collectors in one process have metrics of their own, scraped at the sa
   expect(all.map((samples) => seriesOf(samples, 'events_total', { reason: '' }))).toEqual([1, undefined, 1])
 })
 
-test('10,000 odd names of sources, events, ids, paths and versions make no new series', async () => {
+test('10,000 unusual names of sources, events, ids, paths and versions make no new series', async () => {
   const collector = await openCollector()
   const send = async (odd: string) => {
     const event = track({ event: odd, userId: odd, anonymousId: odd, messageId: odd.slice(0, 90) })
@@ -167,7 +167,7 @@ test('10,000 odd names of sources, events, ids, paths and versions make no new s
   expect(own(after)).toBe(own(before) + NEW_PATHS_OF_THE_SCRAPE)
   expect(JSON.stringify(after)).not.toContain('odd')
 })
-/** The first scrape counts itself only when it has ended. */
+/** A scrape counts itself only after it has ended. */
 const NEW_PATHS_OF_THE_SCRAPE = 1
 
 test('metrics need the admin token, probes do not; other methods are refused', async () => {
@@ -188,7 +188,7 @@ test('metrics need the admin token, probes do not; other methods are refused', a
   }
 })
 
-test('a collector that others reach without a token keeps its metrics to itself, and responds to probes', async () => {
+test('a public collector without a token refuses metrics, and responds to probes', async () => {
   const collector = await openCollector({ host: '0.0.0.0', allowPublic: true })
   const local = { url: `http://127.0.0.1:${collector.port}` }
 
@@ -196,7 +196,7 @@ test('a collector that others reach without a token keeps its metrics to itself,
   expect((await ask(local, '/readyz')).status).toBe(200)
 })
 
-test('pages of other sites and strange host names are kept out', async () => {
+test('pages of other sites and unknown host names are refused', async () => {
   const collector = await openCollector()
   for (const path of ['/healthz', '/readyz', '/metrics']) {
     const foreign = { headers: { origin: 'https://evil.example' } }
@@ -209,7 +209,7 @@ test('pages of other sites and strange host names are kept out', async () => {
   }
 })
 
-test('probes are not written down as requests of clients', async () => {
+test('probes are not recorded as requests of clients', async () => {
   const collector = await openCollector()
   collector.drain()
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask(collector, path)

@@ -3,7 +3,7 @@ import { PartWatch } from '../../src/ops/part-watch.ts'
 import type { PartHealth } from '../../src/part-health.ts'
 import { fakeClock } from '../support.ts'
 
-/** A watch over parts of our own, and what it has told. */
+/** A watch over fake parts, and its reports. */
 function watched(...parts: Array<PartHealth['part']>) {
   const clock = fakeClock()
   const reasons = new Map<string, string>()
@@ -45,7 +45,7 @@ test('an outage of the store and its end are each reported once', async () => {
   expect(watch.reason('store')).toBeNull()
 })
 
-test('what is unavailable from the start, and the log, are only told of when they are back', async () => {
+test('for the log, and for a part that is unavailable from the start, only the recovery is reported', async () => {
   const { watch, reasons, told, settle, look } = watched('log', 'store')
   reasons.set('store', 'never there').set('log', 'cut')
   watch.start()
@@ -57,7 +57,7 @@ test('what is unavailable from the start, and the log, are only told of when the
   await look()
 
   expect(told).toEqual(['the log is back', 'the store is back'])
-  // Its connection tells of a log that goes.
+  // The connection itself reports that the log is unavailable.
   reasons.set('log', 'cut')
   await look()
   expect(watch.reason('log')).toBe('cut')
@@ -68,7 +68,7 @@ test('what is unavailable from the start, and the log, are only told of when the
   expect(told).toHaveLength(2)
 })
 
-test('a part that is back before the next look is told of all the same', async () => {
+test('the recovery of a part before the next check is reported too', async () => {
   const { watch, told, over, settle, look } = watched('log')
   watch.start()
   await settle()
@@ -81,7 +81,7 @@ test('a part that is back before the next look is told of all the same', async (
   expect(over).toEqual(['the log is unavailable'])
 })
 
-test('a watch that is closed while it looks tells nothing, and looks no more', async () => {
+test('a watch that is closed during a check reports nothing, and does not check again', async () => {
   const { watch, health, reasons, told, settle, look } = watched('store')
   watch.start()
   await settle()
@@ -104,7 +104,7 @@ test('a watch that is closed while it looks tells nothing, and looks no more', a
   expect(responses).toHaveLength(1)
 })
 
-test('a watch that is closed between two looks looks no more', async () => {
+test('a watch that is closed between two checks does not check again', async () => {
   const { watch, health, settle, look } = watched('store')
   watch.start()
   await settle()

@@ -5,7 +5,7 @@ import { openCollector, post, track } from '../support.ts'
 import { parseMetrics, seriesOf } from './prometheus.ts'
 
 describeWithPostgres('PostgreSQL', () => {
-  test('while the database is unavailable a collector is alive, not ready and takes nothing; then it is ready by itself', async () => {
+  test('while the database is unavailable, a collector is alive but not ready and accepts no event; then it recovers by itself', async () => {
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
     const told: string[] = []
@@ -53,7 +53,7 @@ describeWithPostgres('PostgreSQL', () => {
     expect(told).toContain('the store is unavailable')
     expect(told).not.toContain('the store is back')
     await server.restart()
-    // Nobody sends to what is not ready: it has to find out without an event.
+    // A process that is not ready gets no events, so it has to notice the recovery without one.
     await expect.poll(readiness).toMatchObject({ code: 200 })
     await expect.poll(storeUnavailable).toBeNull()
     expect(told.filter((what) => what.startsWith('the store'))).toEqual([

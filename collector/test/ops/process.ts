@@ -16,14 +16,14 @@ export interface Line {
   [field: string]: unknown
 }
 
-/** A collector as a process of its own, with what it logs. */
+/** A collector in a separate process, with its log. */
 export interface Running {
   child: ChildProcess
   url: string
   /** Lines so far. */
   lines: Line[]
   stderr(): string
-  /** Code and signal; resolves when everything it wrote has been read. */
+  /** Exit code and signal; resolves when all its output has been read. */
   ended: Promise<[code: number | null, signal: string | null]>
 }
 
@@ -31,7 +31,7 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
 }
 
-/** The environment of a test without what is set outside of it. */
+/** The environment of a process in a test, without variables from outside. */
 export function environment(added: Record<string, string> = {}): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKPOST_'))
   return { ...Object.fromEntries(entries), ...added }
@@ -57,7 +57,7 @@ export async function start(args: string[], added: Record<string, string> = {}):
       const complete = rest.split('\n')
       rest = complete.pop() ?? ''
       lines.push(...complete.map((line) => JSON.parse(line) as Line))
-      // Problems of a part are reported before.
+      // Problems of a part may be logged before this line.
       if (lines.some((line) => line['url'] !== undefined)) resolve()
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))

@@ -7,15 +7,16 @@ export interface Sample {
   value: number
 }
 
-// `Nan` is what the library writes; Prometheus reads it in any case.
+// The library writes `Nan`; Prometheus ignores case.
 const SAMPLE =
   /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (Na[Nn]|[+-]Inf|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"/g
 const SUFFIX = /_(?:bucket|sum|count)$/
 
 /**
- * Reads the text format of Prometheus as strictly as `promtool check metrics`: every line, one HELP and one TYPE before the samples of a
- * name, no series twice, counters that do not fall below zero and end with `_total`, histograms that add up.
+ * Parses the text format of Prometheus as strictly as `promtool check metrics`. Each name needs one HELP and one TYPE before its
+ * samples. No series may occur twice. Names of counters end with `_total`, and their values are not negative. Histograms must add
+ * up.
  */
 export function parseMetrics(text: string): Sample[] {
   expect(text.endsWith('\n')).toBe(true)

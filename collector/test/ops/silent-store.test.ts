@@ -6,14 +6,14 @@ import { natsTest, startNats } from '../support/nats.ts'
 import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
 import { openCollector, post, track } from '../support.ts'
 
-/** A database of a server that can be held. */
+/** A database on a server that the test can stop. */
 async function openServer() {
   const server = await startPostgres(findPostgres() ?? '')
   onTestFinished(() => server.close())
   return { server, store: await server.newDatabase() }
 }
 
-/** A statement that is given up as those of the store are; by then a close should be long done. */
+/** Waits for a statement that times out like those of the store. A close should be done long before. */
 async function newStatement(store: string): Promise<() => Promise<string>> {
   const client = new pg.Client({ connectionString: store, query_timeout: 30_000 })
   client.on('error', () => {})
@@ -27,16 +27,16 @@ async function newStatement(store: string): Promise<() => Promise<string>> {
     )
 }
 
-/** Says which of both is over first. */
+/** Resolves with the one that ends first. */
 const whatIsFirst = (closed: Promise<void>, statement: Promise<string>) =>
   Promise.race([closed.then(() => 'closed'), statement])
 
-// Only reached by what waits for ever.
+// Reached only by a close that waits forever.
 const LIMIT_MS = 120_000
 
-describeWithPostgres('a close while PostgreSQL is silent', () => {
+describeWithPostgres('a close while PostgreSQL does not respond', () => {
   test(
-    'does not wait for connections that nobody uses',
+    'does not wait for idle connections',
     async () => {
       const { server, store } = await openServer()
       const collector = await openCollector({ store })
@@ -52,7 +52,7 @@ describeWithPostgres('a close while PostgreSQL is silent', () => {
   )
 
   test(
-    'does not wait for events, questions and deliveries that are under way',
+    'does not wait for events, queries and deliveries in progress',
     async () => {
       const { server, store } = await openServer()
       const config = {
@@ -84,7 +84,7 @@ describeWithPostgres('a close while PostgreSQL is silent', () => {
   )
 
   natsTest(
-    'does not wait for what a worker was writing, and the log has it still',
+    'does not wait for the current write of a worker, whose messages are still in the log',
     async () => {
       const { server, store } = await openServer()
       const { url: log } = await startNats()

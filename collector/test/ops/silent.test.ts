@@ -5,11 +5,11 @@ import { post, track } from '../support.ts'
 import { start } from './process.ts'
 
 const STATES = [
-  ['since a moment ago', []],
-  ['and known to be unavailable', ['the log is unavailable']],
+  ['for a moment', []],
+  ['for so long that it counts as unavailable', ['the log is unavailable']],
 ] as const
 
-test.for(STATES)('a front whose log is silent %s ends all the same, soon after SIGTERM', async ([, said]) => {
+test.for(STATES)('a front whose log has not responded %s ends soon after SIGTERM', async ([, said]) => {
   const nats = await startNats()
   const { child, url, lines } = await start(['--port', '0', '--log', nats.url])
   expect((await post({ url }, '/v1/track', track())).status).toBe(200)
@@ -19,13 +19,13 @@ test.for(STATES)('a front whose log is silent %s ends all the same, soon after S
 
   child.kill('SIGTERM')
 
-  // A test that waits for ever fails by its timeout.
+  // If this waits forever, the test fails by its timeout.
   expect(await once(child, 'exit')).toEqual([0, null])
   nats.resume()
   await expect.poll(() => lines.at(-1)?.message).toContain('ended by SIGTERM')
 })
 
-test('a worker whose log is silent ends all the same, soon after SIGTERM', async () => {
+test('a worker whose log does not respond ends soon after SIGTERM', async () => {
   const nats = await startNats()
   const { child, lines } = await start(['work', '--port', '0', '--log', nats.url, '--store', 'events.db'])
   await nats.pause()

@@ -6,11 +6,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { environment, launcher, newFolder } from './process.ts'
 
 const UNSHARE = ['--map-root-user', '--fork', '--pid', '--kill-child']
-/** Where a process can be made the first one of its kind, as that of a container is. */
+/** Only if a process can get id 1 in a new namespace, like the first process of a container. */
 const canUnshare = spawnSync('unshare', [...UNSHARE, 'true']).status === 0
 
 test.skipIf(!canUnshare)(
-  'the first process of a container ends at once when it is told to while it starts',
+  'the first process of a container ends at once on SIGTERM during its start',
   async () => {
     const database = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
     onTestFinished(() => void database.close())
@@ -25,7 +25,7 @@ test.skipIf(!canUnshare)(
     const first = Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8'))
     process.kill(first, 'SIGTERM')
 
-    // Not 1, with which a start ends that finds no database.
+    // Not 1, the exit code of a start without a database.
     expect(await ended).toEqual([143, null])
   },
 )

@@ -12,14 +12,14 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => project?.remove())
 
-/** Lets the project import what its users have installed themselves. */
+/** Links packages into the project that its users install themselves. */
 function link(name: string): void {
   if (existsSync(join(project.folder, 'node_modules', name))) return
   mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
 }
 
-test('the package holds its code, its page and its launcher, and neither tests nor sources', () => {
+test('the package contains its code, its page and its launcher, but no tests or sources', () => {
   for (const file of [
     'dist/index.js',
     'dist/index.cjs',
@@ -40,7 +40,7 @@ function collector(...args: string[]) {
   return run(process.execPath, [bin, '--port', '0', ...args], project.folder)
 }
 
-test('C12: it installs at most 16 packages and 30 MB, source maps left out', () => {
+test('C12: it installs at most 16 packages and 30 MB, without source maps', () => {
   const files = readdirSync(join(project.folder, 'node_modules'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile())
     .map((file) => join(file.parentPath, file.name))
@@ -66,7 +66,7 @@ test.each([
     ['--store', 'events.db', '--config', 'clickhouse.json'],
     '@clickhouse/client@1',
   ],
-])('C12: %s without its client says what to install, and starts nothing', async (use, args, packages) => {
+])('C12: %s without its client does not start, and says what to install', async (use, args, packages) => {
   const destinations = [{ name: 'CH', type: 'clickhouse', url: 'http://127.0.0.1:1' }]
   project.write('clickhouse.json', JSON.stringify({ destinations }))
 
@@ -80,7 +80,7 @@ test.each([
     expect(peerDependencies[name].slice(1)).toMatch(new RegExp(`^${version}\\.`))
 })
 
-test('C12: with its client beside it, it goes on to the server', async () => {
+test('C12: with the client installed, the collector connects to the server', async () => {
   link('pg')
   onTestFinished(() => rmSync(join(project.folder, 'node_modules', 'pg')))
 
@@ -90,7 +90,7 @@ test('C12: with its client beside it, it goes on to the server', async () => {
   expect(code).toBe(1)
 })
 
-test('C12: until the first response nothing is loaded that it does without', async () => {
+test('C12: until the first response, no unneeded code is loaded', async () => {
   project.write(
     'loaded.mjs',
     `export async function load(url, context, next) {
@@ -117,11 +117,11 @@ test('C12: until the first response nothing is loaded that it does without', asy
   )
   expect(output).toContain('200')
   expect(own.length).toBeGreaterThan(1)
-  // The libraries that check configs and plans, sign tokens and count have 800 KB.
+  // The libraries for configs, plans, tokens and metrics have 800 KB.
   expect(own.reduce((sum, path) => sum + statSync(path).size, 0)).toBeLessThan(400_000)
 })
 
-test('publint and attw have nothing to say', async () => {
+test('publint and attw find no problem', async () => {
   const [publint, attw] = await Promise.all([
     runTool('publint', ['--strict', project.tarball], project.folder),
     runTool('attw', [project.tarball], project.folder),
@@ -143,7 +143,7 @@ const body = `
   expect([response.status, order.userId, page.status]).toEqual([200, 'ada', 200])
 `
 
-test('it is used from Jest without flags, by require', async () => {
+test('Jest can require it without flags', async () => {
   project.write(
     'jest.test.cjs',
     `const { startCollector } = require('trackpost-collector')\ntest('an order', async () => {${body}})\n`,
@@ -160,7 +160,7 @@ test('it is used from Jest without flags, by require', async () => {
   expect(code).toBe(0)
 }, 120_000)
 
-test('tokens work in Jest too, although the library that makes them is an ES module', async () => {
+test('tokens work in Jest, although the library for them is an ES module', async () => {
   project.write(
     'tokens.test.cjs',
     `const { generateKeyPairSync } = require('node:crypto')
@@ -193,7 +193,7 @@ test('tokens work in Jest too, although the library that makes them is an ES mod
   expect(code).toBe(0)
 }, 120_000)
 
-test('it is used from Vitest, by import', async () => {
+test('Vitest can import it', async () => {
   link('vitest')
   project.write(
     'vitest.test.mjs',
@@ -210,7 +210,7 @@ test('it is used from Vitest, by import', async () => {
   expect(code).toBe(0)
 }, 120_000)
 
-test('npx starts it, and it says its version', async () => {
+test('npx starts it, and it prints its version', async () => {
   const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'collector', 'package.json'), 'utf8'))
 
   expect(await run('npx', ['trackpost-collector', '--version'], project.folder)).toMatchObject({
@@ -222,7 +222,7 @@ test('npx starts it, and it says its version', async () => {
     detached: true,
   })
   onTestFinished(() => {
-    // npx has a child of its own.
+    // npx starts a child process.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
   })
   const [line] = await once(child.stdout, 'data')
@@ -231,7 +231,7 @@ test('npx starts it, and it says its version', async () => {
   expect((await fetch(`${url}/api/stats`)).status).toBe(200)
 }, 60_000)
 
-test('the TypeScript of its README compiles under strict settings, the libraries checked as well', async () => {
+test('the TypeScript of its README compiles under strict settings, including checks of the libraries', async () => {
   for (const name of ['vitest', 'typescript', '@types/node']) link(name)
   const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8')
   const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '')

@@ -50,7 +50,7 @@ function environment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
-/** With `--full` of the suite the package is built and packed in a copy, as a release does it. */
+/** With `--full`, the package is built and packed in a copy, as for a release. */
 const packs = process.env['TEST_FULL'] === '1' ? packAsReleased : packBuilt
 
 /** Packs the package, and installs the tarball into an empty project. */
@@ -75,7 +75,7 @@ export async function createProject(): Promise<Project> {
   }
 }
 
-/** In a copy: the build begins by emptying its folder, which other tests run from. */
+/** In a copy, since the build empties its folder first, and other tests run the files in it. */
 async function packAsReleased(folder: string): Promise<Packed> {
   const workspace = join(folder, 'workspace')
   const copy = join(workspace, 'collector')
@@ -89,7 +89,7 @@ async function packAsReleased(folder: string): Promise<Packed> {
   return pack(copy, folder)
 }
 
-/** Packs the package as it is built for this run, without the build of a release. */
+/** Packs the existing build, without the build for a release. */
 export function packBuilt(folder: string): Promise<Packed> {
   return pack(join(REPOSITORY, 'collector'), folder, '--ignore-scripts')
 }

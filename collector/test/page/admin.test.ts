@@ -7,7 +7,7 @@ useBrowser()
 
 const adminToken = 'correct-horse-battery'
 
-test('behind the admin token the page opens after the login, shows what comes in, and survives a restart', async () => {
+test('with an admin token, the page opens after the login, shows new events, and survives a restart', async () => {
   const started = { host: '::ffff:127.0.0.1', allowPublic: true, adminToken }
   let collector = await openCollector(started)
   const address = `http://127.0.0.1:${collector.port}`
@@ -24,21 +24,21 @@ test('behind the admin token the page opens after the login, shows what comes in
   await page.getByLabel('Admin token').fill(adminToken)
   await page.keyboard.press('Enter')
   await page.locator('#connection.live').waitFor()
-  // C5: the link leads to where it pointed, and the first look at the page is told of no refused request.
+  // C5: the login leads to the linked screen, and the page does not show its own 401 as a refused request.
   expect(page.url()).toBe(`${address}/#/events?q=user:ada`)
   await page.locator('.chip', { hasText: 'user:ada' }).waitFor()
   expect(collector.stats().refused).toBe(1)
 
-  // Nothing that runs in the page can read the cookie, and another site cannot have it sent.
+  // Scripts of the page cannot read the cookie, and other sites cannot make the browser send it.
   expect(await page.evaluate('document.cookie')).toBe('')
   const [cookie, ...others] = await context.cookies()
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
   expect(others).toEqual([])
   expect(cookie?.value).not.toContain(adminToken)
-  // The stream has the cookie as well: what comes in is shown without a reload.
+  // The stream sends the cookie too: new events appear without a reload.
   await page.goto(`${address}/#/events`)
-  await post({ url: address }, '/v1/track', track({ event: 'Behind the door' }))
-  await expect.poll(() => names(page)).toEqual(['Behind the door'])
+  await post({ url: address }, '/v1/track', track({ event: 'After the login' }))
+  await expect.poll(() => names(page)).toEqual(['After the login'])
 
   await collector.close()
   await page.locator('#connection:not(.live)').waitFor()
@@ -52,7 +52,7 @@ test('behind the admin token the page opens after the login, shows what comes in
   await expect.poll(() => names(page)).toEqual(['After the restart'])
 }, 60_000)
 
-test('a page whose token was changed says that it is locked out, and leads to the form', async () => {
+test('a page whose token was changed shows the login form again', async () => {
   const started = { host: '::ffff:127.0.0.1', allowPublic: true, adminToken }
   const collector = await openCollector(started)
   const address = `http://127.0.0.1:${collector.port}`
@@ -71,7 +71,7 @@ test('a page whose token was changed says that it is locked out, and leads to th
   await page.getByLabel('Admin token').waitFor()
 }, 60_000)
 
-test('C5: the page logs out, in all its tabs, and a login in one of them opens the others', async () => {
+test('C5: a logout applies to all tabs, and a login in one of them opens the others', async () => {
   const collector = await openCollector({ adminToken })
   const context = await browser().newContext()
   onTestFinished(() => context.close())
@@ -96,7 +96,7 @@ test('C5: the page logs out, in all its tabs, and a login in one of them opens t
   await page.getByRole('heading', { name: 'Problems', exact: true }).waitFor()
 })
 
-test('C5: a page that is closed says how to open it', async () => {
+test('C5: a closed page says how to open it', async () => {
   const collector = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
   const context = await browser().newContext()
   onTestFinished(() => context.close())

@@ -9,7 +9,7 @@ useBrowser()
 
 const REFUSED = /ERR_CONNECTION_REFUSED|ERR_FAILED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|ERR_NETWORK|503/
 
-test('ten tabs of the page are all live and all show what comes', async () => {
+test('ten tabs of the page are all live and all show new events', async () => {
   const collector = await openCollector()
   const context = await browser().newContext()
   onTestFinished(() => context.close())
@@ -23,13 +23,13 @@ test('ten tabs of the page are all live and all show what comes', async () => {
   await post(collector, '/v1/track', track({ event: 'For all' }))
   for (const page of pages) await row(page, 'For all').waitFor()
 
-  // The tab that held the stream goes away; another takes its place.
+  // The tab with the stream is closed, and another takes over the stream.
   await pages[0]?.close()
   await post(collector, '/v1/track', track({ event: 'After it' }))
   for (const page of pages.slice(1)) await row(page, 'After it').waitFor()
 }, 90_000)
 
-test('a tab that is held with the stream loses it to one of the others', async () => {
+test('a stopped tab loses the stream to another tab', async () => {
   const collector = await openCollector()
   const context = await browser().newContext()
   onTestFinished(() => context.close())
@@ -44,7 +44,7 @@ test('a tab that is held with the stream loses it to one of the others', async (
   }
   expect(streams).toBe(1)
 
-  // As by a debugger: until the test is over.
+  // As if a debugger had stopped it, until the end of the test.
   held?.evaluate('for (;;);').catch(() => {})
   await expect.poll(() => streams).toBe(2)
   await post(collector, '/v1/track', track({ event: 'Heard' }))
@@ -54,7 +54,7 @@ test('a tab that is held with the stream loses it to one of the others', async (
   expect(streams).toBe(2)
 }, 90_000)
 
-test('a hidden tab lets go of the stream, and catches up when it is looked at again', async () => {
+test('a hidden tab closes its stream, and catches up when it is visible again', async () => {
   const collector = await openCollector()
   const page = await openPage(collector)
   const setVisible = (state: string) =>
@@ -75,7 +75,7 @@ test('a hidden tab lets go of the stream, and catches up when it is looked at ag
   expect(streams).toBe(1)
 })
 
-test('the page finds its way back to a collector that was started again', async () => {
+test('the page reconnects to a restarted collector', async () => {
   const first = await openCollector()
   const page = await openPage(first, { expected: REFUSED })
 
@@ -92,7 +92,7 @@ test('the page finds its way back to a collector that was started again', async 
   await page.locator('#connection.live').waitFor()
 })
 
-test('without a connection, opening an event and searching say so where they were asked', async () => {
+test('without a connection, opening an event and searching show the error in place', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   await post(collector, '/v1/track', track({ event: 'B' }))
@@ -106,12 +106,12 @@ test('without a connection, opening an event and searching say so where they wer
   await page.getByRole('button', { name: 'Close' }).click()
   await search(page, 'zz')
   await page.locator('.search .problem', { hasText: 'cannot be reached' }).waitFor()
-  // The old rows are still there, and marked as what they are.
+  // The old rows are still there, and marked as old.
   expect(await names(page)).toEqual(['B', 'A'])
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
 })
 
-test('a list that could not be loaded does not speak of rows; one that could keeps them', async () => {
+test('a list that was never loaded shows no number of rows; one that was loaded keeps its rows', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector, { expected: REFUSED, at: 'overview' })
@@ -129,7 +129,7 @@ test('a list that could not be loaded does not speak of rows; one that could kee
   await page.locator('.summary [role=status]', { hasText: '1 event loaded before the error' }).waitFor()
 })
 
-test('a collector that is stopped, with its connections open, is not called live', async () => {
+test('a stopped collector with open connections is not shown as live', async () => {
   const script = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
   const child = spawn(process.execPath, [script, '--port', '0', '--database', ':memory:'])
   onTestFinished(() => {
@@ -149,14 +149,14 @@ test('a collector that is stopped, with its connections open, is not called live
   await page.locator('#connection.live').waitFor()
 })
 
-test('a stream that is refused is asked for again', async () => {
+test('a refused stream is requested again', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { expected: REFUSED })
   let refusals = 0
   await page.route('**/api/stream', async (route) => {
     if (refusals === 2) return route.continue()
     refusals++
-    // As when a hundred streams are open.
+    // As if a hundred streams were open.
     await route.fulfill({ status: 503 })
   })
   await page.reload()

@@ -13,7 +13,7 @@ useBrowser()
 
 const outFile = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
 
-test('an empty collector says how to send a first event, with its own address, and shows it when it comes', async () => {
+test('an empty collector explains how to send a first event, with its own address, and shows the event when it arrives', async () => {
   const collector = await openCollector()
   const page = await openPage(collector)
 
@@ -26,7 +26,7 @@ test('an empty collector says how to send a first event, with its own address, a
   await expect.poll(() => page.title()).toContain('1 event ·')
 })
 
-test('with configured sources, the example asks for a key of one of them', async () => {
+test('with configured sources, the example needs a key of one of them', async () => {
   const collector = await openCollector({ config: { sources: [{ name: 'berlin', writeKey: 'secret' }] } })
   const page = await openPage(collector)
 
@@ -38,7 +38,7 @@ test('with configured sources, the example asks for a key of one of them', async
   expect(text).not.toContain('secret')
 })
 
-test('events of an SDK appear as they come in, newest first, and a click shows what they hold', async () => {
+test('events of an SDK appear as they arrive, newest first, and a click shows their content', async () => {
   const collector = await openCollector()
   const page = await openPage(collector)
   const analytics = new Analytics({ writeKey: 'web-shop', host: collector.url, flushAt: 1 })
@@ -57,7 +57,7 @@ test('events of an SDK appear as they come in, newest first, and a click shows w
   expect(await panel(page).locator('.json').textContent()).toContain('total:19.9')
 })
 
-test('a rejected event shows its reason in the row, and what it means and how to mend it when opened', async () => {
+test('a rejected event shows its reason in the row, and the meaning and the remedy when it is opened', async () => {
   const collector = await openCollector()
   const page = await openPage(collector)
 
@@ -67,7 +67,7 @@ test('a rejected event shows its reason in the row, and what it means and how to
   await panel(page).locator('.explanation.error', { hasText: 'a track needs an event name' }).waitFor()
 })
 
-test('what was added and changed on the way is marked, and what was sent is shown', async () => {
+test('fields that the collector added or changed are marked, and the sent message can be shown', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', {
     ...track({ event: 'Late', timestamp: '2026-05-17T09:30:00.000Z' }),
@@ -87,7 +87,7 @@ test('what was added and changed on the way is marked, and what was sent is show
   await panel(page).locator('.facts', { hasText: 'clock was' }).waitFor()
 })
 
-test('a duplicate is harmless and leads to its first; a conflict shows what differs from it', async () => {
+test('a duplicate is harmless and links to the first event; a conflict shows the differences', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A', messageId: 'same', properties: { total: 1 } }))
   await post(collector, '/v1/track', track({ event: 'A', messageId: 'same', properties: { total: 1 } }))
@@ -103,7 +103,7 @@ test('a duplicate is harmless and leads to its first; a conflict shows what diff
   await panel(page).locator('h3', { hasText: 'The same messageId came again' }).waitFor()
 })
 
-test('where an event went, and why not elsewhere, is shown with every attempt', async () => {
+test('an opened event shows its destinations with every attempt, and why others were skipped', async () => {
   const destinations = [
     { name: 'Lines', type: 'file' as const, path: outFile() },
     { name: 'Warehouse', type: 'file' as const, path: outFile() },
@@ -154,7 +154,7 @@ async function openWithMix(at = 'events'): Promise<{ collector: Collector; page:
   return { collector, page }
 }
 
-test('the search line narrows the list, for events that come later too', async () => {
+test('the search line filters the list, including later events', async () => {
   const { collector, page } = await openWithMix()
 
   await search(page, 'type:page')
@@ -177,7 +177,7 @@ test('the search line narrows the list, for events that come later too', async (
   await shows(page, 'E', 'D', 'C c', 'without a name', 'B', 'A')
 })
 
-test('a click on a value narrows the list to it, as a chip that can be turned and removed', async () => {
+test('a click on a value filters the list by it, as a chip that can be negated and removed', async () => {
   const { page } = await openWithMix()
 
   await row(page, 'C c').locator('.source').hover()
@@ -196,7 +196,7 @@ test('a click on a value narrows the list to it, as a chip that can be turned an
   expect(new URL(page.url()).hash).toContain('properties.total%3A50')
 })
 
-test('the address holds what is filtered and what is open; the back button undoes it step by step', async () => {
+test('the address contains the filter and the opened event, and the back button undoes each step', async () => {
   const { page } = await openWithMix()
 
   await search(page, 'name:"C c"')
@@ -211,14 +211,14 @@ test('the address holds what is filtered and what is open; the back button undoe
   await expect.poll(() => names(page)).toHaveLength(4)
   expect(await page.locator('.chip').count()).toBe(0)
 
-  // The same in a window of its own: the address alone is enough.
+  // The same in another window: the address is enough.
   await page.goto('about:blank')
   await page.goto(address)
   await panel(page).locator('.json', { hasText: 'C c' }).waitFor()
   await page.locator('.chip', { hasText: 'name:"C c"' }).waitFor()
 })
 
-test('on a phone the opened event lies over the list, and the back button returns to it', async () => {
+test('on a phone, the opened event covers the list, and the back button returns to the list', async () => {
   const { collector } = await openWithMix()
   const page = await openPage(collector, { viewport: { width: 390, height: 780 }, hasTouch: true })
   await row(page, 'C c').tap()
@@ -242,7 +242,7 @@ test('an event that was opened by a link closes without leaving the page', async
   await expect.poll(() => names(page)).toHaveLength(4)
 })
 
-test('a filter that was saved is there again', async () => {
+test('a saved filter can be used again', async () => {
   const { page } = await openWithMix()
   await search(page, 'type:page')
   await page.getByRole('button', { name: 'Saved' }).click()
@@ -257,7 +257,7 @@ test('a filter that was saved is there again', async () => {
   await shows(page, 'B')
 })
 
-test('what is filtered can be had as a file', async () => {
+test('the filtered list can be downloaded', async () => {
   const { page } = await openWithMix()
   await search(page, 'type:page')
   await shows(page, 'B')
@@ -271,7 +271,7 @@ test('what is filtered can be had as a file', async () => {
   expect(lines.map((line) => JSON.parse(line).name)).toEqual(['B'])
 })
 
-test('a search that is not in order is told beside the line, with the place, and nothing is lost', async () => {
+test('an invalid search shows its error and position beside the line, and the rows stay', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector, { expected: /400/ })
@@ -280,7 +280,7 @@ test('a search that is not in order is told beside the line, with the place, and
   await search(page, 'x'.repeat(1001))
   await search(page, '(a')
   await page.locator('.search .problem').waitFor()
-  // The connection has nothing to do with it.
+  // The state of the connection does not change.
   expect(await page.locator('#connection').textContent()).toBe('live')
   // The rows that are still shown are marked as belonging to an older search.
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
@@ -290,7 +290,7 @@ test('a search that is not in order is told beside the line, with the place, and
   await shows(page, 'A')
 })
 
-test('pause holds the list still and counts what comes; so does scrolling down', async () => {
+test('pause stops the list and counts new events; so does scrolling down', async () => {
   const { collector, page } = await openWithMix()
 
   await page.getByRole('button', { name: 'Pause' }).click()
@@ -334,7 +334,7 @@ test('a page that is scrolled down does not fetch rows that it does not show', a
   expect(fetched.filter((url) => /\/api\/events\?/.test(url))).toEqual([])
 })
 
-test('forgetting everything stands apart, says what it forgets, and asks first', async () => {
+test('deleting everything needs two clicks, says what it deletes, and asks for confirmation', async () => {
   const { collector, page } = await openWithMix()
 
   await page.getByRole('button', { name: 'More' }).click()
@@ -350,7 +350,7 @@ test('forgetting everything stands apart, says what it forgets, and asks first',
   expect(collector.count()).toBe(0)
 })
 
-test('everything can be done with the keyboard, also while an event is open', async () => {
+test('everything works with the keyboard, also while an event is open', async () => {
   const { page } = await openWithMix()
   const active = () => page.evaluate(() => document.activeElement?.className ?? '')
 
@@ -378,7 +378,7 @@ test('everything can be done with the keyboard, also while an event is open', as
   await page.getByRole('region', { name: 'Requests' }).waitFor()
 })
 
-test('C6: on a page just loaded, and on one that a key led to, the arrows move and Enter opens', async () => {
+test('C6: arrow keys and Enter work on a page that was just loaded, and on one that was opened by a key', async () => {
   const { page } = await openWithMix()
   await page.locator('.list .row').first().waitFor()
 
@@ -394,14 +394,14 @@ test('C6: on a page just loaded, and on one that a key led to, the arrows move a
   await page.keyboard.press('g')
   await page.keyboard.press('e')
   await page.locator('.list .row').first().waitFor()
-  // The e is part of the way here, and narrows nothing.
+  // The e belongs to the shortcut that led here, and does not filter.
   expect(page.url()).toMatch(/#\/events$/)
   await page.keyboard.press('j')
   await page.locator('.row[aria-selected=true]').waitFor()
   await page.keyboard.press('Enter')
   await panel(page).waitFor()
 
-  // Elements with their own keys keep them.
+  // Elements that handle keys themselves keep them.
   await page.keyboard.press('Escape')
   await expect.poll(() => panel(page).count()).toBe(0)
   await page.reload()
@@ -411,12 +411,12 @@ test('C6: on a page just loaded, and on one that a key led to, the arrows move a
   expect(await page.locator('.row[aria-selected=true]').count()).toBe(0)
 })
 
-test('events of another day are told apart from those of today', async () => {
+test('events of other days are separated from those of today', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector)
   await page.locator('.separator', { hasText: 'Today' }).waitFor()
-  // The reader's clock goes on to noon of the next day, whatever the hour is now.
+  // The clock of the browser advances to noon of the next day.
   const tomorrow = new Date()
   tomorrow.setDate(tomorrow.getDate() + 1)
   tomorrow.setHours(12)
@@ -445,7 +445,7 @@ test('the message can be folded, searched and copied, with and without a clipboa
   await page.getByRole('button', { name: 'As JSON' }).click()
   await page.locator('.notice', { hasText: 'JSON copied' }).waitFor()
   expect(JSON.parse(await copied())).toMatchObject({ event: 'A', properties })
-  // As on a page that came over plain HTTP from another machine.
+  // As on a page over plain HTTP from another machine.
   await page.evaluate(() => Object.defineProperty(navigator.clipboard, 'writeText', { value: undefined }))
   await panel(page).getByRole('button', { name: 'Copy', exact: true }).click()
   await page.getByRole('button', { name: 'As a curl command' }).click()
@@ -467,7 +467,7 @@ test('an event can be delivered again', async () => {
   await panel(page).locator('.deliveries-list summary', { hasText: '2 attempts' }).waitFor()
 })
 
-test('100,000 events do not slow the page', async () => {
+test('100,000 events do not slow the page down', async () => {
   const collector = await openCollector()
   const batch = Array.from({ length: 1000 }, (_, index) => ({
     type: 'track',
@@ -478,7 +478,7 @@ test('100,000 events do not slow the page', async () => {
   for (let i = 0; i < 50; i++) await post(collector, '/v1/batch', body)
   const page = await openPage(collector)
   await page.locator('.list .row').first().waitFor()
-  // The second half arrives while the page watches.
+  // The second half arrives while the page is open.
   for (let i = 0; i < 50; i++) await post(collector, '/v1/batch', body)
   await expect.poll(() => page.title()).toContain('100,000 events')
   await post(collector, '/v1/track', track({ event: 'The last one' }))

@@ -9,7 +9,7 @@ interface ItemPage extends PageOf {
   items: Item[]
 }
 
-/** A collector whose responses are given by hand, in the order of the requests. */
+/** A fake collector. The test provides its responses, in the order of the requests. */
 function collectorByHand() {
   const requests: Array<{
     url: string
@@ -38,15 +38,15 @@ const createFeed = () =>
   new Feed<Item, ItemPage>({ path: 'api/items', countPath: 'api/count', pick: ({ items }) => items })
 const ids = (feed: Feed<Item, ItemPage>) => feed.items.value.map(({ id }) => id)
 
-test('what comes while a response is under way is asked for again', async () => {
+test('items that arrive during a request are requested again', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({})
-  // News before there is anything on the screen.
+  // News before the first response.
   void feed.follow(false)
   await requests[0]?.respond({ items: [{ id: '1' }], head: 'h1' })
   expect(requests[1]?.url).toContain('after=h1')
-  // News while the news are fetched.
+  // News while earlier news are fetched.
   void feed.follow(false)
   await requests[1]?.respond({ items: [{ id: '2' }], head: 'h2' })
   expect(requests[2]?.url).toContain('after=h2')
@@ -56,7 +56,7 @@ test('what comes while a response is under way is asked for again', async () => 
   expect(requests).toHaveLength(3)
 })
 
-test('an older question never answers a newer one', async () => {
+test('a response to an older query is never shown for a newer one', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({ q: 'old' })
@@ -68,7 +68,7 @@ test('an older question never answers a newer one', async () => {
   expect(feed.isStale.value).toBe(false)
 })
 
-test('while the list is held, what comes is counted with the same question, and no row is fetched', async () => {
+test('while the list is paused, new items are counted with the same query, and no row is fetched', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({ q: 'user:ada' })
@@ -81,7 +81,7 @@ test('while the list is held, what comes is counted with the same question, and 
   expect(ids(feed)).toEqual(['1'])
 })
 
-test('more news than a page begin the list anew, so that it has no gap', async () => {
+test('more new items than a page start the list again, so that it has no gap', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({})
@@ -94,7 +94,7 @@ test('more news than a page begin the list anew, so that it has no gap', async (
   expect(requests[2]?.url).toContain('cursor=c8')
 })
 
-test('a search that was given up early goes on by itself until there is enough or no more', async () => {
+test('a search that the collector ends early continues by itself until it has enough items or reaches the end', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({ q: 'rare' })

@@ -15,7 +15,7 @@ import { visibleText } from '../../page/src/lib/visible-text.ts'
 
 const texts = (line: string) => termsOf(line).map(({ text }) => text)
 
-test('a search line is parted at blanks, but not inside quotes and brackets', () => {
+test('a search line is split at spaces, but not inside quotes and brackets', () => {
   expect(texts('event:"Order Completed" user:ada  -source:web')).toEqual([
     'event:"Order Completed"',
     'user:ada',
@@ -28,12 +28,12 @@ test('a search line is parted at blanks, but not inside quotes and brackets', ()
   expect(texts('a "half typed b')).toEqual(['a', '"half typed b'])
 })
 
-test('the place of each term is where it stands in the line', () => {
+test('the position of each term is its offset in the line', () => {
   const line = ' a  "b c" '
   expect(termsOf(line).map(({ start, end }) => line.slice(start, end))).toEqual(['a', '"b c"'])
 })
 
-test('a value is quoted where it would be read as something else', () => {
+test('a value is quoted if it would be parsed as something else', () => {
   expect(quoted('zoë-12')).toBe('zoë-12')
   expect(quoted('ada@example.com')).toBe('ada@example.com')
   expect(quoted('Order Completed')).toBe('"Order Completed"')
@@ -44,7 +44,7 @@ test('a value is quoted where it would be read as something else', () => {
   expect(termFor('properties.total', '5')).toBe('properties.total:"5"')
 })
 
-test('terms are added once, take the place of their opposite, and can be turned and removed', () => {
+test('terms are added once, replace their opposite, and can be negated and removed', () => {
   expect(withTerm('', 'user:ada')).toBe('user:ada')
   expect(withTerm('a user:ada', 'user:ada')).toBe('a user:ada')
   expect(withTerm('a -user:ada', 'user:ada')).toBe('a user:ada')
@@ -54,7 +54,7 @@ test('terms are added once, take the place of their opposite, and can be turned 
   expect(withOpposite('a b', 0)).toBe('-a b')
 })
 
-test('a comparison names the topmost values that differ, whatever the order of the keys', () => {
+test('a comparison lists the topmost values that differ, whatever the order of the keys', () => {
   const before = { a: 1, b: { c: [1, 2], d: 'x' }, gone: { e: 1 } }
   const after = { b: { d: 'x', c: [1, 3, 4] }, a: '1', fresh: { f: 1 } }
   expect(Object.fromEntries(compare(before, after))).toEqual({
@@ -76,7 +76,7 @@ test('a path reads as code', () => {
   expect(pathText(['properties', 'items', 0, 'odd name'])).toBe('properties.items[0]["odd name"]')
 })
 
-test('what cannot be seen is named, what can be is left alone', () => {
+test('invisible characters are replaced by their names, and visible ones are unchanged', () => {
   expect(visibleText('ltr \u202eedirrevo')).toBe('ltr ⟨RLO⟩edirrevo')
   expect(visibleText('a\u0000b\u001bc')).toBe('a⟨NUL⟩b⟨ESC⟩c')
   expect(visibleText('\ud800')).toBe('⟨U+D800⟩')
@@ -85,7 +85,7 @@ test('what cannot be seen is named, what can be is left alone', () => {
   expect(visibleText(fine)).toBe(fine)
 })
 
-test('numbers are rounded without saying what is not so', () => {
+test('rounded numbers never make a false claim, such as 100% for less than the whole', () => {
   expect([share(1, 1000), share(999, 1000), share(51, 100), share(0, 9), share(3, 3)]).toEqual([
     '<1%',
     '>99%',
@@ -115,9 +115,9 @@ const nasty = {
   receivedAt: '2026-05-17T09:30:01.000Z',
 }
 
-test('the curl command reaches the shell as the message that it is, whatever is in it', () => {
+test('the curl command survives the shell unchanged, whatever the message contains', () => {
   const command = asCurl(nasty, 'http://127.0.0.1:8787')
-  // The shell prints the arguments that curl would be given.
+  // The shell prints the arguments that curl would get.
   const script = command.replace(/^curl/, 'printf "%s\\\\0"')
   const printed = execFileSync('sh', ['-c', script], { env: { WRITE_KEY: 'k' }, encoding: 'utf8' })
   const given = printed.split('\0')
@@ -127,7 +127,7 @@ test('the curl command reaches the shell as the message that it is, whatever is 
   expect(command).not.toContain('\u202e')
 })
 
-test('the Trackpost code is the call that sends the message, without what the library fills in', async () => {
+test('the Trackpost code is the call that sends the message, without the fields that the library adds', async () => {
   const code = asTrackpost(nasty, 'http://127.0.0.1:8787')
   const body = code
     .replace(/^import .*$/m, '')
@@ -150,7 +150,7 @@ test('the Trackpost code is the call that sends the message, without what the li
   ])
 })
 
-test('a date is told with its zone, once for the second and once for the millisecond', () => {
+test('a date is shown with its time zone, to the second or to the millisecond', () => {
   const iso = new Date(2026, 10, 21, 14, 5, 12, 34).toISOString()
   expect(dateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12 \S+$/)
   expect(exactDateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12\.034 \S+$/)

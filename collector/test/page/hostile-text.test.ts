@@ -38,7 +38,7 @@ test('markup in names, users, keys and values stays text on every screen', async
   expect(await page.evaluate(() => (window as unknown as { __xss?: number }).__xss)).toBeUndefined()
 }, 60_000)
 
-test('characters that reorder or hide text are named, and reorder nothing around them', async () => {
+test('characters that reorder or hide text are shown by name, and do not affect the text around them', async () => {
   const collector = await openCollector()
   await post(
     collector,
@@ -56,7 +56,7 @@ test('characters that reorder or hide text are named, and reorder nothing around
   await tree.locator('.hidden-character', { hasText: 'U+0007' }).waitFor()
 })
 
-test('an address that was made by somebody else does no harm', async () => {
+test('a crafted address of the page does no harm', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector, { expected: /40[04]/ })
@@ -75,7 +75,7 @@ test('an address that was made by somebody else does no harm', async () => {
   }
 })
 
-test('a message of the largest size with very many parts does not hold the page up', async () => {
+test('a message of the maximum size with very many parts does not block the page', async () => {
   const collector = await openCollector()
   const deep = JSON.parse(`${'{"a":'.repeat(55)}1${'}'.repeat(55)}`)
   const properties = { many: Array.from({ length: 10_000 }, () => 1), deep }

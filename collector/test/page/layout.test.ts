@@ -17,7 +17,7 @@ useBrowser()
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** A collector with the events of a small shop, some of them wrong. */
+/** A collector with the events of a small shop, some of them invalid. */
 async function openWithDemo(): Promise<Collector> {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
   const collector = await openCollector({
@@ -41,7 +41,7 @@ async function openEventId(collector: Collector): Promise<string> {
   return events[0]?.id ?? ''
 }
 
-/** Each screen, and what shows that it has its data. */
+/** Each screen, and an element that shows that its data has arrived. */
 const SCREENS = (eventId: string): Array<[name: string, at: string, ready: string]> => [
   ['overview', '', '.volume'],
   ['events', 'events', '.list .row'],
@@ -83,13 +83,13 @@ function findings(page: Page): Promise<string[]> {
   })
 }
 
-/** With `--full` of the suite all of them: axe takes a second for each of a dozen screens. */
+/** All of them only with `--full`: axe takes a second for each of a dozen screens. */
 const viewed = VIEWS.filter(
   ([view]) => process.env['TEST_FULL'] === '1' || /^(320-light|1280-dark|1280-forced)$/.test(view),
 )
 
 for (const [view, options] of viewed) {
-  test(`${view}: nothing runs over the edge, axe finds nothing, and all of it can be looked at`, async () => {
+  test(`${view}: no screen overflows, and axe finds no violation`, async () => {
     const collector = await openWithDemo()
     const page = await openPage(collector, { at: '', bypassCSP: true, ...options })
     await page.evaluate(axe)
@@ -100,7 +100,7 @@ for (const [view, options] of viewed) {
       await screenshot(page, `${name}-${view}`)
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
       expect({ name, overflow }).toEqual({ name, overflow: 0 })
-      // The checks of axe depend on colours, and on whether an event is beside or over the list.
+      // The checks of axe depend on colours, and on whether an event is shown beside or over the list.
       if (!/^(820|2560)/.test(view)) {
         expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
       }
@@ -111,26 +111,29 @@ for (const [view, options] of viewed) {
 test.each([
   ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' as const }],
   ['1440-light', { viewport: { width: 1440, height: 900 }, colorScheme: 'light' as const }],
-])('%s: the login, with a wrong token too, and a closed page are as the rest is', async (view, options) => {
-  const host = '::ffff:127.0.0.1'
-  const asking = await openCollector({ host, allowPublic: true, adminToken: 'correct-horse' })
-  const closed = await openCollector({ host, allowPublic: true })
-  const own = await browser().newContext(options)
-  onTestFinished(() => own.close())
-  const page = await own.newPage()
+])(
+  '%s: the login, also with a wrong token, and a closed page do not overflow, and axe finds no violation',
+  async (view, options) => {
+    const host = '::ffff:127.0.0.1'
+    const asking = await openCollector({ host, allowPublic: true, adminToken: 'correct-horse' })
+    const closed = await openCollector({ host, allowPublic: true })
+    const own = await browser().newContext(options)
+    onTestFinished(() => own.close())
+    const page = await own.newPage()
 
-  await page.goto(`http://127.0.0.1:${asking.port}/`)
-  await page.getByLabel('Admin token').waitFor()
-  // The first key goes where it is asked for.
-  expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('token')
-  await page.keyboard.type('wrong')
-  await page.keyboard.press('Enter')
-  await page.getByRole('alert').getByText('This is not the token.').waitFor()
-  await isInOrder(page, `login-${view}`)
-  await page.goto(`http://127.0.0.1:${closed.port}/`)
-  await page.getByText('--admin-token').waitFor()
-  await isInOrder(page, `closed-${view}`)
-})
+    await page.goto(`http://127.0.0.1:${asking.port}/`)
+    await page.getByLabel('Admin token').waitFor()
+    // The token field has the focus.
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('token')
+    await page.keyboard.type('wrong')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('This is not the token.').waitFor()
+    await isInOrder(page, `login-${view}`)
+    await page.goto(`http://127.0.0.1:${closed.port}/`)
+    await page.getByText('--admin-token').waitFor()
+    await isInOrder(page, `closed-${view}`)
+  },
+)
 
 async function isInOrder(page: Page, name: string): Promise<void> {
   await page.evaluate(axe)
@@ -139,7 +142,7 @@ async function isInOrder(page: Page, name: string): Promise<void> {
   expect({ name, overflow, findings: await findings(page) }).toEqual({ name, overflow: 0, findings: [] })
 }
 
-test('at no width an opened event cuts off the status of the rows', async () => {
+test('an opened event does not cut off the status of the rows at any width', async () => {
   const collector = await openWithDemo()
   const page = await openPage(collector, { at: `events?open=${await openEventId(collector)}` })
   for (const width of [320, 701, 820, 999, 1000, 1080, 1280, 1360, 1920]) {
@@ -166,7 +169,7 @@ test('at no width an opened event cuts off the status of the rows', async () => 
   }
 })
 
-test('in rows of two lines the user is never squeezed out, and kinds stand below each other', async () => {
+test('in rows of two lines, the user is always visible, and the kinds are aligned', async () => {
   const name = 'A destination whose name is the title of a ticket, and was never made shorter'
   const collector = await openCollector({
     config: {
@@ -192,7 +195,7 @@ test('in rows of two lines the user is never squeezed out, and kinds stand below
   for (const { user } of rows) expect(user).toBeGreaterThan(60)
 })
 
-test('the page is small, comes from the package alone, and is not sent twice', async () => {
+test('the page is small, loads nothing from other servers, and is not sent twice', async () => {
   const collector = await openCollector()
   let bytes = 0
   for (const path of ['/', '/page.js', '/page.css', '/icon.svg']) {

@@ -5,7 +5,7 @@ import { openPage, panel, row } from './support.ts'
 
 useBrowser()
 
-test('C8: a warning says what it is about, what to do, and where there are more', async () => {
+test('C8: a warning shows its meaning, its remedy, and a link to all events with it', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'Local', timestamp: '2026-05-17T11:59:00' }))
   await post(collector, '/v1/track', track({ event: 'Never', timestamp: 'yesterday' }))
@@ -21,7 +21,7 @@ test('C8: a warning says what it is about, what to do, and where there are more'
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })
 
-test('C9: the number beside Problems is that of the cards that matter, on every screen and after a fresh load', async () => {
+test('C9: the number beside Problems counts the cards that are not harmless, on every screen and after a reload', async () => {
   const collector = await openCollector()
   const refused = await post(collector, '/v1/track', '{"broken"')
   expect(refused.status).toBe(400)
@@ -35,14 +35,14 @@ test('C9: the number beside Problems is that of the cards that matter, on every 
   await expect.poll(() => badge.textContent()).toBe('2')
   await page.goto(`${collector.url}/#/problems`)
   await expect.poll(() => page.locator('.problem-card').count()).toBe(3)
-  // Harmless is what needs nobody: a duplicate.
+  // A problem is harmless if nobody has to act, such as a duplicate.
   const section = (name: string) => page.locator('section.block', { hasText: name })
   expect(await section('Lost').locator('.problem-card').count()).toBe(2)
   expect(await section('Lost').locator('h3').textContent()).toBe('Lost 2')
   expect(await badge.textContent()).toBe('2')
 })
 
-test('C9: a number that JavaScript cannot hold is shown and found digit by digit, and never its form in between', async () => {
+test('C9: a number that JavaScript cannot represent is shown and found with all digits, never in its internal form', async () => {
   const collector = await openCollector()
   const [id, other] = ['12345678901234567891', '12345678901234567892']
   for (const userId of [id, other])
@@ -57,7 +57,7 @@ test('C9: a number that JavaScript cannot hold is shown and found digit by digit
   expect(text).not.toContain(other)
 })
 
-test('C9: an address that leads nowhere says so', async () => {
+test('C9: an unknown address shows an error', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'nonsense' })
 
@@ -68,7 +68,7 @@ test('C9: an address that leads nowhere says so', async () => {
   await page.locator('.first-steps').waitFor()
 })
 
-test('C9: a name of blanks is called blank, in the list, beside it and in the catalogue', async () => {
+test('C9: a name of spaces is described as such in the list, in the panel and in the catalogue', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: '  ' }))
   const page = await openPage(collector)
@@ -80,7 +80,7 @@ test('C9: a name of blanks is called blank, in the list, beside it and in the ca
   await panel(page).locator('h2', { hasText: 'blank' }).waitFor()
 })
 
-test('C9: a source with a long name does not make its row of the catalogue tall', async () => {
+test('C9: a long source name does not make its row in the catalogue higher', async () => {
   const collector = await openCollector()
   const source = 'a-source-of-a-name-that-nobody-would-type-'.repeat(20)
   await post(collector, '/v1/track', track({ event: 'Long' }), { authorization: basic(source) })

@@ -10,7 +10,7 @@ useBrowser()
 
 const outFile = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
 
-test('the overview shows how far events got, what was lost and why, one click from the events', async () => {
+test('the overview shows how far events got, and links each loss to its events', async () => {
   const collector = await openCollector({
     config: {
       destinations: [
@@ -44,7 +44,7 @@ test('the overview shows how far events got, what was lost and why, one click fr
   expect(await page.locator('.list .row').count()).toBe(1)
 })
 
-test('the time of the overview is chosen and kept in the address', async () => {
+test('the time range of the overview can be chosen, and is kept in the address', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track())
   const page = await openPage(collector, { at: '' })
@@ -55,7 +55,7 @@ test('the time of the overview is chosen and kept in the address', async () => {
   await expect.poll(() => page.url()).not.toContain('since')
 })
 
-test('every request is listed, and a refused one shows what is wrong with it, and where', async () => {
+test('every request is listed, and a refused one shows its error and the position', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/batch', { batch: [track({ event: 'A' }), track({ event: 'B' })] })
   await post(collector, '/v1/track', '{"userId":"u" "event":"A"}')
@@ -76,14 +76,14 @@ test('every request is listed, and a refused one shows what is wrong with it, an
   await row(page, 'A').first().waitFor()
 })
 
-test('new requests appear as they come', async () => {
+test('new requests appear as they arrive', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'requests' })
   await post(collector, '/v1/nowhere', {})
   await row(page, '/v1/nowhere').waitFor()
 })
 
-test('a user has one timeline before and after signing in, and traits that grow', async () => {
+test('a user has one timeline before and after signing in, and a history of traits', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'Looked', userId: undefined, anonymousId: 'anon-1' }))
   await post(collector, '/v1/identify', {
@@ -105,7 +105,7 @@ test('a user has one timeline before and after signing in, and traits that grow'
   await history.locator('ins', { hasText: 'pro' }).waitFor()
 })
 
-test('the catalogue shows types with their share, marks what is inconsistent, and is exported', async () => {
+test('the catalogue shows types with their share, marks inconsistent ones, and can be exported', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/batch', {
     batch: [
@@ -135,7 +135,7 @@ test('the catalogue shows types with their share, marks what is inconsistent, an
   expect(text).toMatch(/['"]Order Completed['"]/)
 })
 
-test('problems are counted and explained; what is harmless is said to be', async () => {
+test('problems are counted and explained, and harmless ones are marked', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', { userId: 'u' })
   await post(collector, '/v1/track', track({ event: 'A', messageId: 'same' }))
@@ -150,7 +150,7 @@ test('problems are counted and explained; what is harmless is said to be', async
   await panel(page).locator('.explanation.info').waitFor()
 })
 
-test('destinations show what waits and what failed, and try again', async () => {
+test('destinations show pending and failed deliveries, and can try them again', async () => {
   const collector = await openCollector({
     config: {
       destinations: [{ name: 'Broken', type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 }],
@@ -164,7 +164,7 @@ test('destinations show what waits and what failed, and try again', async () => 
   await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
 })
 
-test('the focus stays on a button that tries again, and a card without work does nothing', async () => {
+test('the focus stays on a retry button, and the button of a destination without failures does nothing', async () => {
   const collector = await openCollector({
     config: {
       destinations: [
@@ -195,7 +195,7 @@ test('the focus stays on a button that tries again, and a card without work does
   expect(questions).toBe(1)
 })
 
-test('where no process delivers, no next attempt is promised', async () => {
+test('if no process delivers, no next attempt is shown', async () => {
   const collector = await openCollector()
   const inAMinute = new Date(Date.now() + 60_000).toISOString()
   const waiting = {
@@ -230,7 +230,7 @@ test('where no process delivers, no next attempt is promised', async () => {
   expect(await text('Old CRM')).not.toContain('next attempt')
 })
 
-test('faults are set and removed with a click, and met by the next request', async () => {
+test('faults can be set and removed with a click, and affect the next request', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'faults' })
   await page.getByRole('button', { name: '503 once' }).click()
@@ -249,7 +249,7 @@ test('faults are set and removed with a click, and met by the next request', asy
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
 })
 
-test('an event is released to a real service only after it was confirmed', async () => {
+test('an event is released to a real service only after a confirmation', async () => {
   const target = await openCollector()
   const collector = await openCollector({ releaseTo: target.url.replace('//', '//real@') })
   await post(collector, '/v1/track', track({ event: 'For real' }))

@@ -6,18 +6,18 @@ import { expect, onTestFinished } from 'vitest'
 import type { Collector } from '../../src/index.ts'
 import { browser } from '../browser.ts'
 
-/** Where pictures of the page are put, to be looked at. */
+/** The folder for screenshots of the page. */
 export const artefacts = fileURLToPath(new URL('../../test-results/', import.meta.url))
 mkdirSync(artefacts, { recursive: true })
 
 export interface PageOptions extends BrowserContextOptions {
-  /** Where on the page to begin, such as `events?q=user:ada`. */
+  /** The first screen, such as `events?q=user:ada`. */
   at?: string
-  /** Problems in the console that belong to the test, such as a refused request. */
+  /** Messages of the console that the test expects, such as a refused request. */
   expected?: RegExp
 }
 
-/** Opens the page; an error in it, or a request to anywhere else, fails the test. */
+/** Opens the page. An error in the console, or a request to another server, fails the test. */
 export async function openPage(collector: Pick<Collector, 'url'>, options: PageOptions = {}): Promise<Page> {
   const { at = 'events', expected, ...context } = options
   const own = await browser().newContext({
@@ -26,7 +26,7 @@ export async function openPage(collector: Pick<Collector, 'url'>, options: PageO
     ...context,
   })
   const page = await own.newPage()
-  // Less than a test may take, so that it can say what it waited for.
+  // Shorter than the limit of a test, so that the error names the missing element.
   page.setDefaultTimeout(60_000)
   const problems: string[] = []
   const note = (text: string) => {
@@ -48,19 +48,19 @@ export async function openPage(collector: Pick<Collector, 'url'>, options: PageO
   return page
 }
 
-/** The names of the rows in sight, as a reader sees them. */
+/** The names of the visible rows, as a user sees them. */
 export const names = (page: Page) => page.locator('.list .row .title').allTextContents()
 
-/** Waits until the rows in sight have these names. */
+/** Waits until the visible rows have these names. */
 export const shows = (page: Page, ...expected: string[]) =>
   expect.poll(() => names(page), { timeout: 10_000 }).toEqual(expected)
 
 export const row = (page: Page, hasText: string) => page.locator('.list .row', { hasText })
 
-/** The panel that was opened beside or over the list. */
+/** The open panel, beside or over the list. */
 export const panel = (page: Page) => page.locator('.panel, .drawer')
 
-/** Types a search and takes it as it stands. */
+/** Types a search and presses Enter. */
 export async function search(page: Page, line: string): Promise<void> {
   await page.fill('main input[name=search]', line)
   await page.keyboard.press('Enter')

@@ -65,7 +65,7 @@ test.each<[string, string | null, object, Array<[path: string, keyword: string]>
   expect(found.map(({ path, keyword }) => [path, keyword]).sort()).toEqual(expected.sort())
 })
 
-test('without additionalEvents: false other names are let be', () => {
+test('without additionalEvents: false, other names are allowed', () => {
   expect(new TrackingPlan({ track: {} }).check('track', 'Anything', {})).toEqual([])
 })
 
@@ -73,11 +73,11 @@ test.each([
   [{ tracks: {} }, /tracks/],
   [{ track: { A: { type: 'nonsense' } } }, /track:A/],
   [[], /object/],
-])('the plan %j is refused and says where', (wrong, message) => {
+])('the plan %j is refused, and the error names the place', (wrong, message) => {
   expect(() => new TrackingPlan(wrong as TrackingPlanFile)).toThrow(message)
 })
 
-test('violations are marked, searched for, waited for and counted; the event is accepted all the same', async () => {
+test('an event with violations is accepted; violations are marked, counted, and can be searched and waited for', async () => {
   const path = join(newFolder(), 'plan.json')
   writeFileSync(path, JSON.stringify(file))
   const collector = await openCollector({ plan: path })
@@ -101,7 +101,7 @@ test('violations are marked, searched for, waited for and counted; the event is 
   expect(collector.count({ q: '-violation:* status:accepted' })).toBe(1)
 })
 
-test('a plan that cannot be read ends the start, in one line', async () => {
+test('a plan that cannot be parsed ends the start with a message of one line', async () => {
   const path = join(newFolder(), 'plan.json')
   await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* cannot be read \(ENOENT\)/)
   writeFileSync(path, '{\n  "track": [}')
@@ -110,7 +110,7 @@ test('a plan that cannot be read ends the start, in one line', async () => {
   )
 })
 
-test('a database is checked against a plan after the fact', async () => {
+test('a database of recorded events can be checked against a plan', async () => {
   const folder = newFolder()
   const database = join(folder, 'events.db')
   const collector = await startCollector({ port: 0, database })

@@ -5,7 +5,7 @@ import { newDatabase } from '../support/postgres.ts'
 import { basic, openCollector, post, track } from '../support.ts'
 
 let collector: Collector
-/** The same events in PostgreSQL; undefined where there is none. */
+/** A collector with the same events in PostgreSQL; undefined if there is none. */
 let onPostgres: Collector | undefined
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function send(collector: Collector): Promise<void> {
   await post(collector, '/v1/track', item('g', { event: 'Elsewhere' }), { authorization: basic('web') })
 }
 
-/** The results of a search on the HTTP API of a collector, as one word, oldest first. */
+/** The messageIds of a search on the HTTP API of a collector, as one word, oldest first. */
 async function foundOver({ url }: Collector, q: string): Promise<string> {
   const response = await fetch(`${url}/api/events?${new URLSearchParams({ q, order: 'newest' })}`)
   const { events } = (await response.json()) as { events: Array<{ messageId: string }> }
@@ -103,7 +103,7 @@ test.each([
 })
 
 test.each(['status:good', 'delivery:lost', 'received>soon', 'request:x'])(
-  'the value of %s is refused',
+  'an invalid value is refused: %s',
   async (q) => {
     expect(() => collector.events({ q })).toThrow(SearchSyntaxError)
     const response = await fetch(`${collector.url}/api/events?${new URLSearchParams({ q: `user:ada ${q}` })}`)
@@ -112,13 +112,13 @@ test.each(['status:good', 'delivery:lost', 'received>soon', 'request:x'])(
   },
 )
 
-test('what people type is never SQL', () => {
+test('a search line never becomes SQL', () => {
   for (const q of ['user:"\' OR 1=1 --"', 'properties."a\'b":1', 'properties.$.a:1', '"%\' OR 1"']) {
     expect(collector.events({ q })).toEqual([])
   }
 })
 
-test('findLast is the newest match, waitFor takes a line, and both say when it is wrong', async () => {
+test('findLast returns the newest match, waitFor accepts a search line and rejects if it is invalid', async () => {
   expect(collector.findLast({ q: 'user:ada' })).toMatchObject({ messageId: 'e' })
   expect(collector.findLast({ event: 'Never' })).toBeUndefined()
   expect(await collector.waitFor({ q: 'properties.total>100' })).toMatchObject([{ messageId: 'a' }])
@@ -126,7 +126,7 @@ test('findLast is the newest match, waitFor takes a line, and both say when it i
   await expect(collector.waitFor({ q: 'event:' })).rejects.toThrow(SearchSyntaxError)
 })
 
-test('a key of a path may be any text that is not empty, and a whole number is a key or a place', async () => {
+test('a key of a path can be any text that is not empty; a whole number is a key or an index', async () => {
   const collector = await openCollector()
   const keys = [
     'a.b',
@@ -152,7 +152,7 @@ test('a key of a path may be any text that is not empty, and a whole number is a
   const found = (q: string) => collector.events({ q }).map(({ messageId }) => messageId)
 
   for (const [index, key] of keys.entries()) {
-    // As the page writes it when a value is clicked.
+    // As the page writes it after a click on a value.
     expect(found(`${pathText(['properties', key])}:value-${index}`), key).toEqual([`m${index}`])
   }
   expect(found('properties.list.0:x')).toEqual(['list'])
@@ -162,7 +162,7 @@ test('a key of a path may be any text that is not empty, and a whole number is a
   expect(() => found('properties.""."x":1')).toThrow('a key of a path is empty')
 })
 
-test('as many values as a line may have are no more than the store can compare with', async () => {
+test('the store can handle as many values as a line may have', async () => {
   for (const field of ['event', 'user', 'destination', 'properties.a', 'context.ip', 'text'])
     for (const value of ['a', '1', 'a*']) {
       const q = `${'-('.repeat(9)}${field}:${Array(200).fill(value).join()}${')'.repeat(9)}`

@@ -84,7 +84,7 @@ test.each([
   expect(caught).toMatchObject({ position, message: expect.stringMatching(message) })
 })
 
-test('a line is bounded in length, terms, values and depth', () => {
+test('length, terms, values and depth of a line are limited', () => {
   const values = `event:${'a,'.repeat(200)}`
   const lines = ['x'.repeat(4001), 'a '.repeat(101), `${values}a`, `${'('.repeat(21)}a`, `${'-'.repeat(30)}a`]
   parseSearch(values.slice(0, -1), EVENT_VOCABULARY)
@@ -94,7 +94,7 @@ test('a line is bounded in length, terms, values and depth', () => {
 })
 
 test.each(['ada', 'a b', 'say "hi"', '-x', 'a*', '5', 'true', 'OR', 'a,b', 'a:b', '(', '\\', '', 'é'])(
-  'a term made of %j means exactly this',
+  'a term made from %j matches exactly this text',
   (value) => {
     const search = parseSearch(term('user', value), EVENT_VOCABULARY)
     expect(search).toMatchObject({ kind: 'compare', values: [{ is: 'exact', text: value }] })

@@ -13,14 +13,14 @@ import { batchOf, newEvent } from './new-event.ts'
 
 const nobody = { hold() {}, resume() {} }
 
-test('the WAL is checkpointed while events come in', async () => {
+test('the WAL is checkpointed while events arrive', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const faults: unknown[] = []
   const collector = await openCollector({ database, onFault: (_what, cause) => faults.push(cause) })
   const size = (file: string) => statSync(file).size
   const send = () => post(collector, '/v1/batch', { batch: Array.from({ length: 1000 }, () => track()) })
 
-  // Several at a time, so that there is hardly a moment in which nobody writes.
+  // Several at a time, so that there is almost always a write in progress.
   let sent = 0
   const sendOn = async () => {
     while (sent < 50) {
@@ -30,19 +30,19 @@ test('the WAL is checkpointed while events come in', async () => {
   }
   await Promise.all([sendOn(), sendOn(), sendOn()])
 
-  // Without the thread everything would still be in the log.
+  // Without the thread, everything would still be in the WAL.
   await expect.poll(() => size(database)).toBeGreaterThan(0.2 * size(`${database}-wal`))
   expect(collector.count()).toBe(50_000)
   expect(faults).toEqual([])
 }, 60_000)
 
-/** A writer that tells when it is held up. */
+/** A writer that records when it is paused. */
 function toldWriter() {
   const told: string[] = []
   return { told, hold: () => void told.push('hold'), resume: () => void told.push('resume') }
 }
 
-/** A checkpointer on a thread that the test plays: it sees every pass begin, and says how each ends. */
+/** A checkpointer on a fake thread: the test sees the start of every pass, and decides how it ends. */
 function withFakeThread() {
   const writer = toldWriter()
   const clock = fakeClock()
@@ -65,7 +65,7 @@ function withFakeThread() {
   }
   const checkpointer = new Checkpointer({ newThread, writer, clock, onFault: (what) => faults.push(what) })
   onTestFinished(() => checkpointer.close())
-  /** A pass ends; `committed` = while it was under way. */
+  /** Ends a pass. `committed`: whether there was a commit during the pass. */
   const end = ({ isWhole = true, committed = true, logPages = 49_152 } = {}) => {
     if (committed) checkpointer.committed(1)
     threads.at(-1)?.emit('message', { isWhole, logPages })
@@ -74,7 +74,7 @@ function withFakeThread() {
   return { checkpointer, clock, threads, tasks, faults, told: writer.told, end, passes }
 }
 
-test('many small commits are checkpointed as soon as few large ones', () => {
+test('many small commits start a checkpoint as early as few large ones', () => {
   const { checkpointer, passes } = withFakeThread()
 
   for (let commit = 0; commit < 640; commit++) checkpointer.committed(1)
@@ -84,7 +84,7 @@ test('many small commits are checkpointed as soon as few large ones', () => {
   expect(passes()).toEqual([1])
 })
 
-test('nobody is held up for a log that is short', () => {
+test('commits are not paused for a short WAL', () => {
   const { checkpointer, told, end, passes } = withFakeThread()
 
   for (let checkpoint = 1; checkpoint <= 3; checkpoint++) {
@@ -100,7 +100,7 @@ test('nobody is held up for a log that is short', () => {
   expect(passes()).toEqual([7])
 })
 
-test('a log in which somebody reads is left alone while it is short', () => {
+test('a short WAL with a reader is left as it is', () => {
   const { checkpointer, clock, end, passes } = withFakeThread()
 
   checkpointer.committed(20_000)
@@ -110,13 +110,13 @@ test('a log in which somebody reads is left alone while it is short', () => {
   expect(clock.delays()).toEqual([])
 })
 
-test('commits are held up only for the last pass', async () => {
+test('commits are paused only for the last pass', async () => {
   const writer = toldWriter()
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
-  // Moves on only before the hold, which ends with the pass, never by its timer.
+  // Advances only before the pause of commits, so that the pause ends with the pass and never by its timer.
   const clock = fakeClock()
   const checkpointer = new Checkpointer({
     newThread: () => {
@@ -134,28 +134,28 @@ test('commits are held up only for the last pass', async () => {
 
   store.commit(batchOf([newEvent('first')]))
   checkpointer.committed(20_000)
-  // Nothing is written meanwhile: the first pass takes everything, and nobody is held up.
+  // Nothing is written during the first pass: it copies everything, and commits are not paused.
   await expect.poll(() => results).toBe(1)
   expect(writer.told).toEqual([])
 
   checkpointer.committed(20_000)
   while (!writer.told.includes('hold')) {
     store.commit(batchOf([newEvent(`m${Math.random()}`)]))
-    // Where no commit fell into a pass, that was the last one, and the next checkpoint begins at once.
+    // A pass without a commit was the last one of its checkpoint. Then the next checkpoint begins at once.
     checkpointer.committed(20_000)
-    // A pass that a commit got in the way of is tried again after a wait.
+    // A pass that a commit has disturbed is tried again after a wait.
     clock.advance(20)
     await nextTurn()
   }
   await expect.poll(() => writer.told).toEqual(['hold', 'resume'])
 
-  // The next commit begins the log anew.
+  // The next commit restarts the WAL.
   store.commit(batchOf([newEvent('last')]))
   const [log] = store.database.pragma<{ log: number }>('wal_checkpoint(PASSIVE)')
   expect(log?.log).toBeLessThan(16)
 })
 
-test('a hold ends before its pass when that takes long, and the next one may take longer', () => {
+test('the pause of commits ends before a long pass does, and the next pause may be longer', () => {
   const { checkpointer, clock, told, end } = withFakeThread()
   const holdsMs: number[] = []
 
@@ -178,7 +178,7 @@ test('a hold ends before its pass when that takes long, and the next one may tak
   expect(clock.delays()).toEqual([])
 })
 
-test('when all is in the file, commits go on once nobody reads in the log', () => {
+test('when everything is in the database file, commits continue as soon as no reader uses the WAL', () => {
   const { checkpointer, clock, tasks, told, end } = withFakeThread()
 
   checkpointer.committed(20_000)
@@ -190,7 +190,7 @@ test('when all is in the file, commits go on once nobody reads in the log', () =
   expect(told).toEqual(['hold', 'resume'])
   expect(clock.delays()).toEqual([])
 
-  // A hold that times out is not repeated: the next pass writes the events committed since.
+  // A pause that times out is not repeated: the next pass copies the events committed since.
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })
@@ -200,7 +200,7 @@ test('when all is in the file, commits go on once nobody reads in the log', () =
   expect(tasks.slice(-2)).toEqual(['empty', 'pass'])
 })
 
-test('a reader in the way is waited for, and then left alone', () => {
+test('the checkpointer waits for a reader for some time, and then gives up this checkpoint', () => {
   const { checkpointer, clock, told, end, passes } = withFakeThread()
 
   checkpointer.committed(20_000)
@@ -224,13 +224,13 @@ test('a reader in the way is waited for, and then left alone', () => {
   }
   expect(told.at(-1)).toBe('resume')
   expect(clock.delays()).toEqual([])
-  // The checkpointer does not give up: the next events begin the next checkpoint.
+  // Only this checkpoint has ended: the next events begin another one.
   const before = passes()[0] as number
   checkpointer.committed(20_000)
   expect(passes()).toEqual([before + 1])
 })
 
-test('a thread that dies lets commits go on, is told, and is started anew for the next checkpoint', () => {
+test('when the thread dies, commits continue, the fault is reported, and the next checkpoint starts a new thread', () => {
   const { checkpointer, threads, faults, told, end, passes } = withFakeThread()
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
@@ -245,7 +245,7 @@ test('a thread that dies lets commits go on, is told, and is started anew for th
   expect(passes()).toEqual([4, 1])
 })
 
-test('after its thread was killed, checkpoints go on as before', async () => {
+test('checkpoints continue after the thread was killed', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
@@ -274,7 +274,7 @@ test('after its thread was killed, checkpoints go on as before', async () => {
   expect(threads).toHaveLength(2)
 })
 
-test('a file that cannot be opened by the thread is told', async () => {
+test('a file that the thread cannot open is reported', async () => {
   const faults: string[] = []
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
   const checkpointer = new Checkpointer({

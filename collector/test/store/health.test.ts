@@ -23,7 +23,7 @@ function openStore(maxBytes?: number) {
   return { path, store }
 }
 
-/** Appends until the store has no room, and says how often it went well. */
+/** Appends until the store has no room; returns the number of successful appends. */
 async function fill(store: SqliteStore): Promise<number> {
   for (let count = 0; ; count++) {
     const events = Array.from({ length: 50 }, (_, index) => newEvent(`${count}-${index}`))
@@ -49,7 +49,7 @@ test('a full database is not ready, says why, and is ready again as soon as ther
   expect(await store.log.append([newEvent('after')])).toMatchObject([{ status: 'accepted' }])
 })
 
-test('events that were refused for themselves leave the store ready', async () => {
+test('the store stays ready after it has refused events for their data', async () => {
   const { store } = openStore(400_000)
 
   const tooLarge = store.log.append([newEvent('large', { body: 'x'.repeat(800_000) })])
@@ -58,7 +58,7 @@ test('events that were refused for themselves leave the store ready', async () =
   expect(await store.health()).toMatchObject([{ isReady: true, reason: null }])
 })
 
-test('while another process holds the file after a write failed, it is not ready, and soon after ready', async () => {
+test('after a failed write, the store is not ready while another process locks the file, and ready soon after', async () => {
   const { path, store } = openStore()
   const other = new Database(path)
   onTestFinished(() => other.close())
@@ -71,14 +71,14 @@ test('while another process holds the file after a write failed, it is not ready
   expect(await store.health()).toMatchObject([{ isReady: true }])
 })
 
-test('a file that was removed is not ready', async () => {
+test('a store whose file was removed is not ready', async () => {
   const { path, store } = openStore()
   for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
 
   expect(await store.health()).toMatchObject([{ ...NOT_READY, reason: expect.stringContaining('removed') }])
 })
 
-test('what waits for a commit is counted in events', async () => {
+test('the queue for a commit is counted in events', async () => {
   const { store } = openStore()
 
   const appended = store.log.append([newEvent('a'), newEvent('b')])

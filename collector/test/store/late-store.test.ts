@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/open.ts'
 import { fakeClock } from '../support.ts'
 import { newEvent } from './new-event.ts'
 
-test('what a store had before it could be opened did not come in the second in which it was', async () => {
+test('existing events of a store do not count as received in the second in which it is opened', async () => {
   const clock = fakeClock()
   const config = parseConfig({}, '/')
   const onFault = () => {}
@@ -45,7 +45,7 @@ test('what a store had before it could be opened did not come in the second in w
   expect(came()).toBe(1)
 })
 
-test('the end of the log that was told before the store could be opened is a place from which all of it is read', async () => {
+test('a position from before the store was opened includes all existing events', async () => {
   const clock = fakeClock()
   const onFault = () => {}
   const store = await openStore(':memory:', { config: parseConfig({}, '/'), clock, plan: null, onFault })
@@ -66,7 +66,7 @@ test('the end of the log that was told before the store could be opened is a pla
   expect((await late.reader.ask('events', query)).events).toHaveLength(2)
 })
 
-test('an attempt that is under way is the one that is waited for; a close ends it, and cuts what has opened', async () => {
+test('the store waits for an attempt that has already begun; a close ends it, and a cut reaches the opened store', async () => {
   const clock = fakeClock()
   const onFault = () => {}
   const done: string[] = []
@@ -91,7 +91,7 @@ test('an attempt that is under way is the one that is waited for; a close ends i
   await opened.close()
   expect(done).toEqual(['cut', 'given up'])
 
-  // One that opens after the end is closed again.
+  // A store that opens after the close is closed again.
   const last = await newStore()
   let open = (_: EventStore) => {}
   const closed = late(

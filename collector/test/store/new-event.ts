@@ -1,7 +1,7 @@
 import type { NewEvent, NewRequest } from '../../src/store/ports.ts'
 import type { Batch } from '../../src/store/writing/batch.ts'
 
-/** Events and requests that are written in one transaction. */
+/** A batch of events and requests for one transaction. */
 export function batchOf(events: readonly NewEvent[], requests: readonly NewRequest[] = []): Batch {
   return { groups: [{ key: 'any', events }], requests, isOnce: false }
 }
@@ -26,7 +26,7 @@ export function newEvent(messageId: string, fields: Partial<NewEvent> = {}): New
   }
 }
 
-/** A request that was answered 200. */
+/** A request that got 200. */
 export function newRequest(id: string, fields: Partial<NewRequest> = {}): NewRequest {
   return {
     id,

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const root = resolve(import.meta.dirname, '../../src')
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
 
-/** The modules of this package that one of them imports, from the root. */
+/** The modules of this package that a module imports, relative to the root. */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8')
   return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, path = '']) =>
@@ -13,10 +13,10 @@ function importsOf(file: string): string[] {
   )
 }
 
-// Where a store is opened, and the threads of the store itself.
+// The module that opens stores, and the threads of the store itself.
 const MAY_KNOW_IT = ['store/open.ts', 'workers/reader.ts', 'workers/checkpoint.ts']
 
-test('nothing outside of the folder of a store knows what the store is made of', () => {
+test('nothing outside the folder of a store depends on its implementation', () => {
   const knowing = files
     .filter((file) => !file.startsWith('store/sqlite/') && !MAY_KNOW_IT.includes(file))
     .filter((file) => importsOf(file).some((path) => path.startsWith('store/sqlite/')))
@@ -26,7 +26,7 @@ test('nothing outside of the folder of a store knows what the store is made of',
   expect(knowing).toEqual([])
 })
 
-test('what all stores share knows none of them, and no SQL', () => {
+test('the code that stores share imports none of them, and contains no SQL', () => {
   const shared = files.filter((file) => file.startsWith('store/') && file.split('/').length === 2)
   const withSql = shared.filter((file) =>
     /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),
@@ -36,7 +36,7 @@ test('what all stores share knows none of them, and no SQL', () => {
   expect(withSql).toEqual([])
 })
 
-test('C13: each question is written once, and nothing outside of the stores writes SQL but what ClickHouse is told', () => {
+test('C13: each query is written once, and outside the stores only the ClickHouse destination contains SQL', () => {
   const writing = files.filter((file) =>
     /\b(SELECT\b[^']*\bFROM|INSERT INTO|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),
   )

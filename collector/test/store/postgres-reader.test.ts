@@ -14,7 +14,7 @@ async function openDatabase(): Promise<Database> {
   return database
 }
 
-/** Tracks of two users, of which the second has every 4,000th. */
+/** Track events of two users; every 4,000th is of the second user. */
 async function addEvents(database: Database, count: number): Promise<void> {
   await database.query("INSERT INTO source (name) VALUES ('shop')")
   await database.query(
@@ -30,11 +30,11 @@ async function addEvents(database: Database, count: number): Promise<void> {
 
 describeWithPostgres('the reader of PostgreSQL', () => {
   test.each(['newest', 'oldest'] as const)(
-    'a search that runs out of time says where it goes on, and its pages are the whole, %s first',
+    'a search that runs out of time returns a cursor, and its pages together are complete, %s first',
     async (order) => {
       const database = await openDatabase()
       await addEvents(database, 40_000)
-      // No time: each question looks at one slice.
+      // No time: each query reads one slice.
       const reader = new PostgresReader(database, () => 0, null, 0)
       const search = parseSearch('properties.n:0', EVENT_VOCABULARY)
       const seqs: number[] = []
@@ -62,7 +62,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     },
   )
 
-  test('a count that runs out of time is continued from its cursor', async () => {
+  test('a count that runs out of time can continue from its cursor', async () => {
     const database = await openDatabase()
     await addEvents(database, 40_000)
     const reader = new PostgresReader(database, () => 0, null, 0)
@@ -80,7 +80,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(turns).toBeGreaterThan(2)
   })
 
-  test('a page of users ends where the time does, and the pages have each user once', async () => {
+  test('a page of users ends when the time is over, and the pages together have each user once', async () => {
     const database = await openDatabase()
     await addEvents(database, 20_000)
     const reader = new PostgresReader(database, () => 0, null, 0)
@@ -95,7 +95,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(ids.toSorted()).toEqual(['rare', 'usual'])
   })
 
-  test('questions that take long do not keep what is written waiting', async () => {
+  test('long queries do not delay writes', async () => {
     const database = await openDatabase()
     const other = database.newClient()
     await other.connect()
@@ -112,7 +112,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(await Promise.all(slow)).toHaveLength(20)
   })
 
-  test('a page of large messages ends before it holds up others, and the next one goes on', async () => {
+  test('a page of large messages ends early, and the next page continues', async () => {
     const database = await openDatabase()
     await addEvents(database, 150)
     await database.query("UPDATE event SET body = json_build_object('pad', repeat('x', 30000))")
@@ -132,7 +132,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(pages).toBe(3)
   })
 
-  test('a question that nobody waits for any more ends before its next statement, and costs no connection', async () => {
+  test('a cancelled query ends before its next statement, and loses no connection', async () => {
     const database = await openDatabase()
     await addEvents(database, 10)
     const statements: string[] = []
@@ -162,7 +162,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(await database.reading((sql) => sql.query('SELECT 1 AS one'))).toEqual([{ one: 1 }])
   })
 
-  test('a question can change nothing, and one that fails costs no connection', async () => {
+  test('a query cannot change anything, and a failed one loses no connection', async () => {
     const database = await openDatabase()
     const backend = () =>
       database.reading((sql) => sql.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))

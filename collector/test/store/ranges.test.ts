@@ -21,7 +21,7 @@ function openStore(): SqliteStore {
   return store
 }
 
-test('what the catalogue learns and the examples of problems are of the range that is asked for', async () => {
+test('the types in the catalogue and the examples of problems come from the requested range', async () => {
   const { log, reader } = openStore()
   const body = (key: string) => JSON.stringify({ properties: { [key]: 1 } })
   await log.append([
@@ -41,7 +41,7 @@ test('what the catalogue learns and the examples of problems are of the range th
   ])
 })
 
-test('an id with U+0000 is found by the text that it has', async () => {
+test('an id with U+0000 is found by its text', async () => {
   const { log, reader } = openStore()
   await log.append([newEvent('a', { name: 'x\u0000y' }), newEvent('b', { name: 'x' })])
   const idsOf = async (line: string) => {

@@ -22,7 +22,7 @@ function openReader() {
   return { reader, faults }
 }
 
-/** How far each thread of this process stands back; 0 = not at all. */
+/** The nice value of each thread of this process; 0 = normal priority. */
 function niceOfThreads(): number[] {
   return readdirSync('/proc/self/task').map((id) => {
     const [, rest = ''] = readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')
@@ -31,7 +31,7 @@ function niceOfThreads(): number[] {
 }
 
 test.runIf(process.platform === 'linux')(
-  'a search stands back behind posts, and nothing else does',
+  'only the thread for queries has a lower priority than POST requests',
   async () => {
     const { reader } = openReader()
     const before = niceOfThreads().filter((nice) => nice === 10).length
@@ -56,7 +56,7 @@ test('the thread that answers queries ends by itself, not by force', async () =>
   await expect(reader.ask('count', { search: EVERYTHING })).rejects.toThrow('closed')
 })
 
-test('a question that nobody waits for any more is not answered, and the others are', async () => {
+test('a cancelled query gets no result, and the others do', async () => {
   const { reader } = openReader()
   const gone = new AbortController()
   const search = { search: EVERYTHING }
@@ -73,7 +73,7 @@ test('a question that nobody waits for any more is not answered, and the others 
   await expect(reader.ask('count', search, gone.signal)).rejects.toThrow('the client has gone')
 })
 
-test('a question under way ends between two of its pieces', async () => {
+test('a running query can be cancelled between two of its statements', async () => {
   const gone = new AbortController()
   let pieces = 0
   function* endless(): Query<never> {

@@ -17,7 +17,7 @@ async function openTwo(config = {}): Promise<[Collector, Collector]> {
   return [await openCollector({ database, config }), await openCollector({ database, config })]
 }
 
-test('a wait sees what another collector on the same file took', async () => {
+test('a wait sees events that another collector on the same file has accepted', async () => {
   const [first, second] = await openTwo()
   const waiting = first.waitFor({ event: 'From B', timeout: 20_000 })
   const overHttp = fetch(`${first.url}/api/wait?event=From+B&timeout=20000`)
@@ -28,10 +28,10 @@ test('a wait sees what another collector on the same file took', async () => {
   expect((await overHttp).status).toBe(200)
 })
 
-test('a wait that runs out looks once more before it says so', async () => {
+test('a wait checks once more before it times out', async () => {
   const [first, second] = await openTwo()
   const waiting = first.waitFor({ event: 'Late', timeout: 1 })
-  // Held up until the time is over and the event is there; nobody has told the first collector of it.
+  // Blocked until the time is over and the event is stored; the first collector has not been notified of it.
   const posted = post(second, '/v1/track', track({ event: 'Late' }))
 
   const [result] = await Promise.allSettled([waiting, posted])
@@ -40,7 +40,7 @@ test('a wait that runs out looks once more before it says so', async () => {
   expect(await first.waitFor({ event: 'Late', timeout: 1 })).toHaveLength(1)
 })
 
-test('the totals and the stream of a collector count what another one took, and its clear', async () => {
+test('the totals and the stream of a collector include events and a clear of another one', async () => {
   const [first, second] = await openTwo()
   await post(first, '/v1/track', track())
   const batch = Array.from({ length: 40 }, () => track())
@@ -57,7 +57,7 @@ test('the totals and the stream of a collector count what another one took, and 
   await expect.poll(stats).toMatchObject({ accepted: 0, rejected: 0, epoch: before.epoch + 1 })
 })
 
-test('two collectors on one file deliver each event once between them', async () => {
+test('two collectors on one file together deliver each event once', async () => {
   const path = join(newFolder(), 'out.ndjson')
   const [first, second] = await openTwo({ destinations: [{ name: 'Lines', type: 'file', path }] })
   const send = (collector: Collector, turn: number) =>
@@ -76,7 +76,7 @@ test('two collectors on one file deliver each event once between them', async ()
   expect(new Set(ids).size).toBe(400)
 })
 
-test('what a collector has under way at a webhook, no other one posts', async () => {
+test('while a collector posts an event to a webhook, no other one does', async () => {
   const received: string[] = []
   const held: Array<() => void> = []
   const server = createServer((request, response) => {
@@ -99,7 +99,7 @@ test('what a collector has under way at a webhook, no other one posts', async ()
   await post(second, '/v1/track', { userId: 'u' })
   await fetch(`${second.url}/api/stats`)
 
-  // Three each; all are held, and nobody tries what somebody else has.
+  // Three requests of each collector, all without a response; no event is in two of them.
   expect(new Set(received).size).toBe(6)
   while (first.count({ q: 'delivery:delivered' }) < 6) {
     for (const end of held.splice(0)) end()
@@ -108,7 +108,7 @@ test('what a collector has under way at a webhook, no other one posts', async ()
   expect(received).toHaveLength(6)
 })
 
-test('keys for deduplication differ between databases, and numbers that were used once', async () => {
+test('keys for deduplication differ between databases, and for numbers that are used again', async () => {
   const keys: string[] = []
   const server = createServer((request, response) => {
     keys.push(String(request.headers['idempotency-key']))
@@ -132,7 +132,7 @@ test('keys for deduplication differ between databases, and numbers that were use
   expect(new Set(keys).size).toBe(3)
 })
 
-test('a database that is removed under a collector is told, and nothing is answered 200 any more', async () => {
+test('if the database of a collector is removed, that is reported, and no request gets 200 any more', async () => {
   const folder = newFolder()
   const faults: string[] = []
   const collector = await openCollector({
@@ -147,7 +147,7 @@ test('a database that is removed under a collector is told, and nothing is answe
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
 })
 
-test('a file that one collector begins anew, since its disk is full, is taken up again by the others', async () => {
+test('if one collector replaces the file because its disk is full, the others use the new file', async () => {
   const database = join(newFolder(), 'events.db')
   const faults: string[] = []
   const first = await openCollector({ database, onFault: (what) => faults.push(what) })
@@ -156,7 +156,7 @@ test('a file that one collector begins anew, since its disk is full, is taken up
   await expect.poll(() => first.count()).toBe(3)
   const api = async () => ((await (await fetch(`${second.url}/api/count`)).json()) as { count: number }).count
   expect(await api()).toBe(3)
-  // Only the collector that clears has no room: nobody else's statements are touched.
+  // Only the collector that clears has no room; statements of the other one work.
   const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
     throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   })
@@ -164,7 +164,7 @@ test('a file that one collector begins anew, since its disk is full, is taken up
 
   await first.clear()
 
-  // Until the other one has found out, it says so and takes nothing that would be lost.
+  // Until the other one has noticed, it reports the problem and accepts nothing that would be lost.
   const statuses = new Set<number>()
   await expect
     .poll(async () => {
@@ -178,7 +178,7 @@ test('a file that one collector begins anew, since its disk is full, is taken up
   await expect.poll(() => first.count()).toBe(2)
   await expect.poll(() => second.count()).toBe(2)
   await expect.poll(api).toBe(2)
-  // Requests are written some times a second; those of the moment may fall between the two files.
+  // Requests are written a few times a second; the latest may be lost between the two files.
   const known = ['the database cannot write', 'requests could not be recorded']
   expect(faults.filter((what) => !known.includes(what))).toEqual([])
 })

@@ -27,14 +27,14 @@ function accepted(events: ReadonlyArray<{ reason: string | null }>): number {
   return events.filter(({ reason }) => reason === null).length
 }
 
-test('thousands of ids in one commit are all told apart, and known again in the next', () => {
+test('thousands of ids in one commit are distinguished, and recognised in the next', () => {
   const store = openStore()
 
   expect(accepted(store.commit(batchOf(newEvents(5000))))).toBe(5000)
   expect(accepted(store.commit(batchOf([...newEvents(5000), newEvent('fresh')])))).toBe(1)
 })
 
-test('destination and state of one search are about the same delivery', () => {
+test('destination and state in one search refer to the same delivery', () => {
   const store = openStore()
   const deliveries = [{ destination: 'Hook' }, { destination: 'File', skippedBecause: 'it is disabled' }]
   store.commit(batchOf([newEvent('m', { deliveries })]))
@@ -44,7 +44,7 @@ test('destination and state of one search are about the same delivery', () => {
   expect(store.count({ q: 'destination:Hook delivery:skipped' })).toBe(0)
 })
 
-test('an id that comes again is told apart by what its batch hands down, of as many batches as are compared', () => {
+test('a repeated id with other inherited fields is a conflict, for as many batches as are compared', () => {
   const store = openStore()
   const handedDown = (place: string) => JSON.stringify({ context: { place } })
   const from = (place: (index: number) => string) =>
@@ -81,7 +81,7 @@ test('ids older than the window are accepted again, and are deleted', () => {
   expect(reader.prepare('SELECT count(*) AS value FROM seen').get()).toMatchObject({ value: 1000 })
 })
 
-test('the retention limit keeps up with what comes', () => {
+test('the retention limit keeps up with new events', () => {
   const store = openStore({ maxEvents: 2000 })
 
   for (let turn = 0; turn < 10; turn++) {
@@ -123,7 +123,7 @@ test.each([3, 99])('a file of version %i, which this collector does not know, is
   expect(() => openStore({ path })).toThrow(`version ${version}, and this collector knows version 4`)
 })
 
-test('after closing, the file alone has everything', () => {
+test('after closing, the file contains everything', () => {
   const path = newPath()
   const store = new SyncStore({ path, durability: 'power', maxEvents: 10 })
   store.commit(batchOf(newEvents(10)))
@@ -134,7 +134,7 @@ test('after closing, the file alone has everything', () => {
   expect(openStore({ path: copy }).count()).toBe(10)
 })
 
-test('the counts are those of the tables, whatever comes, goes and is cleared', () => {
+test('the counts match the tables, whatever is added, deleted and cleared', () => {
   const path = newPath()
   const store = openStore({ path, maxEvents: 1200 })
   const deliveries = [{ destination: 'Hook' }, { destination: 'Off', skippedBecause: 'integrations' }]
@@ -166,7 +166,7 @@ test('the counts are those of the tables, whatever comes, goes and is cleared', 
   }
 })
 
-test('few events are kept when few are asked for, and the totals say so', () => {
+test('with a low limit, few events are kept, and the totals match', () => {
   const store = openStore({ maxEvents: 100 })
 
   for (let turn = 0; turn < 30; turn++) {
@@ -178,7 +178,7 @@ test('few events are kept when few are asked for, and the totals say so', () => 
   expect(store.totals().events.reduce((sum, { count }) => sum + count, 0)).toBe(100)
 })
 
-test('what was cleared is not known any more, at once and before its rows are gone', () => {
+test('cleared ids are no longer known at once, even before their rows are deleted', () => {
   const store = openStore()
   store.commit(batchOf(newEvents(3000)))
   store.clear()
@@ -191,7 +191,7 @@ test('what was cleared is not known any more, at once and before its rows are go
   expect(accepted(store.commit(batchOf(newEvents(3000))))).toBe(0)
 })
 
-test('numbers go on after a clear and a restart', () => {
+test('numbering continues after a clear and a restart', () => {
   const path = newPath()
   const first = new SyncStore({ path, durability: 'process', maxEvents: 1000 })
   first.commit(batchOf(newEvents(10)))
@@ -202,7 +202,7 @@ test('numbers go on after a clear and a restart', () => {
   expect(openStore({ path }).commit(batchOf([newEvent('next')]))[0]?.seq).toBe(11)
 })
 
-test('names and ids that differ only in U+0000 or in lone surrogates stay apart', () => {
+test('names and ids that differ only in U+0000 or in lone surrogates are different', () => {
   const store = openStore()
   const ids = ['a\u0000b', 'a\u0000c', 'a', '\ud800', '\ud801']
 
@@ -213,7 +213,7 @@ test('names and ids that differ only in U+0000 or in lone surrogates stay apart'
   expect(new Set(kept.map(({ source }) => source)).size).toBe(5)
 })
 
-test('a disk that is too full to delete anything is cleared by a new file; numbers and the database id stay', async () => {
+test('if the disk is too full to delete anything, a clear makes a new file and keeps the numbers and the database id', async () => {
   const path = newPath()
   const deliveries = [{ destination: 'Hook' }]
   const store = openStore({ path })
@@ -240,7 +240,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
   expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
 })
 
-test('a file that was removed takes nothing any more', () => {
+test('nothing can be written after the file was removed', () => {
   const path = newPath()
   const store = openStore({ path })
   store.commit(batchOf([newEvent('a')]))
@@ -252,7 +252,7 @@ test('a file that was removed takes nothing any more', () => {
   expect(() => store.commit(batchOf([newEvent('b')]))).toThrow(/removed/)
 })
 
-test('the keys of groups are forgotten after some days, and not before', () => {
+test('the keys of groups are deleted after some days, and not before', () => {
   let nowMs = 1_000_000
   const store = openStore({ now: () => nowMs })
   const group = { key: 'a', events: [newEvent('', { messageId: null })] }
@@ -264,7 +264,7 @@ test('the keys of groups are forgotten after some days, and not before', () => {
   expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
 })
 
-test('events that are too old are deleted in whole segments, with their counts; what is younger stays', () => {
+test('events that are too old are deleted in whole segments, with their counts; newer ones stay', () => {
   let nowMs = 1_000_000
   const store = openStore({ now: () => nowMs, retentionDays: 2 })
   const day = 24 * 60 * 60 * 1000

@@ -12,17 +12,17 @@ import {
 const AUDIENCE = 'https://events.example.com'
 const newFile = () => `${newFolder()}/events.db`
 
-test('processes on one file: a token that one gave, all take, after its death and a restart of all; what one revokes, all refuse', async () => {
+test('processes on one file: a token of one is accepted by all, even after restarts, and refused by all when one revokes it', async () => {
   const file = newFile()
   await expectSharedTokens(() => startSeveral(2, '--store', file, '--config', oauthConfig()))
 })
 
-test('processes on one file: an assertion that is sent to all at the same time buys one token', async () => {
+test('processes on one file: an assertion that is sent to all at the same time gets one token', async () => {
   const config = oauthConfig({ publicUrl: AUDIENCE })
   await expectAssertionsUsedOnce(await startSeveral(2, '--store', newFile(), '--config', config), AUDIENCE)
 })
 
-test('a file has the key of tokens only when there are tokens', async () => {
+test('a file contains a token key only if there are tokens', async () => {
   const file = newFile()
   const [plain] = await startSeveral(1, '--store', file)
   expect((await fetch(`${plain.url}/api/tokens`, { method: 'DELETE' })).status).toBe(404)

@@ -6,7 +6,7 @@ import { isStoreUnavailable, StoreUnavailableError } from '../../src/store/unava
 
 const failed = (code: string) => Object.assign(new Error(`connect ${code}`), { code })
 
-/** A database of a server that is not there. */
+/** A database on a server that does not exist. */
 function unreachable(): Database {
   const database = new Database('postgres://127.0.0.1:1/none')
   onTestFinished(() => database.close())
@@ -18,7 +18,7 @@ test.each<[string, (database: Database) => Promise<unknown>]>([
   ['a transaction', (database) => database.transaction(async () => {})],
   ['a question', (database) => database.reading(async () => {})],
 ])(
-  '%s that finds no server says that the store is unavailable, with all that the connection said',
+  '%s without a server reports that the store is unavailable, with the error of the connection',
   async (_, ask) => {
     const cause = await ask(unreachable()).catch((failure: unknown) => failure)
 
@@ -29,13 +29,13 @@ test.each<[string, (database: Database) => Promise<unknown>]>([
 )
 
 test.each([failed('ENOENT'), failed('ECONNREFUSED'), failed('ECONNRESET'), undefined, 'text'])(
-  'what somebody else failed with, %s, is not the store',
+  'an error from elsewhere, %s, does not make the store unavailable',
   (cause) => {
     expect(isStoreUnavailable(cause)).toBe(false)
   },
 )
 
-test('a store that is given up before it is opened asks no server', async () => {
+test('a store that is closed before it is opened does not connect to a server', async () => {
   const opened = PostgresStore.open({
     address: 'postgres://127.0.0.1:1/none',
     retentionDays: 1,

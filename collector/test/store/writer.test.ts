@@ -34,7 +34,7 @@ function open() {
   return { clock, commits, writer, append, turns }
 }
 
-test('who comes alone never waits for others', async () => {
+test('a single append never waits for others', async () => {
   const { commits, append, turns } = open()
 
   for (let round = 0; round < 5; round++) {
@@ -45,7 +45,7 @@ test('who comes alone never waits for others', async () => {
   expect(commits).toEqual(Array(5).fill([3, 0]))
 })
 
-test('while many come at a time, commits keep a distance and take what came meanwhile', async () => {
+test('while many appends arrive, commits are spaced out, and each includes the appends that arrived in between', async () => {
   const { clock, commits, append, turns } = open()
   append(10)
   await turns()
@@ -67,7 +67,7 @@ test('while many come at a time, commits keep a distance and take what came mean
   ])
 })
 
-test('the distance ends when nobody comes any more: everybody waits for the commit', async () => {
+test('the spacing ends when no further append arrives, since all wait for the commit', async () => {
   const { clock, commits, append, turns } = open()
   append(10)
   await turns()
@@ -87,7 +87,7 @@ test('the distance ends when nobody comes any more: everybody waits for the comm
   ])
 })
 
-test('what is too much for one commit does not wait', async () => {
+test('a full commit does not wait', async () => {
   const { commits, writer, turns } = open()
   const events = Array.from({ length: 400 }, (_, index) => newEvent(`m${index}`))
 
@@ -98,7 +98,7 @@ test('what is too much for one commit does not wait', async () => {
   expect((await all).map(({ length }) => length)).toEqual(Array(12).fill(400))
 })
 
-test('a writer that is held writes nothing, and everything when it is let go or closed', async () => {
+test('a paused writer writes nothing, and writes everything when it is resumed or closed', async () => {
   const { commits, writer, append, turns } = open()
   append(2)
   writer.hold()
@@ -136,7 +136,7 @@ test('requests are written at once, and then a few times a second', async () => 
   expect(commits.at(-1)).toEqual([0, 10])
 })
 
-test('of many requests as many are written at a time as fit, one after the other', async () => {
+test('many requests are written in groups that fit, one after another', async () => {
   const { commits, writer, turns } = open()
   for (let index = 0; index < 2500; index++) {
     writer.requests.append(newRequest(writer.requests.nextId()))
@@ -150,7 +150,7 @@ test('of many requests as many are written at a time as fit, one after the other
   ])
 })
 
-test('large events that wait for a database are bounded by their size, and there is room again when they are written', async () => {
+test('the queue for the database is limited by the size of events, and has room again when they are written', async () => {
   let commit = () => {}
   const held = new Promise<void>((resolve) => {
     commit = resolve
@@ -171,7 +171,7 @@ test('large events that wait for a database are bounded by their size, and there
     opening: 1,
     clock: systemClock,
   })
-  // One text, however often it is named.
+  // One string, however often it is referenced.
   const large = newEvent('', { messageId: null, body: 'x'.repeat(1024 * 1024) })
 
   const results = Promise.allSettled(Array.from({ length: 200 }, () => writer.append([large])))

@@ -3,14 +3,14 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Paths of certificates that were made for a test. */
+/** Paths of the certificates of a test. */
 export interface Certificates {
   ca: string
   certificate: string
   key: string
 }
 
-/** Whether certificates can be made here. */
+/** Whether this machine can make certificates. */
 export const hasOpenssl = (() => {
   try {
     execFileSync('openssl', ['version'], { stdio: 'ignore' })
@@ -20,7 +20,7 @@ export const hasOpenssl = (() => {
   }
 })()
 
-/** Makes a CA that nobody else trusts, and by it the certificate of a server at 127.0.0.1: not of `localhost`. */
+/** Makes an untrusted CA, and with it the certificate of a server at 127.0.0.1, which is not valid for `localhost`. */
 export function makeCertificates(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-certificates-'))
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })

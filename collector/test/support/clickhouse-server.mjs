@@ -1,5 +1,5 @@
 // ClickHouse as a library (chdb), with as much of its HTTP interface as an insert needs: queries with settings in the address, data in the
-// body, Basic authentication, errors with status and code as the server gives them. What SQL and JSON mean, the engine decides. Usage:
+// body, Basic authentication, errors with status and code as the server gives them. The engine interprets SQL and JSON. Usage:
 //   node clickhouse-server.mjs <chdb> <folder> <port> <password>
 import { createServer } from 'node:http'
 import { pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ const { Session } = (await import(pathToFileURL(path).href)).default
 const session = new Session(folder)
 const version = session.query('SELECT version()', 'TSVRaw').trim()
 
-// Of ErrorCodes to HTTP statuses, those that are not 500; as in the server's exceptionCodeToHTTPStatus.
+// HTTP statuses of error codes that differ from 500, as in the server's exceptionCodeToHTTPStatus.
 const STATUSES = new Map([
   ...[6, 25, 26, 27, 38, 41, 43, 44, 50, 53, 62, 70, 72].map((code) => [code, 400]),
   ...[16, 36, 46, 47, 60, 81].map((code) => [code, 404]),
@@ -29,7 +29,7 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) chunks.push(chunk)
   const body = Buffer.concat(chunks).toString()
   const address = new URL(request.url, 'http://localhost')
-  // Parameters of the interface, which are not settings.
+  // Parameters of the HTTP interface that are not settings.
   const {
     query = '',
     query_id: _id,

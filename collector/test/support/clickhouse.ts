@@ -12,13 +12,13 @@ import { findChdb } from '../../scripts/chdb.mjs'
 const chdb = findChdb()
 const program = fileURLToPath(new URL('./clickhouse-server.mjs', import.meta.url))
 
-/** `test`, or `test.skip` where there is no chdb: the count of skipped tests then says so. */
+/** `test`, or `test.skip` without chdb, so that the tests count as skipped. */
 export const clickHouseTest = chdb === undefined ? test.skip : test
 export const hasClickHouse = chdb !== undefined
 
 export const PASSWORD = 'pass"wörd\'\\'
 
-/** The engine of ClickHouse behind HTTP, in a process of its own. */
+/** The engine of ClickHouse behind HTTP, in a separate process. */
 export class ClickHouse {
   readonly #folder = mkdtempSync(join(tmpdir(), 'trackpost-clickhouse-'))
   #process: ChildProcess | undefined
@@ -62,7 +62,7 @@ export class ClickHouse {
   }
 }
 
-/** The fault that a request met; undefined = it was passed on. */
+/** The fault that a request got; undefined = the request was passed on. */
 export type Fault =
   | { kind: 'status'; status: number; text?: string }
   /** The server refuses with this exception. */
@@ -76,21 +76,21 @@ export type Fault =
   /** The server does what it is asked, and the connection ends before the response. */
   | { kind: 'reset after' }
 
-/** A request to insert. */
+/** An insert request. */
 export interface Insert {
   lines: Array<Record<string, unknown>>
   bytes: number
   token: string | null
 }
 
-/** Stands between collector and server, remembers inserts, and does to them what it is told. */
+/** A proxy between collector and server that records inserts, and injects faults. */
 export class FaultyWay {
   readonly inserts: Insert[] = []
-  /** Bytes of a flood so far. */
+  /** Bytes of an endless response so far. */
   pouredBytes = 0
-  /** The fault for every request, those about the table included. */
+  /** The fault for every request, including those about the table. */
   every: Fault | undefined
-  /** Asked for each insert. */
+  /** Called for each insert. */
   fault: (insert: Insert) => Fault | undefined = () => undefined
   readonly #server = createServer()
   readonly #target: ClickHouse

@@ -2,9 +2,9 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /**
- * The path of a program; undefined where there is none.
+ * The path of a program; undefined if there is none.
  *
- * @param variable Environment variable with its path. A path that is wrong is no reason to take another.
+ * @param variable Environment variable with its path. If that path is wrong, no other is searched.
  * @param folders Searched after those of `PATH`.
  */
 export function findProgram(name: string, variable: string, folders: readonly string[]): string | undefined {

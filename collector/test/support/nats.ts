@@ -9,18 +9,18 @@ import { TIER } from '../../../scripts/tiers.mjs'
 import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
 import { findProgram } from './find-program.ts'
 
-/** Where nats-server is; undefined where there is none. */
+/** The path of nats-server; undefined if there is none. */
 export const natsProgram =
   TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/sbin', '/usr/local/sbin'])
 
-/** `test`, or `test.skip` where there is no nats-server: the count of skipped tests then says so. */
+/** `test`, or `test.skip` without nats-server, so that the tests count as skipped. */
 export const natsTest = natsProgram === undefined ? test.skip : test
 
-/** A real nats-server with JetStream, on a port and a folder of its own. */
+/** A real nats-server with JetStream, with its own port and folder. */
 export class NatsServer {
   readonly url: string
   readonly port: number
-  /** Where it keeps its streams. */
+  /** The folder of its streams. */
   readonly folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
   readonly #held: HeldPort
   readonly #args: readonly string[]
@@ -51,12 +51,12 @@ export class NatsServer {
     })
   }
 
-  /** At once, with whatever it was doing. */
+  /** Ends it at once, without a shutdown. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
   }
 
-  /** As an upgrade ends it. */
+  /** Ends it as an upgrade does. */
   terminate(): Promise<void> {
     return this.#end('SIGTERM')
   }
@@ -70,10 +70,10 @@ export class NatsServer {
     await exited
   }
 
-  /** Holds it: connections stay open, and nothing is answered. */
+  /** Stops the process: connections stay open, but get no response. */
   async pause(): Promise<void> {
     this.#process?.kill('SIGSTOP')
-    // The signal is on its way when the call returns, and the server may still do something.
+    // When the call returns, the signal may not have arrived yet, and the server may still do something.
     const state = () =>
       execFileSync('ps', ['-o', 'state=', '-p', String(this.#process?.pid)], { encoding: 'utf8' })
     while (!state().startsWith('T')) await nextTurn()
@@ -106,18 +106,19 @@ export async function startBareNats(): Promise<NatsServer> {
   return server
 }
 
-/** One of several servers that are one log. */
+/** One server of a cluster. */
 export interface NatsClusterServer {
   name: string
   port: number
-  /** At once, with whatever it was doing. */
+  /** Ends it at once, without a shutdown. */
   kill(): Promise<void>
 }
 
-/** Starts servers that find each other; the first tells the others where it is, and they tell each other. Their ports are free ones of the system. */
+/** Starts a cluster on free ports. The others know the address of the first server, and find each other through it. */
 export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
   const servers: NatsClusterServer[] = []
-  // A server that has no other begins no log of several; nobody is at this address, the others come to the first one.
+  // Without a route, a server does not start as a part of a cluster. Nothing listens at this address; the others connect to the
+  // first one.
   let routes = ['--routes', 'nats-route://127.0.0.1:1']
   for (let nth = 1; nth <= size; nth++) {
     const name = `n${nth}`
@@ -154,14 +155,14 @@ export async function startNatsCluster(size: number): Promise<NatsClusterServer[
   return servers
 }
 
-/** The file in which a server says where it listens. */
+/** Reads the file in which a server writes its ports. */
 async function portsOf(folder: string, child: ChildProcess): Promise<{ nats: string[]; cluster: string[] }> {
   for (;;) {
     const file = readdirSync(folder).find((name) => name.endsWith('.ports'))
     try {
       if (file !== undefined) return JSON.parse(readFileSync(join(folder, file), 'utf8'))
     } catch {
-      // It is being written.
+      // The file is being written.
     }
     if (child.exitCode !== null) throw new Error('nats-server has ended')
     await nextTurn()

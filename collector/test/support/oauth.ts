@@ -32,11 +32,11 @@ export interface AssertionParts {
   claims?: Record<string, unknown>
   header?: Record<string, unknown>
   key?: Parameters<SignJWT['sign']>[0]
-  /** Milliseconds since the epoch; default: when the tests with a fake clock begin. */
+  /** Milliseconds since the epoch; default: the start of the fake clock. */
   nowMs?: number
 }
 
-/** An assertion of the application, made out to a collector. */
+/** An assertion of the application, with a collector as its audience. */
 export function assertion(
   collector: Pick<Collector, 'url'>,
   { claims, header, key, nowMs = startMs }: AssertionParts = {},

@@ -7,16 +7,16 @@ import pg from 'pg'
 import { describe, inject } from 'vitest'
 import { holdPort } from '../../../test/support/held-port.ts'
 
-/** A PostgreSQL server of a test, on a port of its own. */
+/** A PostgreSQL server for a test, on its own port. */
 export interface PostgresServer {
   readonly port: number
-  /** Makes an empty database and gives its address. */
+  /** Creates an empty database; resolves with its address. */
   newDatabase(): Promise<string>
   /** Ends the server and all its processes at once, as a power cut does. */
   kill(): Promise<void>
-  /** Ends it as an upgrade does: nothing is finished, and everybody is told. */
+  /** Ends it as an upgrade does: statements are aborted, and clients are told. */
   terminate(): Promise<void>
-  /** Holds it and all its processes: connections stay open, and nothing is answered. */
+  /** Stops all its processes: connections stay open, but get no response. */
   pause(): Promise<void>
   resume(): Promise<void>
   /** Starts it again after `kill` or `terminate`, on the same port and data. */
@@ -24,7 +24,7 @@ export interface PostgresServer {
   close(): Promise<void>
 }
 
-/** Root may not run the server: it gets the user that Debian made for it, or the one without rights. */
+/** Root is not allowed to run the server, so it runs as the user that Debian has made for it, or as nobody. */
 export function serverUser(): { uid: number; gid: number } | Record<string, never> {
   if (userInfo().uid !== 0) return {}
   const idOf = (flag: string, user: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))
@@ -38,7 +38,7 @@ export function serverUser(): { uid: number; gid: number } | Record<string, neve
   throw new Error('no user to run PostgreSQL as')
 }
 
-/** Starts a server that this machine has. */
+/** Starts a server with the programs of this machine. */
 export async function startPostgres(bin: string): Promise<PostgresServer> {
   const user = serverUser()
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-postgres-'))
@@ -87,7 +87,7 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
           child = await launch(bin, data, folder, port, user)
           return
         } catch (cause) {
-          // Processes of the one that was killed are about to end.
+          // Processes of the killed server may still be ending.
           if (!/still in use|already exists/.test((cause as Error).message)) throw cause
         }
       }
@@ -127,7 +127,7 @@ async function launch(
   child.stderr?.on('data', (chunk) => {
     said = `${said}${chunk}`.slice(-4000)
   })
-  // Not left behind when the test run itself is ended.
+  // Ends with the test run, even if that is killed.
   const end = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGKILL')
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))
@@ -143,7 +143,7 @@ async function launch(
   }
 }
 
-/** The server and the processes that it has begun, itself last: it would begin new ones. */
+/** The child processes of the server and the server itself, which comes last since it would start new ones. */
 async function processesOf({ pid, exitCode, signalCode }: ChildProcess): Promise<number[]> {
   if (pid === undefined || exitCode !== null || signalCode !== null) return []
   process.kill(pid, 'SIGSTOP')
@@ -158,7 +158,7 @@ function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch (cause) {
-      // One that ended by itself meanwhile.
+      // The process has ended in the meantime.
       if ((cause as NodeJS.ErrnoException).code !== 'ESRCH') throw cause
     }
   }
@@ -182,12 +182,12 @@ async function runAsAdmin(port: number, statement: string): Promise<void> {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Of the server that all test files of a run share; null = this machine has none. */
+    /** The port of the server that all test files of a run share; null = this machine has no PostgreSQL. */
     postgresPort: number | null
   }
 }
 
-/** An empty database on the server of this run. */
+/** Creates an empty database on the server of this run. */
 export async function newDatabase(): Promise<string> {
   const port = inject('postgresPort')
   if (port === null) throw new Error('this machine has no PostgreSQL')
@@ -200,7 +200,7 @@ async function createDatabase(port: number): Promise<string> {
   return `postgres://postgres@127.0.0.1:${port}/${name}`
 }
 
-/** Tests that need a server; skipped, as the start of the run has said aloud, where there is none. */
+/** `describe` for tests that need a server. Without one they are skipped, and the start of the run has reported that. */
 export function describeWithPostgres(name: string, tests: () => void): void {
   describe.skipIf(inject('postgresPort') === null)(name, tests)
 }

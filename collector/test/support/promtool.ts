@@ -1,8 +1,8 @@
 import { test } from 'vitest'
 import { findProgram } from './find-program.ts'
 
-/** Where `promtool` is; tests that need it are skipped without one. */
+/** The path of `promtool`; tests that need it are skipped without it. */
 export const promtool = findProgram('promtool', 'PROMTOOL', ['/usr/local/bin'])
 
-/** `test`, or `test.skip` where there is no promtool: the count of skipped tests then says so. */
+/** `test`, or `test.skip` without promtool, so that the tests count as skipped. */
 export const promtoolTest = promtool === undefined ? test.skip : test

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 /** A proxy that sends each request to the next of several servers. */
 export interface RoundRobin {
   readonly url: string
-  /** Base addresses of the servers; may be set later, and again. */
+  /** Base addresses of the servers; can be changed at any time. */
   servers: string[]
   /** The requests with their servers, oldest first. */
   readonly requests: Array<{ path: string; server: string; status: number }>

@@ -5,14 +5,14 @@ import { newFolder, type Running, start } from '../ops/process.ts'
 import { postPlain, track } from '../support.ts'
 import { assertion, config, requestToken } from './oauth.ts'
 
-/** Writes a config for processes, with an application for tokens that live for an hour, and gives its path. */
+/** Writes a config with an OAuth application whose tokens are valid for an hour; returns its path. */
 export function oauthConfig(more: object = {}): string {
   const path = join(newFolder(), 'config.json')
   writeFileSync(path, JSON.stringify({ ...config, oauth: { ...config.oauth, tokenLifetime: 3600 }, ...more }))
   return path
 }
 
-/** Starts collectors with the same arguments, each as a process of its own. */
+/** Starts collectors with the same arguments, each in a separate process. */
 export async function startSeveral(
   count: number,
   ...args: string[]
@@ -33,13 +33,13 @@ export async function tokenOf(at: Pick<Running, 'url'>): Promise<string> {
   return token.access_token ?? ''
 }
 
-/** Sends an event with a token; the status of the response. */
+/** Sends an event with a token; resolves with the status of the response. */
 export async function send(at: Pick<Running, 'url'>, token: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}` }
   return (await postPlain(at, '/v1/track', track({ writeKey: 'shop-key' }), headers)).status
 }
 
-/** Tests for every group of processes, wherever they keep their shared state. */
+/** Tests for every group of processes, wherever their shared state is. */
 export async function expectSharedTokens(
   newProcesses: () => Promise<[Running, Running, ...Running[]]>,
 ): Promise<void> {
@@ -65,8 +65,8 @@ export async function expectSharedTokens(
 }
 
 /**
- * Exchanges an assertion for a token. A process that could not read in time what the others share says 503, and is asked again, as
- * any client would: only then is it known whether one assertion buys two tokens.
+ * Exchanges an assertion for a token. Like any client, it repeats the request after a 503, which a process sends if it could not
+ * read the shared state in time. Otherwise, the test would not notice an assertion that gets two tokens.
  */
 async function exchange(process: Running, one: string) {
   let response = await requestToken(process, one)
@@ -77,7 +77,7 @@ async function exchange(process: Running, one: string) {
   return response
 }
 
-/** Assertions that are each sent to all processes at the same time buy one token each. */
+/** Sends each assertion to all processes at the same time, and checks that it gets one token. */
 export async function expectAssertionsUsedOnce(
   processes: readonly Running[],
   audience: string,

@@ -4,7 +4,7 @@ import { startCollector } from '../../../src/start.ts'
 import { withoutPassword, withPlainSslMode } from '../../../src/store/address.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 
-test('TLS is what the client makes of it, by its plain name; a caller who says libpq gets libpq', () => {
+test('sslmode has the meaning of the client library, and with uselibpqcompat that of libpq', () => {
   expect(withPlainSslMode('postgres://h/d?a=1&sslmode=require')).toBe(
     'postgres://h/d?a=1&sslmode=verify-full',
   )
@@ -18,13 +18,13 @@ test('TLS is what the client makes of it, by its plain name; a caller who says l
   }
 })
 
-test('a password with a stray percent sign is taken out as well', () => {
+test('a password with an unencoded percent sign is redacted too', () => {
   const address = 'postgres://me:100%secret@host/events'
 
   expect(withoutPassword('100%secret is wrong', address)).toBe('*** is wrong')
 })
 
-test('a parameter that nobody knows, and a file that is not there, are refused at the start, also where a store may come later', async () => {
+test('an unknown parameter and a missing file are refused at the start, even if the store may be opened later', async () => {
   const failure = async (search: string, log?: string) => {
     const store = `postgres://ada:secret@127.0.0.1:1/shop?${search}`
     return startCollector({ port: 0, store, ...(log !== undefined && { log }) }).then(
@@ -53,7 +53,7 @@ test('a parameter that nobody knows, and a file that is not there, are refused a
 })
 
 describeWithPostgres('a database that cannot be opened', () => {
-  test('says what mends it, in one line', async () => {
+  test('is reported in one line, with the remedy', async () => {
     const address = await newDatabase()
     const admin = new pg.Client(address)
     await admin.connect()

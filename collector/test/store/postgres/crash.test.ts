@@ -12,7 +12,7 @@ import { connect, openPostgres, rowsOf } from './open.ts'
 
 const hook = [{ destination: 'Hook' }]
 
-/** An event that is identified only by its name: no messageId hides that it was written twice. */
+/** An event without a messageId, so that a second write would not be recognised as a duplicate. */
 function unnamed(name: string) {
   return newEvent('', { messageId: null, name, deliveries: hook })
 }
@@ -24,7 +24,7 @@ describeWithPostgres('a server that dies', () => {
   })
   afterAll(() => server?.close())
 
-  test('killed in the middle of appends, and started again: nothing that was answered is lost, nothing is there twice', async () => {
+  test('after a kill during appends and a restart, no event that got a response is lost, and none is there twice', async () => {
     const address = await server.newDatabase()
     const stores = await Promise.all([openPostgres(address), openPostgres(address)])
     const answered: string[] = []
@@ -65,12 +65,12 @@ describeWithPostgres('a server that dies', () => {
     expect(await rowsOf(client, 'SELECT count(*), last_seq FROM event, log_head GROUP BY 2')).toEqual([
       [String(names.length), String(names.length)],
     ])
-    // Outages this short are waited out; a commit is given up only when the server stays unavailable.
+    // Appends wait for the end of such a short outage; a commit is given up only if the server stays unavailable.
     expect(failed).toBe(0)
     for (const { store } of stores) expect(await store.health()).toMatchObject([{ isReady: true }])
   })
 
-  test('a server that stays unavailable: appends are refused, then at once, and the health says why until it is back', async () => {
+  test('while the server stays unavailable, appends are refused, later at once, and the health reports why until it is back', async () => {
     const address = await server.newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append([newEvent('a')])
@@ -88,7 +88,7 @@ describeWithPostgres('a server that dies', () => {
   })
 })
 
-/** A way to a server that can lose what the server says. */
+/** A proxy in front of a server that can lose the responses of the server. */
 async function proxyTo(
   port: number,
 ): Promise<{ port: number; loseNextResponse(to: string): void; lost(): number }> {
@@ -110,7 +110,7 @@ async function proxyTo(
       }
       upstream.write(chunk)
     })
-    // By then the statement has been run, and its transaction has ended.
+    // At this point, the statement has run and its transaction has ended.
     upstream.on('data', (chunk) => (isCut ? socket.destroy() : socket.write(chunk)))
     upstream.on('close', () => socket.destroy())
     socket.on('close', () => upstream.end())
@@ -129,7 +129,7 @@ async function proxyTo(
   }
 }
 
-describeWithPostgres('a connection that is lost in a commit', () => {
+describeWithPostgres('a connection that is lost during a commit', () => {
   async function openBehindProxy() {
     const address = await newDatabase()
     const proxy = await proxyTo(Number(new URL(address).port))
@@ -137,7 +137,7 @@ describeWithPostgres('a connection that is lost in a commit', () => {
     return { proxy, store, faults, client: await connect(address) }
   }
 
-  test('an append is there once, and its response is that of what was written', async () => {
+  test('the append is stored once, and its result is that of the stored events', async () => {
     const { proxy, store, client } = await openBehindProxy()
     await store.log.append([newEvent('a')])
 
@@ -160,7 +160,7 @@ describeWithPostgres('a connection that is lost in a commit', () => {
     expect(proxy.lost()).toBe(2)
   })
 
-  test('groups are there once', async () => {
+  test('the groups are stored once', async () => {
     const { proxy, store, client } = await openBehindProxy()
     proxy.loseNextResponse('FROM append(')
 
@@ -174,7 +174,7 @@ describeWithPostgres('a connection that is lost in a commit', () => {
   })
 
   test.each(['UPDATE delivery', 'COMMIT'])(
-    'what an attempt came to is written down once, when %s gets no response',
+    'the outcome of an attempt is written once, if %s gets no response',
     async (lost) => {
       const { proxy, store, client } = await openBehindProxy()
       await store.log.append([unnamed('a')])

@@ -5,7 +5,7 @@ import type { StoreListener } from '../../../src/store/event-store.ts'
 import { PostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/postgres-store.ts'
 import { PostgresReader } from '../../../src/store/postgres/reader.ts'
 
-/** A store that is closed when the test ends, with what it has told of faults. */
+/** Opens a store that is closed when the test ends; also returns its reported faults. */
 export async function openPostgres(
   address: string,
   options: Partial<PostgresStoreOptions> & { listener?: Partial<StoreListener> } = {},
@@ -25,7 +25,7 @@ export async function openPostgres(
   return { store, faults }
 }
 
-/** A connection to look into the tables. */
+/** A connection for reading the tables. */
 export async function connect(address: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: address })
   client.on('error', () => {})

@@ -19,7 +19,7 @@ interface Running {
   child: ChildProcess
 }
 
-/** A collector in a process of its own; killed when the test ends. */
+/** A collector in a separate process; killed when the test ends. */
 async function startProcess(address: string, config: object): Promise<Running> {
   const folder = await mkdtemp(join(tmpdir(), 'trackpost-collector-'))
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config))
@@ -59,7 +59,7 @@ const stats = async ({ url }: Running) =>
 
 describeWithPostgres('real processes on one database', () => {
   for (const count of [2, 4]) {
-    test(`what one of ${count} took, all show; an event is there once, and delivered once`, async () => {
+    test(`all ${count} processes show the events of each; every event is stored once and delivered once`, async () => {
       const address = await newDatabase()
       const hook = await receiver()
       const config = { destinations: [{ name: 'Hook', type: 'webhook', url: hook.url, concurrency: 4 }] }
@@ -67,7 +67,7 @@ describeWithPostgres('real processes on one database', () => {
       const batches = 24
       const size = 20
 
-      // Each batch goes to two processes at the same time, as with a client that gave up waiting for one.
+      // Each batch goes to two processes at the same time, as from a client whose first attempt timed out.
       const responses = await Promise.all(
         Array.from({ length: batches }, (_, turn) => {
           const batch = Array.from({ length: size }, (_, index) => track({ messageId: `m${turn}-${index}` }))
@@ -99,7 +99,7 @@ describeWithPostgres('real processes on one database', () => {
     })
   }
 
-  test('numbers become visible in their order: whoever follows the end of the log misses none', async () => {
+  test('numbers become visible in order, so that a reader at the end of the log misses none', async () => {
     const address = await newDatabase()
     const [first, second, third] = (await Promise.all(
       Array.from({ length: 3 }, () => startProcess(address, {})),
@@ -136,7 +136,7 @@ describeWithPostgres('real processes on one database', () => {
     expect(followed).toEqual(Array.from({ length: 280 }, (_, index) => index + 1))
   })
 
-  test('a process that is killed takes nothing with it that was answered, and its deliveries come to others', async () => {
+  test('when a process is killed, no event that got a response is lost, and others make its deliveries', async () => {
     const address = await newDatabase()
     const hook = await receiver()
     // The lease ends ten seconds after the longest attempt.

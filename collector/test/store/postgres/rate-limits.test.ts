@@ -8,7 +8,7 @@ import { fakeClock } from '../../support.ts'
 import { connect, rowsOf } from './open.ts'
 import { stopClock } from './stopped-clock.ts'
 
-/** Limits of several processes on a database whose clock stands. */
+/** The rate limits of several processes, on a database with a stopped clock. */
 async function openLimits(processes: number) {
   const address = await newDatabase()
   const client = await connect(address)
@@ -30,13 +30,13 @@ async function openLimits(processes: number) {
   return {
     limits,
     client,
-    /** Moves the clocks of processes and server. */
+    /** Advances the clocks of processes and server. */
     advance: async (ms: number) => {
       clock.advance(ms)
       await advance(ms)
     },
     statements: () => statements,
-    /** How long each of so many requests has to wait; 0 = not at all. */
+    /** How long each of `count` requests has to wait; 0 = not at all. */
     takeAll: async (source: string, rate: number, count: number) => {
       const turns = Array.from({ length: count }, (_, turn) => turn % processes)
       const waits = await Promise.all(turns.map((nth) => limits[nth]?.take(source, rate)))
@@ -48,7 +48,7 @@ async function openLimits(processes: number) {
 const within = (waits: readonly number[]) => waits.filter((wait) => wait === 0).length
 
 describeWithPostgres('rates on PostgreSQL', () => {
-  test('C10: processes that count the same source let through the rate, all together, and no more, whenever they come', async () => {
+  test('C10: several processes together let through the rate of a source and no more, at any moment', async () => {
     const { takeAll, advance } = await openLimits(3)
 
     const first = await takeAll('shop', 50, 150)
@@ -66,7 +66,7 @@ describeWithPostgres('rates on PostgreSQL', () => {
     expect(new Set(early)).toEqual(new Set([1]))
   })
 
-  test('what comes together is counted together, and while there is known to be no room nobody is asked', async () => {
+  test('simultaneous requests are counted together, and while the window is known to be full, the server is not queried', async () => {
     const { takeAll, statements, advance } = await openLimits(1)
     const before = statements()
 
@@ -79,14 +79,14 @@ describeWithPostgres('rates on PostgreSQL', () => {
     expect(statements() - before).toBe(3)
   })
 
-  test('sources are counted each for itself, also those with long names and strange ones', async () => {
+  test('each source is counted separately, even with a long or unusual name', async () => {
     const { takeAll } = await openLimits(1)
     const names = ['a', 'b', 'ö'.repeat(5000), `${'ö'.repeat(4999)}x`, 'nul\u0000', '']
 
     for (const name of names) expect(await takeAll(name, 1, 2)).toEqual([0, 1000])
   })
 
-  test('a clock of the server that was set back does not hold a source up', async () => {
+  test('setting the clock of the server back does not block a source', async () => {
     const { takeAll, advance, limits } = await openLimits(2)
     await takeAll('shop', 1, 1)
     await advance(-3_600_000)
@@ -94,7 +94,7 @@ describeWithPostgres('rates on PostgreSQL', () => {
     expect(await limits[1]?.take('shop', 1)).toBeUndefined()
   })
 
-  test('windows that were over long ago are forgotten', async () => {
+  test('old windows are deleted', async () => {
     const { takeAll, advance, client } = await openLimits(1)
     await takeAll('old', 1, 1)
     await advance(59_999)
@@ -108,7 +108,7 @@ describeWithPostgres('rates on PostgreSQL', () => {
     await expect.poll(sources).toEqual([['new'], ['young']])
   })
 
-  test('what cannot be counted rejects, and the next one is counted', async () => {
+  test('a request that cannot be counted rejects, and the next one is counted', async () => {
     const { client, limits } = await openLimits(1)
     await client.query('ALTER TABLE rate_window RENAME TO away')
 

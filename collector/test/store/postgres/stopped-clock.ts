@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** The clock of a database, which stands until it is moved. */
+/** The clock of a database, which stands still until the test advances it. */
 export interface StoppedClock {
   advance(ms: number): Promise<void>
 }

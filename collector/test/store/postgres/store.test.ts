@@ -20,7 +20,7 @@ async function bodiesOf({ reader }: EventStore): Promise<unknown[]> {
 }
 
 describeWithPostgres('the store on PostgreSQL', () => {
-  test('no function that avoids scans has its plans compiled', async () => {
+  test('functions that avoid scans are not compiled by the JIT', async () => {
     const address = await newDatabase()
     await openPostgres(address)
 
@@ -33,7 +33,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     for (const [settings] of functions) expect(settings).toContain('jit=off')
   })
 
-  test('U+0000 and lone surrogates come back as escapes, wherever they are, and cost no other event', async () => {
+  test('U+0000 and lone surrogates come back as escapes, wherever they are, and affect no other event', async () => {
     const { store, faults } = await openPostgres(await newDatabase())
     const odd = 'a\u0000b\ud800c'
     const id = store.requests.nextId()
@@ -79,10 +79,10 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(faults).toEqual([])
   })
 
-  test('texts as long as a message are indexed, told apart and counted', async () => {
+  test('texts as long as a message are indexed, distinguished and counted', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
-    // Not compressible: an index would take a text that packs well.
+    // Not compressible: an index accepts a long text that compresses well.
     const long = Array.from({ length: 30_000 }, (_, index) =>
       String.fromCharCode(33 + ((index * index * 31) % 89)),
     ).join('')
@@ -103,7 +103,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     ])
   })
 
-  test('one append that the database refuses costs the others nothing', async () => {
+  test('an append that the database refuses does not affect the others', async () => {
     const { store } = await openPostgres(await newDatabase())
     const broken = { ...newEvent('x'), receivedAtMs: Number.NaN }
 
@@ -118,8 +118,8 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await store.health()).toMatchObject([{ isReady: true, waiting: 0 }])
   })
 
-  test('ids are known for the dedup window, and by their content', async () => {
-    // At the time of the events: what forgets the old ids reads the clock too.
+  test('ids are known for the dedup window, with the hash of their content', async () => {
+    // At the time of the events, since the code that deletes old ids reads the clock too.
     const clock = fakeClock(10_900)
     const { store } = await openPostgres(await newDatabase(), { dedupWindowMs: 1000, clock })
     const at = (receivedAtMs: number, body = '{"event":"a"}') => newEvent('a', { receivedAtMs, body })
@@ -133,7 +133,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(late.map(({ reason }) => reason)).toEqual([null])
   })
 
-  test('an id that comes again is told apart by what its batch hands down', async () => {
+  test('a repeated id with other inherited fields is a conflict', async () => {
     const { store } = await openPostgres(await newDatabase())
     const inherited = JSON.stringify({ context: { place: 'Köln' } })
     await store.log.append([newEvent('a', { inherited }), newEvent('b', { inherited })])
@@ -146,7 +146,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(again.map(({ reason }) => reason)).toEqual(['duplicate', 'dedup_conflict'])
   })
 
-  test('a clock that is wrong harms no partition and no lease', async () => {
+  test('a wrong clock affects neither partitions nor leases', async () => {
     const address = await newDatabase()
     const clock = fakeClock()
     const { store } = await openPostgres(address, { clock })
@@ -167,7 +167,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await store.deliveries.claim('Hook', 10, 1000)).toMatchObject([{ messageId: 'of 2200' }])
   })
 
-  test('while all connections that write are busy, questions are answered, and what waits is written in the end', async () => {
+  test('while all write connections are busy, queries work, and waiting events are written in the end', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append([newEvent('a', { deliveries: hook })])
@@ -183,7 +183,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await appended).toMatchObject([{ reason: null }])
   })
 
-  test('clear by another process is told, and nothing of before is known any more', async () => {
+  test('a clear by another process is reported, and earlier ids are no longer known', async () => {
     const address = await newDatabase()
     const told: string[] = []
     const { store: first } = await openPostgres(address, {
@@ -203,7 +203,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect((await second.totals()).events).toMatchObject([{ count: 1 }])
   })
 
-  test('partitions are there before their day; the days that are too old go as a whole, with their counts', async () => {
+  test('partitions are created before their day, and old days are dropped as a whole, with their counts', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     const skipped = [{ destination: 'Hook', skippedBecause: 'off' }]
@@ -223,7 +223,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     )
     expect(await partitions('event')).toHaveLength(3)
     expect(await partitions('event')).toEqual(expect.arrayContaining([today, overmorrow]))
-    // As if it had been stored 31 days ago, and no partition had been made in time.
+    // As if it had been stored 31 days ago, without a partition for that day.
     for (const table of ['event', 'delivery', 'request', 'log_day', 'log_head']) {
       await client.query(`UPDATE ${table} SET day = day - 31`)
     }
@@ -259,7 +259,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(faults).toEqual([])
   })
 
-  test('a day with pending deliveries is kept a week longer, and those that are given up then are reported', async () => {
+  test('a day with pending deliveries is kept a week longer, and deliveries that are then given up are reported', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append([newEvent('pending', { deliveries: hook })])
@@ -289,7 +289,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await rowsOf(client, 'SELECT count(*) FROM delivery')).toEqual([['0']])
   })
 
-  test('above maxEvents the oldest days go, never today', async () => {
+  test('above maxEvents, the oldest days are deleted, but never today', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     const client = await connect(address)
@@ -322,7 +322,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     ])
   })
 
-  test('keys of commits are forgotten after some days, those of the window when it is over', async () => {
+  test('keys of commits are deleted after some days, and ids at the end of the dedup window', async () => {
     const address = await newDatabase()
     const clock = fakeClock(Date.now())
     const { store } = await openPostgres(address, { clock, dedupWindowMs: 1000 })
@@ -354,7 +354,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await counts()).toEqual(['0', '0'])
   })
 
-  test('tables of a newer collector are refused in plain words', async () => {
+  test('tables of a newer collector are refused with a clear message', async () => {
     const address = await newDatabase()
     await openPostgres(address)
     const client = await connect(address)
@@ -365,7 +365,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     )
   })
 
-  test('the tables of 0.1.0 are brought forward once, and events are kept and taken in as before', async () => {
+  test('the tables of 0.1.0 are migrated once; old events are kept, and new ones accepted', async () => {
     const address = await newDatabase()
     const { store: before } = await openPostgres(address)
     await before.log.append([newEvent('kept')])
@@ -389,7 +389,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     ])
   })
 
-  test('tables that were in no release are refused in plain words, and left as they are', async () => {
+  test('tables that were in no release are refused with a clear message, and not changed', async () => {
     const address = await newDatabase()
     await openPostgres(address)
     const client = await connect(address)
@@ -401,7 +401,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await rowsOf(client, 'SELECT version FROM migration')).toEqual([[1]])
   })
 
-  test('many processes that start on an empty database make its tables once', async () => {
+  test('many processes that start on an empty database create its tables once', async () => {
     const address = await newDatabase()
 
     const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgres(address)))
@@ -412,7 +412,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(new Set(stores.map(({ store }) => store.requests.nextId())).size).toBe(4)
   })
 
-  test('a collector on it shows neither user nor password, and takes events', async () => {
+  test('a collector on it shows neither user nor password, and accepts events', async () => {
     const address = (await newDatabase()).replace('postgres@', 'postgres:s3cret%2Fword@')
     const collector = await startCollector({ port: 0, store: address })
     onTestFinished(() => collector.close())
@@ -431,14 +431,14 @@ describeWithPostgres('the store on PostgreSQL', () => {
   })
 })
 
-test('a server that is too old is refused in plain words', async () => {
+test('a server that is too old is refused with a clear message', async () => {
   const query = async () => [{ version: '130014' }] as never[]
   const transaction = () => Promise.reject(new Error('it must not come to that'))
 
   await expect(migrate({ query, transaction }, 1)).rejects.toThrow('PostgreSQL 13, and 14 or later is needed')
 })
 
-test('nothing that is said of an address has its password in it', async () => {
+test('no message about an address contains its password', async () => {
   const server = createServer((socket) => socket.destroy())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())

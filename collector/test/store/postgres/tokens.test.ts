@@ -18,19 +18,19 @@ import { stopClock } from './stopped-clock.ts'
 const AUDIENCE = 'https://events.example.com'
 
 describeWithPostgres('tokens and rates of processes on one database', () => {
-  test('a token that one gave, all take, also after its death and a restart of all; what one revokes, all refuse', async () => {
+  test('a token of one is accepted by all, even after restarts, and refused by all when one revokes it', async () => {
     const address = await newDatabase()
     await expectSharedTokens(() => startSeveral(2, '--store', address, '--config', oauthConfig()))
   })
 
-  test('an assertion that is sent to all at the same time buys one token', async () => {
+  test('an assertion that is sent to all at the same time gets one token', async () => {
     const config = oauthConfig({ publicUrl: AUDIENCE })
     const processes = await startSeveral(2, '--store', await newDatabase(), '--config', config)
 
     await expectAssertionsUsedOnce(processes, AUDIENCE)
   })
 
-  test('of a source with 50 requests a second, 50 are taken in a window, by all together', async () => {
+  test('all processes together accept 50 requests in a window of a source with 50 requests a second', async () => {
     const address = await newDatabase()
     const client = await connect(address)
     const clock = await stopClock(client)
@@ -46,7 +46,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
 
     expect(await sendAll(300)).toBe(50)
     await clock.advance(1000)
-    // A process that was told to wait does so by its own clock.
+    // A process that has to wait uses its own clock for that.
     let taken = 0
     await expect.poll(async () => (taken += await sendAll(20))).toBeGreaterThanOrEqual(50)
 
@@ -54,7 +54,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     expect(await rowsOf(client, 'SELECT count(*) FROM event WHERE reason IS NULL')).toEqual([['100']])
   })
 
-  test('the SDK gets one token, and uses it at whichever process a proxy chooses, also when one dies', async () => {
+  test('the SDK gets one token and uses it with every process that a proxy chooses, even after one dies', async () => {
     const proxy = await startRoundRobin()
     const address = await newDatabase()
     const config = oauthConfig({ publicUrl: proxy.url })
@@ -90,7 +90,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     ])
   })
 
-  test('the private key is in the database, and nowhere else', async () => {
+  test('the private key is only in the database', async () => {
     const address = await newDatabase()
     const [one, two] = await startSeveral(2, '--store', address, '--config', oauthConfig())
     await tokenOf(one)
@@ -108,7 +108,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     ]
     const texts = await Promise.all(paths.map(async (path) => (await fetch(`${one.url}${path}`)).text()))
 
-    // The store is there, and what it keeps cannot be used: that is said, without a part of it.
+    // The store is available, but its keys cannot be used. The error says so, and quotes no part of them.
     await client.query('UPDATE kept_value SET value = replace(value, \'"format":1\', \'"format":9\')')
     const refused = await requestToken(two, await assertion(two, { nowMs: Date.now() }))
     expect(refused).toMatchObject({ status: 503, error: 'temporarily_unavailable' })

@@ -17,7 +17,7 @@ import { connect, openPostgres, rowsOf } from './open.ts'
 const hook = [{ destination: 'Hook' }]
 const OLD = '2020-01-01'
 
-/** Makes what is stored a thing of long ago. */
+/** Moves the stored events to a day long ago. */
 async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<void> {
   for (const table of PARTITIONED) {
     await client.query(
@@ -33,14 +33,14 @@ async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<voi
 
 /** Resolves when a connection to this database waits for a lock. */
 async function somebodyWaits(address: string): Promise<void> {
-  // In a transaction it would see the same each time.
+  // Not in a transaction, which would see the same state each time.
   const client = await connect(address)
   const waiting =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
   await expect.poll(() => rowsOf(client, waiting)).toEqual([['1']])
 }
 
-/** Upkeep by itself, as each process does it every few minutes. */
+/** Runs only the upkeep, which each process does every few minutes. */
 function newRetention(address: string): Retention {
   const database = new Database(address)
   onTestFinished(() => database.close())
@@ -53,7 +53,7 @@ function newRetention(address: string): Retention {
   })
 }
 
-describeWithPostgres('what goes on beside appends', () => {
+describeWithPostgres('work in the background of appends', () => {
   for (const kind of ['transaction', 'reading'] as const) {
     test(`a connection that is lost between two statements of a ${kind} ends the statement, not the process`, async () => {
       const address = await newDatabase()
@@ -71,7 +71,7 @@ describeWithPostgres('what goes on beside appends', () => {
         if (!isFirst) return 'the second time'
         isFirst = false
         await rowsOf(client, 'SELECT pg_terminate_backend($1, 10000)', [row?.pid])
-        // The end arrives while nothing is asked of the connection.
+        // The connection ends while it is idle.
         await new Promise((resolve) => setTimeout(resolve, 100))
         return connection.query('SELECT 1')
       })
@@ -82,7 +82,7 @@ describeWithPostgres('what goes on beside appends', () => {
     })
   }
 
-  test('a process starts while a backup reads and a partition is not there, and makes it later', async () => {
+  test('a process can start during a backup although a partition is missing, and creates it later', async () => {
     const address = await newDatabase()
     await openPostgres(address)
     const backup = await connect(address)
@@ -103,7 +103,7 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(faults).toEqual([])
   })
 
-  test('while one process drops a day others start, and do not wait to drop it too', async () => {
+  test('while one process drops a day, others can start, and do not wait to drop it too', async () => {
     const address = await newDatabase()
     const first = await openPostgres(address)
     await first.store.log.append([newEvent('a', { deliveries: hook })])
@@ -113,7 +113,7 @@ describeWithPostgres('what goes on beside appends', () => {
     const dropping = newRetention(address).run()
     await somebodyWaits(address)
 
-    // The start of a process, as far as the tables are concerned, and upkeep: neither waits.
+    // Neither the part of a start that concerns the tables nor upkeep waits.
     const database = new Database(address)
     onTestFinished(() => database.close())
     await migrate(database, 0)
@@ -123,7 +123,7 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(await dropping).toBe(true)
   })
 
-  test('a store is closed at once while it drops a day, which another does then', async () => {
+  test('a store that is dropping a day closes at once, and another one drops the day', async () => {
     const address = await newDatabase()
     const first = await openPostgres(address)
     await first.store.log.append([newEvent('a', { deliveries: hook })])
@@ -141,7 +141,7 @@ describeWithPostgres('what goes on beside appends', () => {
     store.start({ committed() {}, cleared() {}, changed() {} })
     await somebodyWaits(address)
 
-    // Before whoever holds the lock has let go of it.
+    // Before the holder of the lock has released it.
     await store.close()
 
     await client.query('COMMIT')
@@ -149,7 +149,7 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(await rowsOf(client, 'SELECT * FROM total')).toEqual([])
   })
 
-  test('what is cleared between the two steps of dropping a day is taken out of the counts once', async () => {
+  test('events that are cleared between the two steps of dropping a day are subtracted from the counts once', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append([1, 2, 3].map((nth) => newEvent(`old-${nth}`, { deliveries: hook })))
@@ -166,7 +166,7 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(await rowsOf(client, 'SELECT state, count FROM delivery_tally')).toEqual([['pending', '1']])
   })
 
-  test('what is delivered touches the partitions of its own day, however many there are and however often', async () => {
+  test('a delivery touches only the partitions of its day, however many there are and however often it is tried', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append(
@@ -177,7 +177,7 @@ describeWithPostgres('what goes on beside appends', () => {
     const client = database.newClient()
     await client.connect()
     onTestFinished(() => client.end())
-    // The server tells of the plan of each statement.
+    // The server reports the plan of each statement.
     await client.query(
       "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = log",
     )
@@ -208,7 +208,7 @@ describeWithPostgres('what goes on beside appends', () => {
     }
   })
 
-  test('a process that stops in the middle of what it settles does not hold up the others for long', async () => {
+  test('a process that stops while it settles deliveries does not block the others for long', async () => {
     const database = new Database(await newDatabase())
     onTestFinished(() => database.close())
     await migrate(database, 1)
@@ -222,7 +222,7 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(limits).toEqual({ idle: '5s', lock: '10s' })
   })
 
-  test('the form of dates that a database prefers does not matter', async () => {
+  test('the date format of the database does not matter', async () => {
     const address = await newDatabase()
     const client = await connect(address)
     await client.query(`ALTER DATABASE ${new URL(address).pathname.slice(1)} SET datestyle = 'German'`)
@@ -242,7 +242,7 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(faults).toEqual([])
   })
 
-  test('a database that cannot hold all characters is refused in plain words', async () => {
+  test('a database that cannot store all characters is refused with a clear message', async () => {
     const address = new URL(await newDatabase())
     const client = await connect(String(address))
     const name = `${address.pathname.slice(1)}_latin`

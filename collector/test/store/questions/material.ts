@@ -3,12 +3,12 @@ import type { EventStore } from '../../../src/store/event-store.ts'
 import type { DeliveryUpdate, NewEvent } from '../../../src/store/ports.ts'
 import { newEvent, newRequest } from '../new-event.ts'
 
-/** When the first event came. */
+/** The time of the first event. */
 export const START_MS = 1_700_000_000_000
 const EVENTS = 420
 export const REQUESTS = 160
 
-/** Values that are easily taken for others. */
+/** Values that are easily confused with others. */
 const ODD: readonly unknown[] = [
   ...[
     '',
@@ -111,7 +111,7 @@ export function chance(seed: number): (below: number) => number {
   }
 }
 
-/** Events of every kind with all that may be odd about them; the same on each run. */
+/** Events of every kind with unusual content; the same on each run. */
 function variedEvents(): NewEvent[] {
   const below = chance(7)
   const one = <T>(list: readonly T[]): T => list[below(list.length)] as T
@@ -169,7 +169,7 @@ function variedEvents(): NewEvent[] {
   })
 }
 
-/** Requests with every status, and with and without what may be absent. */
+/** Requests with every status, with and without the optional fields. */
 function writeRequests(store: EventStore): void {
   const below = chance(11)
   const one = <T>(list: readonly T[]): T => list[below(list.length)] as T
@@ -206,7 +206,7 @@ function writeRequests(store: EventStore): void {
   }
 }
 
-/** Fills an empty store: every store gets the same, in the same order. */
+/** Fills an empty store: every store gets the same data, in the same order. */
 export async function fill(store: EventStore, advance: (ms: number) => void): Promise<void> {
   const events = variedEvents()
   for (let start = 0; start < events.length; start += 60)

@@ -17,7 +17,7 @@ import { allQuestions, type Question } from './questions.ts'
 const PLAN = { title: 'Shop', track: { 'Order Completed': {}, Never: {} }, identify: {} }
 const plan = new TrackingPlan(PLAN)
 
-/** Moves what one day has brought to several, as it would lie after these days. */
+/** Spreads the events of one day over several days, in the partitions of those days. */
 async function spread(address: string): Promise<void> {
   const postgres = new Postgres(address)
   const [today] = await postgres.query<{ day: string; firstSeq: number }>(
@@ -65,7 +65,7 @@ describeWithPostgres('questions of PostgreSQL', () => {
         address,
         retentionDays: 30,
         clock,
-        // All the time there is: it is results that are compared.
+        // No time limit, since the test compares results.
         newReader: (database) => new PostgresReader(database, clock.now, plan, 60_000),
         onFault,
       }),
@@ -97,20 +97,20 @@ describeWithPostgres('questions of PostgreSQL', () => {
         expect(await outcomeOf(postgres, question), question.title).toEqual(expected)
         if (expected !== null) withResult++
       }
-      // Else it is nothing that is compared.
+      // Otherwise, the test would compare only empty results.
       expect(withResult).toBeGreaterThan(asked.length / 4)
     },
     300_000,
   )
 })
 
-/** Of hundreds that differ by one value a third, which is asked in a minute less; with `--full` of the suite, all of them. */
+/** Only a third of hundreds that differ by one value, which takes a minute less; all of them with `--full`. */
 function sampleOf(asked: Question[]): Question[] {
   if (process.env['TEST_FULL'] === '1' || asked.length < 100) return asked
   return asked.filter((_, index) => index % 3 === 0)
 }
 
-/** The result of a query, which is repeated as long as it runs out of time. */
+/** The result of a query. Repeats the query while it runs out of time. */
 async function outcomeOf(reader: EventReader, { name, parameters }: Question): Promise<unknown> {
   try {
     for (let turn = 0; ; turn++) {

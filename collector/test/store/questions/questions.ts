@@ -10,7 +10,7 @@ import {
 import type { QueryName } from '../../../src/store/queries.ts'
 import { chance, KEYS, START_MS } from './material.ts'
 
-/** A question as it is asked of two stores, and how a test names it. */
+/** A query for two stores, and its name in the test. */
 export interface Question {
   title: string
   name: QueryName
@@ -308,7 +308,7 @@ function read(line: string, of = EVENT_VOCABULARY): Search {
   return line === '' ? EVERYTHING : parseSearch(line, of)
 }
 
-/** Values for each path. All that were ever compared take half a minute, so they are asked with `--full` only. */
+/** Values for each path. The complete list takes half a minute, so it is used only with `--full`. */
 const VALUES_PER_PATH = process.env['TEST_FULL'] === '1' ? 9 : 2
 
 /** Search lines of paths: each path with some values, and each value with some paths. */
@@ -329,7 +329,7 @@ function pathLines(): string[] {
   return lines
 }
 
-/** A line that nobody can read stands for no question. */
+/** A line that cannot be parsed makes no query. */
 function readable(line: string): Search[] {
   try {
     return [read(line)]
@@ -469,7 +469,7 @@ function otherQuestions(): Question[] {
   return questions
 }
 
-/** Every question, with what may be asked for in it. */
+/** All queries, with all their parameters. */
 export function allQuestions(): Question[] {
   return [...eventQuestions(), ...requestQuestions(), ...otherQuestions()]
 }
