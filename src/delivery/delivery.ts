@@ -9,7 +9,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { Gate, type Pass } from './gate.ts'
 import { Outage } from './outage.ts'
-import { BodyLimit, countWaiting, Range, Resends } from './range.ts'
+import { BodyLimit, countWaiting, Range, Resends, remove } from './range.ts'
 import { type OutageObserver, ResultHandler, type ResultHandlerOptions } from './results.ts'
 import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 
@@ -34,7 +34,7 @@ export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
   /** Without those that were abandoned. */
-  readonly #inFlight = new Set<Range>()
+  readonly #inFlight: Range[] = []
   readonly #resends = new Resends()
   readonly #outage: Outage
   readonly #limit: BodyLimit
@@ -71,7 +71,7 @@ export class Delivery {
 
   /** Requests in flight, including those that wait for an access token. */
   get inFlight(): number {
-    return this.#inFlight.size
+    return this.#inFlight.length
   }
 
   /** Milliseconds until the gate opens; 0 when it is open. */
@@ -82,7 +82,7 @@ export class Delivery {
   /** Events that wait to be sent, for the first time or again, and the bytes of their messages. */
   get waiting(): { readonly count: number; readonly bytes: number } {
     const { length, bytes } = this.#options.line.ready
-    const parts = countWaiting([...this.#resends.ranges, ...[...this.#inFlight].map(({ next }) => next)])
+    const parts = countWaiting([...this.#resends.ranges, ...this.#inFlight.map(({ next }) => next)])
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
@@ -109,9 +109,8 @@ export class Delivery {
    */
   abandon(error: DeliveryError, isGone = false): void {
     // All are taken out before the first outcome is reported: a callback may flush, and must find nothing to send.
-    const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
+    const ranges = [...this.#inFlight.splice(0), ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
-    this.#inFlight.clear()
     this.#cancelInterval?.()
     this.#cancelInterval = undefined
     this.#wakeUp?.cancel()
@@ -216,8 +215,8 @@ export class Delivery {
 
   /** Sends one range, handles the result and leaves the gate. Never rejects. */
   async #attempt(range: Range, pass: Pass): Promise<void> {
-    this.#inFlight.add(range)
-    const mayGo = (): boolean => this.#inFlight.has(range) && this.#gate.isCurrent(pass)
+    this.#inFlight.push(range)
+    const mayGo = (): boolean => this.#inFlight.includes(range) && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
@@ -232,11 +231,11 @@ export class Delivery {
         attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
       }
-      if (this.#inFlight.delete(range)) this.#conclude(range, pass, ending)
+      if (remove(this.#inFlight, range)) this.#conclude(range, pass, ending)
       // The range was abandoned: the next request becomes the probe.
       else this.#gate.probe(pass)
     } catch (error) {
-      this.#inFlight.delete(range)
+      remove(this.#inFlight, range)
       this.#contain(range, pass, error)
     }
     if (attempt !== undefined) {

@@ -18,7 +18,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
 import type { Observer, OnEnd, Probe, ResponseInfo } from './observer.ts'
-import type { Range } from './range.ts'
+import { type Range, remove } from './range.ts'
 import { explainProbe, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
 export interface SenderOptions {
@@ -62,7 +62,7 @@ const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization',
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
-  readonly #open = new Set<Exchange>()
+  readonly #open: Exchange[] = []
   #hasWarnedOfHtml = false
   /** Headers of the last request, reused: they rarely change. */
   #lastHeaders: Record<string, string> | undefined
@@ -98,7 +98,7 @@ export class Sender {
   /** Aborts every request in flight and every response body that is still being read. */
   abort(): void {
     this.#encoder?.abort()
-    for (const exchange of this.#open) exchange.abort()
+    for (const exchange of [...this.#open]) exchange.abort()
   }
 
   /** Sends one request without events. Only the caller sees its result. `abort` ends it too. Never rejects. */
@@ -177,8 +177,8 @@ export class Sender {
     const closesConnection = intake?.isClosed === true
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection }
     const exchange = startExchange(client, request, clock)
-    this.#open.add(exchange)
-    void exchange.finished.then(() => this.#open.delete(exchange))
+    this.#open.push(exchange)
+    void exchange.finished.then(() => remove(this.#open, exchange))
     return exchange
   }
 
