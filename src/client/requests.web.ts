@@ -26,24 +26,29 @@ interface Own {
   readonly parts: OwnParts
   /** `undefined` until a request claims it: parts made outside of all requests go to the first one. */
   mark: Mark | undefined
-  /** When its timer is due; `undefined` while it waits for nothing. */
-  dueMs: number | undefined
+  /** Whether its heartbeat is set: it waits for something. */
+  isBeating: boolean
+  /** The steps of all requests at its last heartbeat. */
+  lastStep: number
 }
 
 /** Time until the first heartbeat of a request that waits for something, and between the next ones. Each request has a separate timer. */
 const FIRST_BEAT_MS = 10
 const BEAT_MS = 100
 /**
- * Timers fire in the order in which they are due, however late. When a timer fires that was due this much later than one of
- * another request, that request is gone.
+ * A request without a heartbeat for this many steps of the others has ended. Steps are counted, not timed: on a busy machine a
+ * timer may be many seconds late, and fire after one that was due much later.
  */
-const LOST_MS = 3_000
+const STEPS_UNTIL_LOST = 1_000
+/**
+ * A heartbeat that was set and has fired since the last such one: every timer that was due before fires within a few of these.
+ * A new request is one step: hundreds may arrive before the runtime looks after its timers.
+ */
+const STEPS_OF_BEAT = 20
+/** Only requests with a heartbeat in this many steps are asked whether the running code is theirs: that takes 20 microseconds each. */
+const STEPS_UNTIL_SILENT = 250
 /** Longer than a plugin may take to load. */
-const LOAD_MS = 6_000
-/** When no timer fires for this long while requests arrive, all requests with an overdue timer are gone. */
-const QUIET_MS = 10_000
-/** At most this much of the time between two requests counts: the runtime may have been frozen. */
-const MAX_GAP_MS = 1_000
+const LOAD_MS = 10_000
 const LOST = 'the runtime ended the request that was to send it; hand analytics.flush() to waitUntil'
 
 /**
@@ -56,14 +61,14 @@ class Requests implements Parts {
   readonly #options: RequestsOptions
   readonly #clock: Clock
   readonly #plugins: PluginLoader
-  /** When each loading plugin began to load. */
+  /** When each plugin began to load; without those found to be loaded. */
   readonly #loading = new Map<Registration, number>()
   /** The requests that wait for something, and the latest one. */
   readonly #all = new Set<Own>()
   #latest: Own
-  #switchedAtMs = 0
-  /** For how long requests have arrived without any timer firing. */
-  #quietMs = 0
+  #steps = 0
+  /** The steps after the last heartbeat that counted. */
+  #lastBeat = 0
   /** Totals of the requests that were dropped. */
   #former: readonly Stats[] = []
 
@@ -79,7 +84,7 @@ class Requests implements Parts {
       onReady: () => this.#own.parts.pipeline.release(),
       onRegister: (added) => {
         const { pipeline, intake } = this.#own.parts
-        if (added.state === 'loading') this.#loading.set(added, clock.monotonic())
+        this.#loading.set(added, clock.monotonic())
         pipeline.join(added)
         intake.passThrough(added)
       },
@@ -136,7 +141,7 @@ class Requests implements Parts {
   /** The parts of the request that runs now and is about to wait for something. */
   get #busy(): OwnParts {
     const own = this.#own
-    if (own.dueMs === undefined && own.mark !== undefined) this.#beat(own, FIRST_BEAT_MS)
+    if (!own.isBeating && own.mark !== undefined) this.#beat(own, FIRST_BEAT_MS)
     return own.parts
   }
 
@@ -145,58 +150,61 @@ class Requests implements Parts {
     const latest = this.#latest
     if (latest.mark === undefined) latest.mark = createMark()
     if (isMine(latest)) return latest
-    const nowMs = this.#clock.monotonic()
-    const mine = this.#find(nowMs) ?? this.#open(createMark())
+    const found = this.#find()
+    const mine = found ?? this.#open(createMark())
     this.#latest = mine
     // A client closed by one request is closed for all.
     if (latest.parts.intake.isClosed) mine.parts.intake.isClosed = true
     this.#drop(latest)
-    this.#quietMs += Math.min(nowMs - this.#switchedAtMs, MAX_GAP_MS)
-    this.#switchedAtMs = nowMs
-    if (this.#quietMs >= QUIET_MS) this.#giveUpDueBefore(nowMs - QUIET_MS)
+    if (found === undefined) this.#pass(1)
     return mine
   }
 
-  /** Reading the mark of another request takes about 20 microseconds: only those that wait and seem alive are checked. */
-  #find(nowMs: number): Own | undefined {
+  #find(): Own | undefined {
     for (const own of this.#all) {
       this.#drop(own)
-      const { dueMs = nowMs } = own
-      if (nowMs < dueMs + LOST_MS && own !== this.#latest && isMine(own)) return own
+      if (own === this.#latest || this.#steps - own.lastStep > STEPS_UNTIL_SILENT) continue
+      if (isMine(own)) return own
     }
     return undefined
   }
 
   #open(mark: Mark | undefined): Own {
-    const own: Own = { parts: this.#options.create(this.#plugins), mark, dueMs: undefined }
+    const parts = this.#options.create(this.#plugins)
+    const own: Own = { parts, mark, isBeating: false, lastStep: this.#steps }
     this.#all.add(own)
     return own
   }
 
   /** The timer also keeps the runtime from ending a request that seems to wait for nothing. */
   #beat(own: Own, ms: number): void {
-    const dueMs = this.#clock.monotonic() + ms
-    own.dueMs = dueMs
+    const setAt = this.#steps
+    own.isBeating = true
+    own.lastStep = setAt
     this.#clock.setTimer(() => {
-      own.dueMs = undefined
+      own.isBeating = false
+      // One that was set before may fire together with the last.
+      if (setAt >= this.#lastBeat) {
+        this.#pass(STEPS_OF_BEAT)
+        this.#lastBeat = this.#steps
+      }
       if (own.parts.ledger.isIdle) this.#drop(own)
       else this.#beat(own, BEAT_MS)
-      this.#quietMs = 0
-      this.#giveUpDueBefore(dueMs - LOST_MS)
       own.parts.pipeline.release()
     }, ms)
   }
 
   /** Gives up the plugins and events of requests that have ended. */
-  #giveUpDueBefore(timeMs: number): void {
+  #pass(steps: number): void {
+    this.#steps += steps
     for (const [one, sinceMs] of this.#loading) {
-      if (one.state === 'loading' && sinceMs >= timeMs - LOAD_MS) continue
+      if (one.state === 'loading' && this.#clock.monotonic() - sinceMs < LOAD_MS) continue
       this.#loading.delete(one)
       if (one.state === 'loading') this.#plugins.giveUp(one)
     }
     for (const own of [...this.#all]) {
-      if (own.dueMs === undefined || own.dueMs >= timeMs) continue
-      own.dueMs = undefined
+      if (!own.isBeating || this.#steps - own.lastStep <= STEPS_UNTIL_LOST) continue
+      own.isBeating = false
       own.parts.lifecycle.abandon(LOST, true)
       this.#drop(own)
     }
