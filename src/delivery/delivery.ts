@@ -9,7 +9,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { Gate, type Pass } from './gate.ts'
 import { Outage } from './outage.ts'
-import { BodyLimit, countWaiting, Range, Resends, remove } from './range.ts'
+import { BodyLimit, countWaiting, Range, Resends } from './range.ts'
 import { type OutageObserver, ResultHandler, type ResultHandlerOptions } from './results.ts'
 import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 
@@ -33,8 +33,8 @@ export interface DeliveryOptions {
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
-  /** Without those that were abandoned. */
-  readonly #inFlight: Range[] = []
+  /** Without those that were abandoned. No `Set`: the tables that it replaces refer to each other, and keep later requests. */
+  #inFlight: Range[] = []
   readonly #resends = new Resends()
   readonly #outage: Outage
   readonly #limit: BodyLimit
@@ -109,8 +109,9 @@ export class Delivery {
    */
   abandon(error: DeliveryError, isGone = false): void {
     // All are taken out before the first outcome is reported: a callback may flush, and must find nothing to send.
-    const ranges = [...this.#inFlight.splice(0), ...this.#resends.takeAll()]
+    const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
+    this.#inFlight = []
     this.#cancelInterval?.()
     this.#cancelInterval = undefined
     this.#wakeUp?.cancel()
@@ -231,11 +232,11 @@ export class Delivery {
         attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
       }
-      if (remove(this.#inFlight, range)) this.#conclude(range, pass, ending)
+      if (this.#leave(range)) this.#conclude(range, pass, ending)
       // The range was abandoned: the next request becomes the probe.
       else this.#gate.probe(pass)
     } catch (error) {
-      remove(this.#inFlight, range)
+      this.#leave(range)
       this.#contain(range, pass, error)
     }
     if (attempt !== undefined) {
@@ -244,6 +245,13 @@ export class Delivery {
     }
     this.#gate.leave()
     this.#pump()
+  }
+
+  /** Returns whether the range was in flight until now. */
+  #leave(range: Range): boolean {
+    const index = this.#inFlight.indexOf(range)
+    if (index >= 0) this.#inFlight.splice(index, 1)
+    return index >= 0
   }
 
   /** The `Authorization` header, or the error that prevents it. */

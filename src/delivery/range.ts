@@ -131,7 +131,8 @@ export class Resends {
   }
 
   take(range: Range): Range {
-    remove(this.ranges, range)
+    const index = this.ranges.indexOf(range)
+    if (index >= 0) this.ranges.splice(index, 1)
     return range
   }
 
@@ -157,18 +158,6 @@ export class Resends {
     }
     return dropped
   }
-}
-
-/**
- * Removes `one` from a short list, and returns whether it was there. What comes and goes with each request is in lists, and not
- * in a `Set`: a set that shrinks and grows replaces its table, and in V8 the old table refers to the new one. As soon as one
- * table has grown old, the garbage collector would keep every later request until its next full run.
- */
-export function remove<One>(list: One[], one: One): boolean {
-  const index = list.indexOf(one)
-  if (index < 0) return false
-  list.splice(index, 1)
-  return true
 }
 
 /** Counts the events of these chains and the bytes of their messages. */

@@ -18,7 +18,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
 import type { Observer, OnEnd, Probe, ResponseInfo } from './observer.ts'
-import { type Range, remove } from './range.ts'
+import type { Range } from './range.ts'
 import { explainProbe, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
 export interface SenderOptions {
@@ -178,7 +178,7 @@ export class Sender {
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection }
     const exchange = startExchange(client, request, clock)
     this.#open.push(exchange)
-    void exchange.finished.then(() => remove(this.#open, exchange))
+    void exchange.finished.then(() => this.#open.splice(this.#open.indexOf(exchange), 1))
     return exchange
   }
 
