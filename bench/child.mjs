@@ -1,6 +1,6 @@
 /**
- * One measured run, alone in its process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`.
- * Prints its result as the last line of stdout, as JSON.
+ * One measured run in its own process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`. Prints its
+ * result as the last line of stdout, as JSON.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
@@ -10,11 +10,14 @@ import { makeEvent } from './payload.mjs'
 
 const run = JSON.parse(process.argv[2])
 
-/** Events of the warm-up count downwards from here; what the sink counts starts at 0. */
+/** Events of the warm-up are numbered downwards from here; the sink counts events from 0 on. */
 let warmUpSeq = -1
 
 const shapes = {
-  /** `events` calls with a turn of the event loop after each hundred, then until all is delivered. */
+  /**
+   * Makes `events` calls with a turn of the event loop after each hundred, then waits until all events are
+   * delivered.
+   */
   async burst(open) {
     const client = await open()
     return measure(async () => {
@@ -23,7 +26,7 @@ const shapes = {
     })
   },
 
-  /** `events` calls at `perSecond`, in ticks of 10 ms, then until all is delivered. */
+  /** Makes `events` calls at `perSecond`, in ticks of 10 ms, then waits until all events are delivered. */
   async paced(open) {
     const client = await open()
     return measure(async () => {
@@ -38,7 +41,7 @@ const shapes = {
     })
   },
 
-  /** As burst, with the time of each call taken. */
+  /** As burst, with the duration of each call. */
   async call(open) {
     const client = await open()
     const micros = new Float64Array(run.events)
@@ -53,7 +56,7 @@ const shapes = {
     return { events: run.events, ...percentiles(micros) }
   },
 
-  /** One event at a time, each awaited until it is delivered, for as long as `budgetMs`. */
+  /** Sends one event at a time and awaits its delivery, for `budgetMs`. */
   async confirm(open) {
     const client = await open()
     const millis = []
@@ -70,7 +73,7 @@ const shapes = {
     return { events: millis.length, cpuMicros: (user + system) / millis.length, ...percentiles(millis) }
   },
 
-  /** Memory with `events` events that get no response. */
+  /** Measures memory with `events` events that get no response. */
   async waiting(open) {
     const client = await open({ url: run.holdingUrl })
     const before = await settledMemory()
@@ -87,7 +90,7 @@ const shapes = {
     }
   },
 
-  /** `repeats` times `events` calls in one turn, each time until all is delivered. */
+  /** Makes `events` calls in one turn and waits until all are delivered, `repeats` times. */
   async queued(open) {
     const client = await open()
     let seq = 0
@@ -108,7 +111,10 @@ async function burst(client, events, seqOf = (index) => index) {
   }
 }
 
-/** CPU of this process (all its threads, and its main one where Node.js can tell) and wall time, per event. */
+/**
+ * CPU time of this process (of all threads, and of the main thread where Node.js reports it) and wall time,
+ * per event.
+ */
 async function measure(work, events = run.events) {
   const cpu = process.cpuUsage()
   const main = process.threadCpuUsage?.()
@@ -140,7 +146,7 @@ function percentiles(values) {
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** The warm-up has its own client, closed at its end; the measured client is new, the code is warm. */
+/** The warm-up has its own client, which is closed; the measured client is new, but the code is warm. */
 async function warmUp(open) {
   const client = await open({ url: run.url })
   if (run.shape === 'confirm') {
@@ -183,6 +189,6 @@ const result = await shapes[run.shape](open)
 const peakRssBytes = process.resourceUsage().maxRSS * 1024
 process.stdout.write(
   `\n${JSON.stringify({ rssGrowthBytes: peakRssBytes - rssAtStart, peakRssBytes, ...result })}\n`,
-  // Some clients keep timers and sockets that would hold the process.
+  // Some clients have timers and sockets that would keep the process alive.
   () => process.exit(0),
 )

@@ -1,6 +1,7 @@
 /**
- * A cold start, as a serverless function pays it: `node cold.mjs '{"adapter":"floor","events":3,...}'` loads one
- * client, tracks, flushes, and prints the CPU time of the whole process so far, start-up of Node.js included.
+ * A cold start, as in a serverless function: `node cold.mjs '{"adapter":"floor","events":3,...}'` loads one
+ * client, tracks, flushes, and prints the CPU time of the whole process so far, including the start of
+ * Node.js.
  */
 import { loadAdapter } from './adapters/index.mjs'
 import { makeEvent } from './payload.mjs'

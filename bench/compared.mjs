@@ -1,5 +1,6 @@
-// Measures the rows of docs/compared.md: what each client does with its default settings when something goes wrong, and how
-// much of it is installed. `node bench/compared.mjs [scenario...]` takes two minutes; `--client NAME SCENARIO URL` is one child.
+// Measures the rows of docs/compared.md: the reactions of each client to faults, with its default settings,
+// and its installed size. `node bench/compared.mjs [scenario...]` takes two minutes; `--client NAME SCENARIO
+// URL` is one child process.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
@@ -262,7 +263,7 @@ function manifestOf(name) {
   return JSON.parse(readFileSync(join(folderOf(name), 'package.json'), 'utf8'))
 }
 
-/** The packages that an install brings, optional peers left out, and their bytes on disk. */
+/** The packages that an install brings, without optional peers, and their bytes on disk. */
 function closureOf(name) {
   const found = new Map()
   const visit = (one, from) => {

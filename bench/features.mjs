@@ -1,23 +1,25 @@
 /**
  * The cost of features of the SDK, in the burst of the benchmark: `node bench/features.mjs [feature...]`.
  *
- * Each feature runs beside the same burst without it, one after the other in separate processes; the result is the median of the
- * ratios of such pairs. CPU is that of all threads, and that of the main thread, which is what a server's requests wait for;
- * Node.js 23.9 and later can tell it: `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
+ * Each feature is compared with the same burst without it, one run after the other in separate processes; the
+ * result is the median of the ratios of such pairs. CPU is the time of all threads, and the time of the main
+ * thread, which delays the requests of a server. Node.js 23.9 and later report the latter:
+ * `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
  *
- * `--before path/to/index.js` runs an older build beside this one, with no feature in use. `--pairs 15` makes more pairs.
+ * `--before path/to/index.js` compares an older build with this one, without features. `--pairs 15` runs more
+ * pairs.
  */
 import { existsSync } from 'node:fs'
 import { ratio } from './report.mjs'
 import { median, runOnce, startSink } from './runner.mjs'
 import { scenarios } from './scenarios.mjs'
 
-/** By name: what is compared, and the most that it may cost. `gzip` has a limit for the bytes that are sent as well. */
+/** By name: the comparison, and the highest acceptable ratio. `gzip` also has a limit for the bytes sent. */
 const FEATURES = {
   gzip: { text: "compress: 'gzip'", metric: 'mainMicros', limit: 1.15, bytesLimit: 0.2 },
   channels: { text: 'all five diagnostics channels subscribed', metric: 'cpuMicros', limit: 1.15 },
   with: { text: 'every call on analytics.with(...)', metric: 'cpuMicros', limit: 1.1 },
-  before: { text: 'this build over the older one', metric: 'cpuMicros', limit: 1.02 },
+  before: { text: 'this build compared with the older one', metric: 'cpuMicros', limit: 1.02 },
 }
 
 const args = process.argv.slice(2)
@@ -37,7 +39,7 @@ if (unknown.length > 0 || (names.includes('before') && !before) || !(pairs >= 1)
 }
 for (const build of [new URL('../dist/index.js', import.meta.url), ...(before ? [before] : [])]) {
   if (existsSync(build)) continue
-  console.error(`${build} is not there: build first`)
+  console.error(`${build} does not exist: build first`)
   process.exit(2)
 }
 
@@ -74,7 +76,7 @@ for (const name of names) {
       metric === 'mainMicros' && limit,
     )
   } else if (metric === 'mainMicros') {
-    console.log(`${text}: this Node.js cannot tell the CPU of the main thread`)
+    console.log(`${text}: this version of Node.js does not report the CPU time of the main thread`)
     isGood = false
   }
   if (bytesLimit) report(`${text}: bytes sent`, results, 'sentBytes', 'bytes', bytesLimit)
@@ -82,7 +84,7 @@ for (const name of names) {
 sink.stop()
 process.exit(isGood ? 0 : 1)
 
-/** One line, and the verdict where there is a limit. */
+/** Prints one line, with a verdict where there is a limit. */
 function report(text, results, metric, unit, limit) {
   const value = ratio(results.with, results.without, metric)
   const at = (side) => median(results[side].map((result) => result[metric])).toFixed(1)

@@ -10,13 +10,13 @@ const LIBRARY = { name: 'floor', version: '0.0.0' }
 const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
 
 /**
- * The least a client can do and still put the same messages on the wire: one `JSON.stringify` per event,
- * strings joined, a POST over kept-alive `node:http` sockets. No retry, no timer, no plugin, no limit on
- * what waits, no account of outcomes.
+ * The least that a client can do to send the same messages: one `JSON.stringify` per event, strings joined, a
+ * POST over kept-alive `node:http` sockets. No retries, timers, plugins, limit of the queue, or outcomes.
  *
- * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four
- * are open, and a batch takes all that waits, up to 500,000 bytes. With `grow: false` a batch never takes
- * more than `flushAt` events. With `over` it posts with `fetch`, or over the dispatcher below it, instead.
+ * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four are
+ * open, and a batch takes all waiting events, up to 500,000 bytes. With `grow: false` a batch never takes
+ * more than `flushAt` events. With `over` it posts with `fetch`, or over the dispatcher below `fetch`,
+ * instead.
  */
 export class Floor {
   #post
@@ -68,7 +68,7 @@ export class Floor {
     this.#sendWhatIsDue()
   }
 
-  /** Resolves when everything tracked before the call has been answered. */
+  /** Resolves when everything tracked before the call has a response. */
   flush() {
     if (this.#waiting === 0 && this.#inFlight === 0) return Promise.resolve()
     this.#isFlushing = true
@@ -93,10 +93,10 @@ export class Floor {
   #send(batch) {
     this.#inFlight++
     const text = `{"batch":[${batch.messages.join(',')}],"writeKey":"${this.#writeKey}","sentAt":"${new Date().toISOString()}"}`
-    // The size is known from counting, so the text is encoded in one pass into memory of that size.
+    // The size has been counted, so the text is encoded in one pass into memory of that size.
     const room = Buffer.allocUnsafeSlow(batch.bytes + ENVELOPE_BYTES)
     this.#post(room.subarray(0, room.write(text)), (status) => {
-      if (status !== 200) throw new Error(`the sink answered ${status}`)
+      if (status !== 200) throw new Error(`the sink responded with ${status}`)
       for (const callback of batch.callbacks) callback()
       this.#inFlight--
       this.#sendWhatIsDue()
@@ -123,7 +123,7 @@ function overHttp(url, headers) {
   }
 }
 
-/** Posts with the `fetch` of Node.js: the least for a client that has to use it. */
+/** Posts with the `fetch` of Node.js: the lower limit for a client that must use it. */
 function overFetch(url, headers) {
   return async (body, onStatus) => {
     const response = await fetch(url, { method: 'POST', headers, body })
@@ -133,8 +133,8 @@ function overFetch(url, headers) {
 }
 
 /**
- * Posts over the dispatcher that `fetch` of Node.js uses; over `fetch` where there is none. Reading `Headers` makes
- * Node.js load it.
+ * Posts over the dispatcher that `fetch` of Node.js uses, or over `fetch` if there is none. Reading `Headers`
+ * makes Node.js load the dispatcher.
  */
 function overDispatcher(url, headers) {
   const { origin, pathname: path } = new URL(url)

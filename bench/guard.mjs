@@ -1,9 +1,10 @@
 /**
- * A regression guard for CI: short runs of burst, trackpost beside the floor, without any other client. Exits with 1 when the CPU
- * per event is more than 1.5 times the floor's or an event was lost, with 2 when there is no build.
+ * A check for CI against regressions: short runs of burst, trackpost and the floor, without other clients.
+ * Exits with 1 when the CPU time per event is more than 1.5 times that of the floor or an event was lost,
+ * with 2 when there is no build.
  *
- * Compares the CPU time of two processes that ran one after the other, so that a busy machine slows both, and takes the median of
- * all such pairs. A median beyond the limit is confirmed with three times as many pairs.
+ * Compares the CPU time of two processes that ran one after the other, so that a busy machine slows both, and
+ * takes the median of all such pairs. A median beyond the limit is confirmed with three times as many pairs.
  */
 import { existsSync } from 'node:fs'
 import { ratio } from './report.mjs'
@@ -15,7 +16,7 @@ const PAIRS = 5
 const MAX_PAIRS = 15
 
 if (!existsSync(new URL('../dist/index.js', import.meta.url))) {
-  console.error('dist/index.js is not there: build first')
+  console.error('dist/index.js does not exist: build first')
   process.exit(2)
 }
 

@@ -1,7 +1,7 @@
 /**
- * Memory in an outage: 1,000,000 events of 1 KB, offered in one turn with default settings while nothing listens at the
- * endpoint. `node bench/outage.mjs`, and `node bench/outage.mjs callbacks` with a callback for each call. Prints one line, and
- * exits with 1 when an event or a callback is missing.
+ * Memory in an outage: 1,000,000 events of 1 KB, tracked in one turn with default settings while nothing
+ * listens at the address. `node bench/outage.mjs`, or `node bench/outage.mjs callbacks` with a callback for
+ * each call. Prints one line, and exits with 1 when an event or a callback is missing.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -28,7 +28,7 @@ const told = hasCallbacks ? `, callbacks ${isOnce ? 'called once each' : 'MISSIN
 console.log(`${EVENTS} events: RSS at most +${growthMiB.toFixed(0)} MiB; ${failed} failed${told}`)
 process.exit(isOnce && accepted === EVENTS && failed === EVENTS ? 0 : 1)
 
-/** A port that nothing listens on. */
+/** A port on which nothing listens. */
 async function closedPort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

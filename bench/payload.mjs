@@ -1,10 +1,11 @@
-/** The one payload of the benchmark: nested, about 600 bytes as JSON, with text outside ASCII. */
+/** The payload of the benchmark: nested, about 600 bytes as JSON, with text outside ASCII. */
 
 /**
- * A fresh event, built for every call as a host application would.
+ * A new event, built for every call as an application would.
  *
- * @param {number} seq From 0 upwards for what is measured, negative for warm-up. The sink checks that
- *   every number arrived, whatever the format around it.
+ *
+ * @param {number} seq From 0 upwards for measured events, negative for the warm-up. The sink checks that
+ *   every number arrived, whatever format the client uses.
  */
 export function makeEvent(seq) {
   return {

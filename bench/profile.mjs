@@ -1,7 +1,7 @@
 /**
- * Where the time of one run goes: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. A row is
- * named as in the table of its scenario.
- * Prints the functions with the most self time, garbage collection and idle included.
+ * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. A row
+ * has the name that it has in the table of its scenario. Prints the functions with the most self time,
+ * including garbage collection and idle time.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

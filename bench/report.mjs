@@ -3,12 +3,14 @@ import { median } from './runner.mjs'
 const MEGABYTE = 1024 * 1024
 
 /**
- * The median, over the rounds both rows took part in, of one row's metric divided by another's.
+ * The median, over the rounds in which both rows were run, of one row's metric divided by another's.
  *
- * @param {object[]} of Results of a row, by round; `undefined` where it did not take part.
+ *
+ * @param {object[]} of Results of a row, by round; `undefined` where it was not run.
  * @param {object[]} over Results of the other row, by round.
- * @param {{ isDifference?: boolean, harness?: object[] }} [how] `harness`: results of the row without a client; its metric is
- * taken off both sides first, so that the cost of making the calls dilutes nothing.
+ * @param {{ isDifference?: boolean, harness?: object[] }} [how] `harness`: results of the row without a
+ * client; its metric is subtracted from both sides first, so that the cost of making the calls does not
+ * dilute the ratio.
  */
 export function ratio(of, over, metric, { isDifference = false, harness } = {}) {
   const values = of.map((result, round) => {
@@ -47,7 +49,7 @@ export function scenarioTable(scenario, results) {
   ].join('\n')
 }
 
-/** One line per target: what was asked, what came out, `met` or `missed`. */
+/** One line per target: the limit, the result, `met` or `missed`. */
 export function targetRows(scenario, results) {
   return scenario.targets
     .filter(({ of, over }) => results.has(of) && results.has(over))
@@ -70,7 +72,7 @@ export function targetRows(scenario, results) {
     })
 }
 
-/** An aligned Markdown table; every column but the first to the right. */
+/** An aligned Markdown table; every column but the first is aligned to the right. */
 export function table(titles, lines) {
   const widths = titles.map((title, column) =>
     Math.max(3, title.length, ...lines.map((line) => String(line[column]).length)),
@@ -192,7 +194,7 @@ function good(runs) {
   return runs.filter((run) => run && !run.failed)
 }
 
-/** `all`, or how many events of how many did not arrive, arrived twice or could not be read. */
+/** `all`, or how many of the events did not arrive, arrived twice or could not be read. */
 function arrival(runs) {
   const sum = (read) => good(runs).reduce((total, run) => total + read(run), 0)
   const sent = sum(({ events }) => events)

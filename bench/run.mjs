@@ -1,5 +1,5 @@
 /**
- * The benchmark: every client, every scenario, in rounds. See README.md for how to read it.
+ * The benchmark: every client, every scenario, in rounds. README.md explains the results.
  *
  * node bench/run.mjs [--quick] [--only burst,trackpost,floor] [--other path/to/index.js] [--write]
  */
@@ -31,24 +31,24 @@ const unknown = only.filter(
 )
 if (unknown.length > 0) {
   console.error(
-    `nothing is called ${unknown.join(', ')}; scenarios: ${scenarios.map(({ name }) => name).join(', ')}; adapters: ${adapterNames.join(', ')}`,
+    `there is no ${unknown.join(', ')}; scenarios: ${scenarios.map(({ name }) => name).join(', ')}; adapters: ${adapterNames.join(', ')}`,
   )
   process.exit(2)
 }
 const chosenScenarios = scenarios.filter(({ name }) => only.includes(name))
 const chosenAdapters = adapterNames.filter((name) => only.includes(name))
-// The harness alone is taken off both sides of a ratio, so it is never left out.
+// The harness alone is subtracted from both sides of a ratio, so it is always run.
 const isChosen = (adapter) =>
   chosenAdapters.length === 0 || adapter === 'none' || chosenAdapters.includes(adapter)
 
 const environment = options.other ? { BENCH_OTHER_BUILD: pathToFileURL(resolve(options.other)).href } : {}
 const isBuilt = existsSync(here('../dist/index.js'))
 if (!isBuilt)
-  console.error('dist/index.js is not there: trackpost is left out. Build it with `npm run build`.\n')
+  console.error('dist/index.js does not exist: trackpost is left out. Build it with `npm run build`.\n')
 
 const { version: ownVersion } = JSON.parse(readFileSync(here('../package.json'), 'utf8'))
 const { devDependencies: peers } = JSON.parse(readFileSync(here('package.json'), 'utf8'))
-// Our own are the SDK, the floors and the empty harness.
+// Our own programs are the SDK, the floors and the empty harness.
 const isOwn = (adapter) => /^(trackpost|floor|none)/.test(adapter)
 if (adapterNames.some((adapter) => isChosen(adapter) && !isOwn(adapter))) installPeers()
 
@@ -89,7 +89,7 @@ if (options.write ?? isComplete) {
   console.log('written to bench/results.md')
 }
 
-/** The rows that can run here and were asked for; with `--other`, that build beside ours. */
+/** The rows that can be run here and were requested; with `--other`, this build and the other one. */
 async function rowsOf(scenario) {
   const available = scenario.rows
     .flatMap((row) =>
@@ -112,7 +112,7 @@ async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   const last = options.quick ? Math.min(2, rounds) : rounds
   for (let round = 0; round < last; round++) {
     const taking = rows.filter(({ isSlow }) => !isSlow || round < (options.quick ? 1 : slowRounds))
-    // Another row begins each round: none always runs after the same neighbour's heat.
+    // Each round begins with another row, so that no row always runs after the same one.
     const turned = taking.map((_, index) => taking[(index + round) % taking.length])
     for (const row of turned) {
       progress(`${name} ${round + 1}/${last} ${row.label}`)
@@ -141,12 +141,12 @@ async function measureRow(kind, run, row) {
   const execArgv = kind === 'waiting' ? ['--expose-gc'] : []
   const result = await runOnce(sink, { ...run, ...row.run, adapter: row.adapter }, { execArgv, environment })
   if (run.oauth && !result.failed && result.sink.bearer < result.sink.requests) {
-    return { failed: 'requests without a bearer token: no OAuth in this build' }
+    return { failed: 'requests without a bearer token: this build has no OAuth' }
   }
   return result
 }
 
-/** `npm ci` in this folder, when what is installed is not what package.json asks for. */
+/** Runs `npm ci` in this folder when the installed packages are not those of package.json. */
 function installPeers() {
   const isInstalled = Object.entries(peers).every(([name, version]) => {
     try {
@@ -156,7 +156,7 @@ function installPeers() {
     }
   })
   if (isInstalled) return
-  console.error('installing the peers (npm ci in bench/)')
+  console.error('installing the other clients (npm ci in bench/)')
   const { status } = spawnSync('npm', ['ci', '--no-workspaces'], {
     cwd: here('.'),
     stdio: 'inherit',
@@ -171,7 +171,7 @@ function document() {
   return [
     '# Results',
     '',
-    'Written by `npm run bench`; README.md says how to read it. Ratios compare runs of the same round.',
+    'Written by `npm run bench`; README.md explains it. Ratios compare runs of the same round.',
     '',
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
     `- Machine: ${cpu.model.trim()}, ${cores} cores, ${Math.round(totalmem() / 1024 ** 3)} GB, ${process.platform} ${process.arch}`,

@@ -21,13 +21,15 @@ export async function startSink() {
 }
 
 /**
- * One run in a fresh process, checked against what the sink got.
+ * One run in a fresh process, checked with the counts of the sink.
  *
- * The result is what the child measured and `sink`, `lost` and `twice`; or `{ failed: reason }`.
+ * The result contains the measurements of the child and `sink`, `lost` and `twice`; or it is `{ failed:
+ * reason }`.
+ *
  *
  * @param {object} run The argument of `child.mjs`, without addresses.
  * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options]
- *   `script`: in the place of `child.mjs`.
+ *   `script`: run instead of `child.mjs`.
  */
 export async function runOnce(sink, run, options = {}) {
   await sink.reset()
@@ -38,12 +40,12 @@ export async function runOnce(sink, run, options = {}) {
   )
   if (result.failed) return result
   const counts = await sink.counts()
-  // A client that waits for an answer that never comes has nothing to show at the sink.
+  // A client that waits for a response that never comes has no counts in the sink.
   const expected = run.adapter === 'none' || run.shape === 'waiting' ? counts.unique : result.events
   return { ...result, sink: counts, lost: expected - counts.unique, twice: counts.events - counts.unique }
 }
 
-/** One cold import, in milliseconds. */
+/** The time of one cold import, in milliseconds. */
 export function importOnce(specifier, options = {}) {
   return lastJsonLine([here('import.mjs'), specifier], options)
 }
@@ -72,7 +74,9 @@ async function lastJsonLine(args, { environment = {}, timeoutMs = 90_000 }) {
   return { failed: signal ? `stopped after ${timeoutMs / 1000} s` : reason || `exit code ${code}` }
 }
 
-/** The middle value; the mean of the two middle ones of an even number. `undefined` of none. */
+/**
+ * The middle value, or the mean of the two middle values of an even number. `undefined` for an empty list.
+ */
 export function median(values) {
   const sorted = values.filter((value) => Number.isFinite(value)).sort((a, b) => a - b)
   if (sorted.length === 0) return undefined

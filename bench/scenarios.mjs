@@ -1,18 +1,18 @@
 /**
  * The scenarios of the benchmark, and the limits for their results.
  *
- * A scenario's `run` goes to `child.mjs`. Its entries are the rows of its table: an adapter, with changes to the run where there
- * are any. Slow rows take part in fewer rounds (`slowRounds`); every round goes through its rows one after the other, so that a
- * ratio compares what ran side by side.
+ * A scenario's `run` is passed to `child.mjs`. Its entries are the rows of its table: an adapter, with
+ * changes to the run where there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs
+ * its rows one after the other, so that a ratio compares runs of about the same time.
  *
- * A target compares two rows: the median, over the rounds both took part in, of the one's metric divided by the other's (or minus
- * it, where `difference` is set).
+ * A target compares two rows: the median, over the rounds in which both were run, of one metric divided by
+ * the other (or minus the other, where `difference` is set).
  */
 
 /**
- * The goals of the SDK, as ratios. The run reports for each whether it is met, and fails if one is missed. `floor` is `node:http`
- * by hand; `floor-dispatcher` is by hand what the SDK uses in a process that uses `fetch`, whose own memory and loading are not
- * the SDK's to save.
+ * The goals of the SDK, as ratios. The run reports for each whether it is met, and fails if one is missed.
+ * `floor` is written by hand over `node:http`; `floor-dispatcher` is written by hand over the dispatcher that
+ * the SDK uses in a process that uses `fetch`: the SDK cannot save its memory and loading time.
  */
 const LIMITS = {
   burst: 0.85,
@@ -27,19 +27,19 @@ const LIMITS = {
   first: 1.15,
 }
 
-/** Clients that take part in fewer rounds: nothing but the table depends on them. */
+/** Clients that are run in fewer rounds: only the table needs them. */
 const slow = ['rudderstack', 'posthog', 'amplitude', 'customerio']
 
 const rows = (...adapters) =>
   adapters.map((adapter) => ({ adapter, label: adapter, isSlow: slow.includes(adapter) }))
 
-/** The row of the one client that cannot keep up, with a run that it gets through; the other rows as they are. */
+/** The row of the one client that cannot keep up, with a smaller run; the other rows are unchanged. */
 const shortened = (run, note) => (row) => (row.adapter === 'rudderstack' ? { ...row, run, note } : row)
 
 /** The common batch size of the scenarios that are not about defaults. */
 const flushAt = 100
 
-/** Divisible by both batch sizes: some clients keep a last batch that is not full until their timer fires. */
+/** Divisible by both batch sizes: some clients keep an incomplete last batch until their timer fires. */
 const warmUp = 4500
 
 const burst = { shape: 'burst', events: 20_000, warmUp, flushAt }
@@ -192,7 +192,7 @@ const measured = [
   },
   {
     name: 'call',
-    about: 'how long the call itself takes: 20,000 of them timed, as in burst.',
+    about: 'the duration of the call itself: 20,000 calls, as in burst.',
     kind: 'call',
     run: { ...burst, shape: 'call' },
     rounds: 3,
@@ -210,7 +210,7 @@ const measured = [
     slowRounds: 1,
     rows: [
       ...rows('floor', 'floor-fetch', 'floor-dispatcher', 'trackpost', 'trackpost-fetch'),
-      // Its 300 ms for each event are no matter of a second round.
+      // It takes 300 ms for each event, so one round is enough.
       { adapter: 'segment', label: 'segment', isSlow: true },
       ...rows(...slow),
     ],
@@ -271,7 +271,7 @@ const measured = [
         limit,
         text: "CPU per event with a spool, sync 'interval'",
       },
-      { metric: 'cpuMicros', of: 'spool, always', over: 'trackpost', text: "the same with sync 'always'" },
+      { metric: 'cpuMicros', of: 'spool, always', over: 'trackpost', text: "the same, with sync 'always'" },
     ],
   })),
   {
@@ -331,20 +331,20 @@ const measured = [
   },
   {
     name: 'waiting',
-    about: 'memory per 10,000 events that wait: the service takes the requests and never answers.',
+    about: 'memory per 10,000 waiting events: the service reads the requests and never responds.',
     kind: 'waiting',
     run: { shape: 'waiting', events: 10_000, settleMs: 500, warmUp: 300, flushAt },
     rounds: 3,
     slowRounds: 1,
     rows: rows('floor', 'trackpost', 'segment', ...slow).map(
-      // Each of its calls walks its whole queue: 10,000 take minutes.
+      // Each call walks the whole queue: 10,000 calls take minutes.
       shortened({ events: 1000 }, 'measured with 1,000'),
     ),
     targets: [],
   },
   {
     name: 'linear',
-    about: '200,000 events queued at once beside a hundred times 2,000, each until all is delivered.',
+    about: '200,000 events queued at once, compared with a hundred times 2,000, each until all is delivered.',
     kind: 'cpu',
     run: { shape: 'queued', warmUp, flushAt, maxWaiting: 1_000_000 },
     rounds: 3,
@@ -371,7 +371,7 @@ const measured = [
   },
 ]
 
-/** The goals of the SDK also apply to its variant over the connections of `fetch`, if that takes part. */
+/** The goals of the SDK also apply to its variant over the connections of `fetch`, if that is run. */
 export const scenarios = measured.map((scenario) => ({
   ...scenario,
   targets: scenario.targets?.flatMap((target) => {

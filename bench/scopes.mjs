@@ -1,9 +1,10 @@
 /**
- * The cost of scopes: bursts whose calls take the context of their request from `with()` and from `trackpost/scope`, beside
- * bursts whose calls are given the same context. Usage: node bench/scopes.mjs [rounds]
+ * The cost of scopes: bursts whose calls get the context of their request from `with()` and from
+ * `trackpost/scope`, compared with bursts whose calls are given the same context. Usage: node
+ * bench/scopes.mjs [rounds]
  *
- * All in one process, by turns, over an HTTP client that responds at once: what is compared is the work of the SDK alone, and the
- * messages are the same. CPU per event; ratios are medians of the ratios within a round.
+ * All run alternately in one process, with an HTTP client that responds at once: only the work of the SDK is
+ * compared, and the messages are the same. CPU per event; ratios are medians of the ratios within a round.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { makeEvent } from './payload.mjs'

@@ -1,17 +1,18 @@
 /**
- * Takes what every client posts and counts it. Runs in a separate process so that its work is not part
- * of anybody's measure: bodies are kept as they came and parsed only when the counts are asked for.
+ * Receives and counts the requests of every client. Runs in a separate process so that its work is not
+ * measured: it keeps the bodies unchanged and parses them only when the counts are requested.
  *
- * Three ports, told to the parent in one message: `answering` (200 at once), `holding` (reads the request
- * and never answers) and `control`:
+ * It reports three ports to the parent in one message: `answering` (200 at once), `holding` (reads the
+ * request and never responds) and `control`:
  *
- * - `POST /reset` forgets what came so far;
- * - `GET /counts` says what came since.
+ *
+ * - `POST /reset` forgets all requests;
+ * - `GET /counts` returns the counts since the last reset.
  */
 import { createServer } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 
-/** Satisfies every client: some read `code` or `status` out of the body, the rest look at the status only. */
+/** Suitable for every client: some read `code` or `status` in the body, the others only the status. */
 const ACCEPTED = Buffer.from('{"success":true,"code":200,"status":1}')
 const TOKEN = Buffer.from(
   '{"access_token":"a-token-of-the-benchmark","expires_in":3600,"token_type":"Bearer"}',

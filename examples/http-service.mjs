@@ -4,16 +4,16 @@ import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
 })
 
-// Each event that does not arrive is told of here, with the reason.
+// Each event that is not delivered is reported here, with the reason.
 analytics.on('error', ({ reason }) => console.error(`not delivered: ${reason.code}: ${reason.message}`))
 
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url, 'http://localhost')
-  // Takes the event and returns at once: the visitor does not wait for it.
+  // Accepts the event and returns at once: the visitor does not wait for it.
   analytics.page({
     anonymousId: request.headers['x-visitor-id'] ?? 'unknown-visitor',
     properties: { path: pathname },
@@ -29,10 +29,10 @@ server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
 
 async function stop() {
-  // First the visitors: requests that are being answered may still track something.
+  // First the visitors: requests that have no response yet may still track events.
   await new Promise((resolve) => {
     server.close(resolve)
-    // Node.js 18 and older leave connections open that only might be used again.
+    // Node.js 18 and older leave idle connections open.
     server.closeIdleConnections?.()
   })
   // Then the events. Stay below the time that your platform gives a process between SIGTERM and SIGKILL.

@@ -1,4 +1,4 @@
-// OAuth with a key that this process never sees: another process holds it and signs, as a KMS or an HSM does.
+// OAuth with a key that this process never gets: another process holds it and signs, like a KMS or an HSM.
 // WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
 import { fork } from 'node:child_process'
 import { createPrivateKey, sign } from 'node:crypto'
@@ -12,7 +12,7 @@ const SELF = fileURLToPath(import.meta.url)
 if (process.argv[2] === 'keeper') keepKey()
 else await track()
 
-/** The other process: reads the key, and signs what it is sent. */
+/** The other process: reads the key, and signs the bytes that it gets. */
 function keepKey() {
   const key = createPrivateKey(readFileSync(process.env.KEY_FILE))
   process.on('message', ({ id, data }) => {
@@ -42,7 +42,7 @@ async function track() {
   const signer = startSigner()
   const analytics = new Analytics({
     writeKey: process.env.WRITE_KEY,
-    // Only for a service of your own, or for tests: left out, they are those of the region.
+    // Only for your own service, or for tests: without them, those of the region are used.
     host: process.env.TRACKPOST_HOST,
     oauthSettings: {
       clientId: process.env.CLIENT_ID,

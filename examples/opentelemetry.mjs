@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { Analytics } from 'trackpost'
 
-// Your service has this already, with its own exporter.
+// Your service already has this, with its own exporter.
 const provider = new MeterProvider({
   readers: [new PeriodicExportingMetricReader({ exporter: new ConsoleMetricExporter() })],
 })
@@ -16,11 +16,11 @@ metrics.setGlobalMeterProvider(provider)
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
 })
 
-/** Everything is read when metrics are collected; between two collections it costs nothing. */
+/** The values are read when metrics are collected; otherwise they cost nothing. */
 function observe(analytics, meter) {
   const accepted = meter.createObservableCounter('trackpost.events.accepted', { unit: '{event}' })
   const settled = meter.createObservableCounter('trackpost.events.settled', { unit: '{event}' })

@@ -7,9 +7,9 @@ const proxy = new ProxyAgent(process.env.PROXY_URL)
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
-  // Whatever is called like fetch can take its place; pass `request` on as it is, with its signal.
+  // Any function with the parameters of fetch can be used; pass `request` on unchanged, with its signal.
   httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }),
 })
 

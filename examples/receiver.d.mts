@@ -1,4 +1,4 @@
-/** One message as it arrived, batch-wide fields merged in. */
+/** One message as it arrived, with the fields of its batch merged in. */
 export interface ReceivedMessage {
   type: string
   messageId: string

@@ -1,6 +1,6 @@
 /**
- * A receiver of the tracking API for trying things out: it keeps what it was sent in memory, so that one can
- * look at what arrived. On its own: `node examples/receiver.mjs 4010`, then point a client's `host` at it.
+ * A receiver of the tracking API for experiments: it keeps the received messages in memory, where they can be
+ * inspected. To run it alone: `node examples/receiver.mjs 4010`, then set `host` of a client to its address.
  */
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -13,15 +13,18 @@ const MAX_BATCH_BYTES = 500_000
 /**
  * Starts a receiver on 127.0.0.1.
  *
+ *
  * @param {object} [options]
  * @param {number} [options.port] Default: any free port.
- * @param {string} [options.writeKey] The only key that is let in. Default: `'demo-write-key'`.
- * @param {string} [options.token] An OAuth access token that is let in beside the key. Default: none.
- * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Answers to give instead of
- *   taking what was sent: the first one to the next request, and so on. More can be pushed at any time.
- * @param {(message: object) => boolean} [options.rejects] Answers 400 to a request with such a message.
- * @param {(message: object) => object | undefined} [options.keep] What to keep of a message; `undefined`
- *   loses it although the answer is 200. For those who test that a loss is noticed.
+ * @param {string} [options.writeKey] The only accepted key. Default: `'demo-write-key'`.
+ * @param {string} [options.token] An OAuth access token that is also accepted. Default: none.
+ * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses to send instead
+ * of
+ *   accepting a request: the first one to the next request, and so on. More can be pushed at any time.
+ * @param {(message: object) => boolean} [options.rejects] A request with such a message gets 400.
+ * @param {(message: object) => object | undefined} [options.keep] The message to store instead; with
+ * `undefined`
+ *   it is lost although the response is 200. For tests that a loss is noticed.
  */
 export async function startReceiver({
   port = 0,
@@ -36,7 +39,7 @@ export async function startReceiver({
     events: [],
     /** Ids of messages that had arrived before. */
     duplicates: [],
-    /** Messages that were answered 200 and are not accepted. */
+    /** Messages that got 200 and were not accepted. */
     refused: [],
     /** One entry per request: `{ path, status, bytes, retryCount, ids, atMs }`. */
     requests: [],
@@ -105,7 +108,7 @@ export async function startReceiver({
   })
 }
 
-/** The messages in a request, each with its type; `undefined` when the body is no JSON of that shape. */
+/** The messages in a request, each with its type; `undefined` when the body is not JSON of that form. */
 function readMessages(path, body) {
   const kind = path.replace('/v1/', '')
   try {
@@ -137,7 +140,10 @@ function check(request, path, body, messages, secrets) {
   return undefined
 }
 
-/** Basic credentials are the write key, a colon and nothing; otherwise the key is in the body. */
+/**
+ * Basic credentials consist of the write key, a colon and an empty password; otherwise the key is in the
+ * body.
+ */
 function isAuthentic(request, body, { writeKey, token }) {
   const { authorization } = request.headers
   const isBearer = token !== undefined && authorization === `Bearer ${token}`

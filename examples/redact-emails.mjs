@@ -1,13 +1,13 @@
-// A plugin that takes e-mail addresses out of every event before it leaves the process:
-// WRITE_KEY=... node redact-emails.mjs
+// A plugin that removes e-mail addresses from every event before it leaves the process: WRITE_KEY=... node
+// redact-emails.mjs
 import { Analytics } from 'trackpost'
 
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu
 
 const redactEmails = {
   name: 'redact-emails',
-  // `before`, not `enrichment`: should this plugin ever throw, the event fails. An enrichment plugin would
-  // be skipped, and the addresses would go out.
+  // `before`, not `enrichment`: if this plugin throws, the event fails. An enrichment plugin would be
+  // skipped, and the addresses would be sent.
   type: 'before',
   isLoaded: () => true,
   load: () => {},
@@ -20,7 +20,7 @@ const redactEmails = {
 }
 
 function redact(ctx) {
-  // The event is a copy that belongs to the plugins: what the caller passed stays as it is.
+  // The event is a copy that belongs to the plugins: the object of the caller does not change.
   ctx.event = redacted(ctx.event)
   return ctx
 }
@@ -35,11 +35,11 @@ function redacted(value) {
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
 })
 
-// No need to wait: events tracked while the plugin loads wait for it.
+// No need to wait: events that are tracked while the plugin loads wait for it.
 analytics.register(redactEmails)
 
 analytics.identify({

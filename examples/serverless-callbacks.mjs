@@ -2,10 +2,10 @@
 // waits for the outcome of its events.
 import { Analytics } from 'trackpost'
 
-// Outside the handler: a warm function uses the same client, and its connection, again.
+// Outside the handler: later invocations use the same client and connection again.
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
   // Send each event at once instead of waiting for fourteen more.
   flushAt: 1,
@@ -22,7 +22,7 @@ export async function handler({ orderId, userId, total, currency }) {
     }),
   ])
 
-  // A lost event is no reason to fail the order, but somebody should know.
+  // The order must not fail because of a lost event, but somebody should know.
   for (const error of outcomes) {
     if (error !== undefined) console.error(`not delivered: ${error.code}: ${error.message}`)
   }

@@ -1,8 +1,10 @@
 /**
- * A service whose events survive its death. Usage: DIRECTORY=... WRITE_KEY=... node examples/spool-service.mjs ORDERS
+ * A service whose events survive the death of its process. Usage: DIRECTORY=... WRITE_KEY=... node
+ * examples/spool-service.mjs ORDERS
  *
- * It records so many orders, a hundred in each turn, and prints how many of them are stored. When it starts, it delivers
- * what an earlier process with the same directory has left. It ends when it has nothing left to do.
+ * It records this number of orders, a hundred in each turn, and prints how many of them are stored. When it
+ * starts, it delivers events that an earlier process has left in the directory. It ends when it has nothing
+ * left to do.
  */
 import { Analytics } from 'trackpost'
 import { FileSpool } from 'trackpost/spool'

@@ -1,7 +1,7 @@
-// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc makes of
-// the sources. Usage: node scripts/build-docs.mjs [--guides]. With --guides, the reference of the last build is kept: it is
-// what takes the time, and who writes a guide does not change it. A warning, a link or an anchor that leads nowhere, and an export without
-// a docstring are errors.
+// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which
+// typedoc writes from the sources. Usage: node scripts/build-docs.mjs [--guides]
+// With --guides, the reference of the last build is kept: it takes most of the time, and does not depend on
+// the guides. Warnings, broken links or anchors, and exports without a docstring are errors.
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
@@ -27,7 +27,7 @@ if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
 rmSync(SITE, { recursive: true, force: true })
 mkdirSync(PAGES, { recursive: true })
 await timed('guides', copyGuides)
-// At the same time: each reads all types, and that is what takes the time.
+// At the same time: each reads all types, which takes most of the time.
 if (!keepsReference)
   await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))
@@ -43,7 +43,7 @@ async function timed(name, step) {
   console.log(`${name.padEnd(10)} ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
 }
 
-/** Runs a command; what it writes is shown when it fails, or when it warns. */
+/** Runs a command; its output is shown when it fails or warns. */
 function run(program, args, warning) {
   const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', npm_config_loglevel: 'error' }
   return new Promise((resolve) => {
@@ -79,7 +79,7 @@ function copyGuides() {
   }
 }
 
-/** Links to files outside docs/ lead to the repository: they are not on the site. */
+/** Links to files outside docs/ lead to the repository: these files are not on the site. */
 function toPage(name, markdown) {
   return markdown
     .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
@@ -104,14 +104,14 @@ async function makeReference() {
   writeFileSync(client, groupMembers(readFileSync(client, 'utf8'), MEMBERS_OF_ANALYTICS))
 }
 
-/** Entry points are called by what is written in an import. */
+/** Entry points have the names that an import uses. */
 function importNameOf(entry) {
   return entry === 'index' ? 'trackpost' : `trackpost/${entry}`
 }
 
 function overview() {
   const lines = entries.map((name) => {
-    if (ENTRIES[name] === undefined) fail(`docs/.vitepress/guides.mjs has no sentence for ${name}`)
+    if (ENTRIES[name] === undefined) fail(`docs/.vitepress/guides.mjs has no description of ${name}`)
     return `| [\`${importNameOf(name)}\`](${name}/index.md) | ${ENTRIES[name]} |`
   })
   return `# API
@@ -144,7 +144,7 @@ function sidebar() {
   const contributors = toGroups(CONTRIBUTORS)
   const pagesOf = (groups) => groups.flatMap(({ items }) => items.map(({ link }) => link))
   const missing = all.filter((name) => ![...pagesOf(guides), ...pagesOf(contributors)].includes(`/${name}`))
-  if (missing.length > 0) fail(`not named in docs/.vitepress/guides.mjs: ${missing.join(', ')}`)
+  if (missing.length > 0) fail(`missing in docs/.vitepress/guides.mjs: ${missing.join(', ')}`)
   const reference = {
     text: 'API',
     items: [

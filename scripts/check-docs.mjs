@@ -1,6 +1,7 @@
-// Checks the declarations that users get: every exported name, and every member of an exported class, interface or object
-// type, has a docstring, and every @see and link in one leads somewhere that users have. `npm run docs` lists what is
-// missing and fails. Members may inherit a docstring from the interface that they implement, as editors show it.
+// Checks the public declarations: every exported name, and every member of an exported class, interface or
+// object type, must have a docstring, and the target of every @see and link must exist for users. `npm run
+// docs` lists the problems and fails. Members may inherit the docstring of the interface that they implement,
+// as editors show it.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -9,7 +10,7 @@ import ts from 'typescript'
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-/** The anchors of the headings of a document, as the pages of repositories make them. */
+/** The anchors of the headings of a document, as GitHub makes them. */
 function anchorsOf(markdown) {
   return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
     title
@@ -19,7 +20,7 @@ function anchorsOf(markdown) {
   )
 }
 
-/** Why a reference leads nowhere; `undefined` when it leads somewhere. */
+/** Why a reference has no target; `undefined` when it has one. */
 export function brokenReference(reference) {
   if (/^RFC \d+/.test(reference)) return undefined
   const inRepository = `${REPOSITORY}/blob/main/`
@@ -40,7 +41,7 @@ function docsOf(symbol, checker) {
   return { text, tags, isDocumented: text.trim() !== '' || tags.some(({ name }) => name === 'deprecated') }
 }
 
-/** Members that a user can see: no private ones, and of a type literal or class those that were written there. */
+/** Members that a user can see: no private ones, and of a type literal or class only those written in it. */
 function membersOf(declaration, checker) {
   const parts = []
   const collect = (node) => {
@@ -61,7 +62,7 @@ function membersOf(declaration, checker) {
   })
 }
 
-/** A docstring that stands at a declaration without its own symbol, such as a constructor or an index signature. */
+/** A docstring of a declaration without its own symbol, such as a constructor or an index signature. */
 function ownText(node) {
   return ts
     .getJSDocCommentsAndTags(node)
@@ -69,7 +70,10 @@ function ownText(node) {
     .join('')
 }
 
-/** The problems of the public documentation of declaration files, one line each, and the number of names that were checked. */
+/**
+ * The problems in the public documentation of declaration files, one line each, and the number of checked
+ * names.
+ */
 export function checkDocs(entries) {
   const program = ts.createProgram(entries, {
     target: ts.ScriptTarget.ES2022,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, relative, sep } from 'node:path'
 
-/** The links of a built site that lead to no page of it, or to no anchor on that page: one line each. */
+/** The broken links of a built site, to missing pages or anchors: one line each. */
 export function brokenLinks(site, base = '/') {
   const pages = new Map(
     htmlFiles(site).map((path) => {

@@ -1,6 +1,7 @@
-// Fills in the lockfile entries of platform packages (`@esbuild/darwin-arm64` and its like) that the registry in use
-// does not carry. npm leaves them out when it writes the lockfile, and then `npm ci` refuses it as incomplete:
-// https://github.com/npm/cli/issues/9846. Version and platform are all that is needed to skip them elsewhere.
+// Adds lockfile entries of platform packages (such as `@esbuild/darwin-arm64`) that the present registry does
+// not have. npm leaves them out when it writes the lockfile, and then `npm ci` refuses the lockfile as
+// incomplete: https://github.com/npm/cli/issues/9846. Version and platform are enough to skip such a package
+// on other platforms.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const OS = [
@@ -26,7 +27,7 @@ for (const [parent, { optionalDependencies = {}, dev }] of Object.entries(lock.p
     const isThere = [`${parent}/node_modules/${name}`, `node_modules/${name}`].some(
       (key) => lock.packages[key]?.version,
     )
-    // A range is no platform package: those are pinned to the version of the package that they belong to.
+    // A range is never a platform package: those are pinned to the version of their package.
     if (isThere || !/^\d/.test(version)) continue
     const words = name.split(/[-/]/)
     const platform = (names) => names.filter((one) => words.includes(one))

@@ -1,5 +1,5 @@
-// Installs the frameworks that the tests of examples/frameworks run, as test/frameworks/package-lock.json pins them, into
-// .cache/frameworks, once. Usage: node scripts/fetch-frameworks.mjs
+// Installs the frameworks for the tests of examples/frameworks into .cache/frameworks, once, in the versions
+// of test/frameworks/package-lock.json. Usage: node scripts/fetch-frameworks.mjs
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'

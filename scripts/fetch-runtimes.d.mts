@@ -2,14 +2,14 @@
 export interface Pin {
   package: string
   version: string
-  /** Path in the package. */
+  /** The path in the package. */
   binary: string
   integrity: string
   /** Further packages that it needs. */
   dependencies?: Record<string, { version: string; integrity: string }>
 }
 
-/** Name to what is installed. */
+/** The runtimes by name. */
 export declare const MANIFEST: Record<string, Pin>
 
 /** The path of a runtime's binary; installs it first if it is not in the cache. */

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache', 'runtimes')
 
-/** Name to `{ package, version, binary, integrity, dependencies? }`. */
+/** By name: `{ package, version, binary, integrity, dependencies? }`. */
 export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
 
 const folderOf = (name, pin) => join(CACHE, `${name}-${pin.version}`)
@@ -23,20 +23,21 @@ export function findRuntime(name, pin = MANIFEST[name]) {
 /**
  * The path of a runtime's binary; installs it first if it is not in the cache.
  *
- * @param pin What is installed under the name, when it is not one of the manifest.
+ *
+ * @param pin The package to install, when the name is not in the manifest.
  */
 export function fetchRuntime(name, pin = MANIFEST[name]) {
   const found = findRuntime(name, pin)
   if (found !== undefined) return found
   const { package: id, version, integrity, dependencies: further = {} } = pin
   const folder = folderOf(name, pin)
-  // Beside its place until it is complete: an install that broke off must not be taken for a runtime.
+  // Next to its final place until it is complete: an interrupted install must not look like a runtime.
   const draft = `${folder}.${process.pid}`
   mkdirSync(draft, { recursive: true })
   const dependencies = { [id]: version }
   const write = (file, value) => writeFileSync(join(draft, file), JSON.stringify(value, undefined, 2))
   write('package.json', { private: true, dependencies })
-  // The lockfile makes npm verify that the bytes are those that were pinned.
+  // With the lockfile npm verifies that the files are the pinned ones.
   const packages = {
     '': { dependencies },
     [`node_modules/${id}`]: {

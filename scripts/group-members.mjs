@@ -1,6 +1,7 @@
 /**
- * The page of a class as typedoc writes it, in the order in which a reader needs it: example, constructor, members by
- * group, and type parameters last. `groups` names members by heading; throws when the page has one that no group names.
+ * The page of a class from typedoc, in the order of a reader's needs: example, constructor, members by group,
+ * and type parameters last. `groups` lists members by heading; throws when a member of the page is in no
+ * group.
  */
 export function groupMembers(markdown, groups) {
   const [head, ...parts] = markdown.split(/^(?=## )/m)

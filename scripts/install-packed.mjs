@@ -1,5 +1,5 @@
-// Packs the package as it was built, and installs it into an empty project: what a user gets. Usage:
-//   node scripts/install-packed.mjs FOLDER    leaves FOLDER/project, and installed.json beside it
+// Packs the built package, and installs it into an empty project, as for a user. Usage:
+//   node scripts/install-packed.mjs FOLDER    creates FOLDER/project and FOLDER/installed.json
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

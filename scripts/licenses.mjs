@@ -1,20 +1,22 @@
-// A plugin of esbuild: what a build takes in of other packages is shipped under their licences, in LICENSES.txt.
+// A plugin of esbuild: lists the licences of other packages that a build contains in LICENSES.txt, which is
+// shipped.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const BETWEEN = `\n${'-'.repeat(80)}\n\n`
 
-/** The packages that are compiled into a package, by its LICENSES.txt: name to licence. */
+/** The packages that are compiled into a package, from its LICENSES.txt: licences by name. */
 export function readLicenses(path) {
   const parts = readFileSync(path, 'utf8').split(BETWEEN)
   return new Map(parts.map((part) => [part.split('\n', 1)[0], part.slice(part.indexOf('\n')).trim()]))
 }
 
 /**
- * For all builds of one package, which are listed together.
+ * One plugin for all builds of a package, which share the list.
  *
- * @param path Where the file is to be.
- * @param within The LICENSES.txt of a package that is compiled in, with what it has taken in itself.
+ *
+ * @param path Where to write the file.
+ * @param within The LICENSES.txt of a package that is compiled in, with the packages that it contains itself.
  */
 export function licenses(path, within) {
   const texts = new Map()
@@ -28,7 +30,7 @@ export function licenses(path, within) {
       texts.set(name, () => (file === undefined ? license : readFileSync(`${folder}/${file}`, 'utf8')))
     }
     const parts = [...texts].sort().map(([name, text]) => `${name}\n\n${text().trim()}\n`)
-    // The build is written when its plugins are done.
+    // The output has been written when its plugins are done.
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, parts.join(BETWEEN))
   }

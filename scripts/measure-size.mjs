@@ -1,5 +1,6 @@
-// Measures what the bytes of `import { Analytics } from 'trackpost'` are for: `npm run measure:size`. The bundle is minified
-// and gzipped, without what is loaded later. Each room gets the part of the compressed bytes that it has of the minified ones.
+// Measures how the bytes of `import { Analytics } from 'trackpost'` are distributed: `npm run measure:size`.
+// The bundle is minified and gzipped, without code that is loaded later. Each room gets the share of the
+// compressed bytes that it has of the minified ones.
 import { basename, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -8,7 +9,7 @@ import { build } from 'esbuild'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAIN = join(ROOT, 'src/index.ts')
 
-/** Chooses the modules of a platform, and leaves out what is loaded later. */
+/** Chooses the modules of a platform, and leaves out code that is loaded later. */
 function choose(platform) {
   return {
     name: 'choose',

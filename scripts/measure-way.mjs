@@ -1,10 +1,10 @@
-// Measures the way of one event: which files and functions one `track` without plugins passes, from the call to its
+// Measures which files and functions one `track` without plugins passes through, from the call to its
 // callback. Usage:
-//   npm run measure:way             prints both ways, with a stubbed HTTP client and over loopback
-//   npm run measure:way -- --check  fails beyond the limits below
-// Files and functions are counted by V8's precise coverage. Their order, how often it goes from one file to another, and how often
-// control comes back to analytics.ts, are read off a copy of the sources in which every function reports that it begins. What an
-// import of the client loads is what static imports reach, types not counted.
+//   npm run measure:way             prints the results with a stubbed HTTP client and over loopback
+//   npm run measure:way -- --check  fails above the limits below
+// V8's precise coverage counts files and functions. Their order, the changes from one file to another, and
+// the returns to analytics.ts come from a copy of the sources in which every function reports its call. The
+// files that an import of the client loads are those that static imports reach, without types.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -13,7 +13,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
-// Where the way stands today, with a stubbed HTTP client: lower them whenever it gets shorter.
+// The present values, with a stubbed HTTP client: lower them whenever they become smaller.
 const LIMITS = { files: 24, filesInCall: 9, changes: 61, returns: 0, loadedFiles: 69, loadedLines: 10_100 }
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache')
@@ -86,13 +86,16 @@ async function inChild(folder, client) {
   return JSON.parse(stdout)
 }
 
-/** Times that analytics.ts is entered from elsewhere after the call that began in it. */
+/** How often analytics.ts is entered from other files after the call that began in it. */
 function countReturns(order) {
   return order.filter((file, index) => index > 0 && file === 'analytics.ts' && order[index - 1] !== file)
     .length
 }
 
-/** The modules that a module of the transpiled sources loads by static imports, itself included, and the lines of their sources. */
+/**
+ * The modules that a module of the transpiled sources loads by static imports, including itself, and the
+ * lines of their sources.
+ */
 function loadedFrom(folder, entry) {
   const found = new Set([join(folder, entry)])
   for (const path of found) {
@@ -115,7 +118,7 @@ function sources(folder) {
     .filter((path) => path.endsWith('.ts'))
 }
 
-/** One module of the sources as one module that Node.js can run, so that files can be counted. */
+/** Makes one module of the sources a module that Node.js can run, so that files can be counted. */
 function transpile(ts, path, folder, isTraced) {
   const name = relative(join(ROOT, 'src'), path)
   const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), {
@@ -134,7 +137,7 @@ function transpile(ts, path, folder, isTraced) {
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
 }
 
-/** Lets every function of a file begin with `way(file)`. */
+/** Adds a call of `way(file)` to the start of every function of a file. */
 function tracer(ts, name) {
   return (context) => (root) => {
     const { factory } = context
@@ -214,10 +217,10 @@ function withBody(ts, f, node, body) {
   if (ts.isGetAccessor(node))
     return f.updateGetAccessorDeclaration(node, modifiers, name, parameters, type, body)
   if (ts.isSetAccessor(node)) return f.updateSetAccessorDeclaration(node, modifiers, name, parameters, body)
-  throw new Error(`measure-way: no way to trace a ${ts.SyntaxKind[node.kind]}`)
+  throw new Error(`measure-way: cannot trace a ${ts.SyntaxKind[node.kind]}`)
 }
 
-/** In a separate process: one event on its way, and the files that it passed as JSON. */
+/** In a separate process: tracks one event, and prints the files that it passed through as JSON. */
 async function run(folder, client) {
   let order
   globalThis.way = (file) => order?.push(file)
@@ -233,7 +236,8 @@ async function run(folder, client) {
   })
   const track = (callback) =>
     analytics.track({ userId: 'u', event: 'Measured', properties: { n: 1 } }, callback)
-  // The first one loads what is loaded once; what it leaves to be done must be over before the next is followed.
+  // The first event loads modules that are loaded once; its remaining work must end before the next event is
+  // traced.
   await new Promise((done) => track(done))
   for (let turn = 0; turn < 100; turn++) await new Promise((done) => setImmediate(done))
 

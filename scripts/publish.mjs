@@ -1,6 +1,6 @@
-// Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`, in the release workflow. A version that
-// the registry has already is left out, so that a workflow that failed half way can be started again. With --dry-run, npm does
-// all of it but the upload; build first.
+// Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`, in the release
+// workflow. A version that the registry already has is left out, so that a workflow that failed can be
+// started again. With --dry-run, npm does everything except the upload; build first.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -21,7 +21,7 @@ for (const folder of ['.', ...workspaces]) {
   const { name, version } = readManifest(folder)
   const found = npm(['view', `${name}@${version}`, 'version'], { stdio: ['ignore', 'pipe', 'ignore'] })
   if (found.status === 0 && found.stdout.trim() === version) {
-    console.log(`${name}@${version} is published already`)
+    console.log(`${name}@${version} is already published`)
     continue
   }
   const where = folder === '.' ? [] : ['--workspace', folder]

@@ -1,6 +1,6 @@
-// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see what it would do.
-// Sets the version of all packages, dates the changes of CHANGELOG.md, commits and tags. Pushing the tag publishes: see
-// .github/workflows/release.yml.
+// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see the steps.
+// Sets the version of all packages, dates the changes of CHANGELOG.md, commits and tags. Pushing the tag
+// publishes: see .github/workflows/release.yml.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 
-/** The numbers of a version; pre-releases are not made with this script. */
+/** The numbers of a version; this script does not make pre-releases. */
 function parseVersion(text) {
   const match = /^(\d+)\.(\d+)\.(\d+)$/.exec(text ?? '')
   if (match === null) throw new Error(`expected a version such as 0.2.0, got ${text ?? 'none'}`)
@@ -23,7 +23,7 @@ export function requireNewer(current, next) {
   if (first === -1 || to[first] < from[first]) throw new Error(`${next} is not newer than ${current}`)
 }
 
-/** CHANGELOG.md with what is under `Unreleased` moved under the new version, and links for both. */
+/** CHANGELOG.md with the text under `Unreleased` moved below the new version, and links for both. */
 export function releaseChangelog(text, version, date) {
   const heading = '## [Unreleased]\n'
   const start = text.indexOf(heading)
@@ -50,7 +50,7 @@ export function releaseChangelog(text, version, date) {
   )
 }
 
-/** Whether packages and CHANGELOG.md have the version already, dated: then only the tag is missing. */
+/** Whether packages and CHANGELOG.md already have the version, with a date: then only the tag is missing. */
 function isPrepared(read, version) {
   return (
     JSON.parse(read('package.json')).version === version &&
@@ -70,13 +70,13 @@ export function releaseFiles(read, version, date) {
   const workspaces = {}
   for (const folder of manifest.workspaces) {
     const path = `${folder}/package.json`
-    // All packages of the repository have one version: what belongs together is seen at a glance.
+    // All packages of the repository have one version, so that users see which belong together.
     workspaces[path] = `${JSON.stringify({ ...JSON.parse(read(path)), version }, null, 2)}\n`
     lock.packages[folder].version = version
   }
   const source = read('src/version.ts')
   if (!source.includes(`'${manifest.version}'`))
-    throw new Error(`src/version.ts does not name ${manifest.version}`)
+    throw new Error(`src/version.ts does not contain ${manifest.version}`)
   const versioned = source.replace(`'${manifest.version}'`, `'${version}'`)
   return {
     'package.json': `${JSON.stringify({ ...manifest, version }, null, 2)}\n`,

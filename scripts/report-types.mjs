@@ -1,7 +1,8 @@
-// Writes the public types of the packages to test/package/public-types/: a report of each entry point, by API Extractor. A change of the
-// public types is a change of these files, which a reviewer sees. Usage, after a build of the SDK and of the collector:
+// Writes the public types of the packages to test/package/public-types/: a report of each entry point, by API
+// Extractor. A change of the public types changes these files, which a reviewer sees. Usage, after a build of
+// the SDK and of the collector:
 //   node scripts/report-types.mjs           writes the reports
-//   node scripts/report-types.mjs --check   fails when a report is not what the build has
+//   node scripts/report-types.mjs --check   fails when a report differs from the build
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +14,7 @@ const REPORTS = `${ROOT}test/package/public-types`
 const isCheck = process.argv.includes('--check')
 const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
 
-/** Report name to the declarations that it is of. */
+/** The declaration file of each report. */
 const ENTRIES = {
   ...Object.fromEntries(
     Object.entries(exports)
@@ -23,7 +24,9 @@ const ENTRIES = {
   'trackpost-collector': './collector/dist/index.d.cts',
 }
 
-/** Of what API Extractor has to say, only what keeps it from reading the types: docstrings are checked by `npm run docs`. */
+/**
+ * Only messages of API Extractor that keep it from reading the types count: `npm run docs` checks docstrings.
+ */
 const messages = {
   compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Error } },
   extractorMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },
@@ -63,6 +66,6 @@ for (const [name, declarations] of Object.entries(ENTRIES)) {
   if (errorCount > 0) process.exitCode = 1
   if (!apiReportChanged) continue
   if (isCheck) process.exitCode = 1
-  console.log(`${name}: ${isCheck ? 'other types than test/package/public-types has' : 'written'}`)
+  console.log(`${name}: ${isCheck ? 'the build has other types than test/package/public-types' : 'written'}`)
 }
 rmSync(reportTempFolder, { recursive: true })

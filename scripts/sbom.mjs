@@ -1,6 +1,7 @@
-// Writes a software bill of materials for each package into sbom/NAME.cdx.json (CycloneDX): the package as it is published, what an
-// install of it brings, and what is compiled into it, with versions, licences and hashes of the lockfile. It reads the LICENSES.txt of
-// the builds. Usage: node scripts/sbom.mjs [folder ...]; without folders, all packages.
+// Writes a software bill of materials for each package into sbom/NAME.cdx.json (CycloneDX): the published
+// package, the packages that an install brings, and those that are compiled in, with versions, licences and
+// hashes of the lockfile. It reads the LICENSES.txt of the builds. Usage: node scripts/sbom.mjs [folder ...];
+// without folders, all packages.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +17,7 @@ mkdirSync(join(ROOT, 'sbom'), { recursive: true })
 const folders = process.argv.slice(2).map((folder) => (folder === '.' ? '' : folder))
 for (const folder of folders.length > 0 ? folders : ['', ...workspaces]) {
   const { name, components } = writeBill(folder)
-  console.log(`sbom/${name}.cdx.json: ${components} component(s) beside the package`)
+  console.log(`sbom/${name}.cdx.json: ${components} component(s) in addition to the package`)
 }
 
 /** npm describes the content of a folder, so each package gets a temporary one: its manifest as installed, and its part of the lockfile. */
@@ -45,7 +46,10 @@ function versionOf(name, folder, { packages }) {
   return (packages[join(folder, 'node_modules', name)] ?? packages[`node_modules/${name}`]).version
 }
 
-/** With what is compiled in, and without what an install does not bring: optional peers, what develops it, and its neighbours. */
+/**
+ * With compiled-in packages, and without packages that an install does not bring: optional peers, development
+ * dependencies, and the other packages of the repository.
+ */
 function asInstalled(
   { devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest },
   compiledIn,
@@ -53,7 +57,10 @@ function asInstalled(
   return { ...rest, dependencies: { ...rest.dependencies, ...compiledIn } }
 }
 
-/** Entries of the lockfile, with those in a folder of the package moved to its top, and without links and other packages. */
+/**
+ * Entries of the lockfile; those in a folder of the package are moved to its top, and links and other
+ * packages are left out.
+ */
 function packagesFor(folder, packages) {
   const top = `${folder}/node_modules/`
   const entries = Object.entries(packages).filter(

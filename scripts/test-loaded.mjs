@@ -1,10 +1,11 @@
-// Runs `npm test` beside busy loops, one for each core and at least two: what is green here is decided by no clock.
-// Arguments go to scripts/test.mjs. The loops end by themselves, also when this process is killed.
+// Runs `npm test` beside busy loops, one for each core and at least two: a test that passes here does not
+// depend on the speed of the machine. Arguments are passed to scripts/test.mjs. The loops end by themselves,
+// even when this process is killed.
 import { spawn, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-// Each time slice asks whether the parent is still the one that started it.
+// After each time slice a loop checks whether its parent still exists.
 const LOOP = `
 const parent = process.ppid
 while (process.ppid === parent) for (const end = Date.now() + 100; Date.now() < end; );

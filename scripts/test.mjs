@@ -1,11 +1,13 @@
-// Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage: node scripts/test.mjs the
-// default form: what it leaves out is in tiers.mjs, and printed at the end node scripts/test.mjs --full everything node
-// scripts/test.mjs --rest what the default form leaves out, but for what takes longest (LONG_FILES, `inNight`) node
-// scripts/test.mjs step... [--full] [...] whole steps by name; with --full in the sizes of the fault matrix Other arguments go to
-// the runner of a step. Parallel steps run three at a time, in their order: a third of the time they wait for processes, servers
-// and browsers. What such a step prints appears when it is over. The packages are built, packed and installed once, before all
-// suites: `IS_BUILT=1` tells their setups not to build them again while others use them. From outside, it says that both packages
-// are built already. The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
+// Runs all steps of `npm test`, even if one fails, and adds up their results. Usage:
+//   node scripts/test.mjs                   the default form (tiers.mjs); prints what it left out
+//   node scripts/test.mjs --full            everything
+//   node scripts/test.mjs --rest            what the default form leaves out, except LONG_FILES, `inNight`
+//   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of the fault matrix
+// Other arguments are passed to the runner of a step. Parallel steps run three at a time, in their order: a
+// third of the time they wait for processes, servers and browsers. The output of such a step appears when it
+// has ended. The packages are built, packed and installed once, before all suites: `IS_BUILT=1` tells the
+// setups of the suites not to build them again while others use them. A caller sets it when both packages are
+// already built. The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +16,7 @@ import { BOTH_FILES, FULL_FILES, FULL_STEPS } from './tiers.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RESULTS = `${ROOT}test-results`
-/** The project that has the packed package installed, for all suites of a run. */
+/** The project in which the packed package is installed, for all suites of a run. */
 const PACKED = `${ROOT}.cache/packed-${process.pid}`
 
 const MUTATION = ['node', 'scripts/mutation/run.mjs', '--sample', '6']
@@ -22,9 +24,10 @@ const VITEST = 'node_modules/vitest/vitest.mjs'
 const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) => `--project=${name}`)]
 
 /**
- * Name to command. A step with `reports` is counted by its tests, any other counts as one. Parallel steps build nothing that
- * others read; the longest come first, so that the last ones end at about the same time. `inFull` belongs to the full form and the
- * rest, `inNight` to the full form alone, `inRest` is a step of both of which the default form leaves out a part.
+ * The steps by name. A step with `reports` is counted by its tests, any other step counts as one. Parallel
+ * steps build nothing that others read; the longest come first, so that the last ones end at about the same
+ * time. `inFull` steps belong to the full form and to `--rest`, `inNight` steps only to the full form, and
+ * `inRest` steps to `--rest` as well as the default form, which leaves out a part of them.
  */
 const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },
@@ -81,13 +84,14 @@ const STEPS = {
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
-  // A few changes of one file: the whole is for a night, and a documented command that nobody runs stops working.
+  // A few changes of one file: the full run takes a night, and a documented command that nobody runs stops
+  // working.
   mutation: {
     command: [...MUTATION, '--only', 'src/message/utf8.ts', '--tests', 'test/message/utf8'],
     inFull: true,
   },
   'bench:guard': { command: ['node', 'bench/guard.mjs'], inFull: true },
-  // Not part of `npm test`: the README's other command, for the continuous integration.
+  // Not part of `npm test`: another command of the README, for the continuous integration.
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
 }
 
@@ -112,7 +116,7 @@ const flags = firstFlag < 0 ? [] : given.slice(firstFlag)
 const isWhole = names.length === 0
 const isFull = flags.includes('--full')
 const passedOn = flags.filter((flag) => !['--', '--full', '--rest'].includes(flag))
-/** A step that is asked for by name is run as a whole. */
+/** A step that is requested by name is run as a whole. */
 const tier = isFull || !isWhole ? 'full' : flags.includes('--rest') ? 'rest' : 'default'
 const unknown = names.filter((name) => STEPS[name] === undefined)
 if (unknown.length > 0) {
@@ -192,7 +196,7 @@ async function runCommand(name, isCaptured) {
   const env = {
     ...process.env,
     TEST_TIER: tier,
-    // The figures of the fault matrix take an hour: suite by suite.
+    // The fault matrix in its full size takes an hour: suite by suite.
     TEST_FULL: isFull && !isWhole ? '1' : '0',
     IS_BUILT: reports ? '1' : '0',
     ...(chosen.includes('pack') && { PACKED }),
@@ -216,11 +220,11 @@ async function runCommand(name, isCaptured) {
 function countStep(name, status) {
   const { reports = false, mayFail } = STEPS[name]
   if (mayFail !== undefined) {
-    return status === 0 ? countsOf() : { ...countsOf(), note: ` (cannot be had: ${mayFail} may be skipped)` }
+    return status === 0 ? countsOf() : { ...countsOf(), note: ` (not available: ${mayFail} may be skipped)` }
   }
   const report = reportOf(name)
   const counts = reports && existsSync(report) ? readReport(report) : countsOf(status === 0 ? 1 : 0)
-  // A failure outside of tests, for example an uncaught error, is a failure too.
+  // A failure outside of tests, for example an uncaught error, counts as a failure.
   if (status !== 0 && counts.failed === 0) counts.failed = 1
   return counts
 }
@@ -235,7 +239,7 @@ function countsOf(passed = 0, failed = 0, skipped = 0) {
 
 function readReport(path) {
   const report = JSON.parse(readFileSync(path, 'utf8'))
-  // A file that could not be loaded has no tests to fail; it is a failure all the same.
+  // A file that could not be loaded has no tests that fail; it counts as a failure all the same.
   const unloaded = report.testResults.filter(
     ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
   ).length

@@ -1,8 +1,8 @@
-/** Name of a step to what it proves. */
+/** By name of a step: what it proves. */
 export declare const FULL_STEPS: Readonly<Record<string, string>>
-/** What is proved to the files and folders that prove it. */
+/** By subject: the files and folders that prove it. */
 export declare const FULL_FILES: Readonly<Record<string, readonly string[]>>
-/** Files and folders that only the full form runs, for their length. */
+/** Files and folders that only the full form runs, because they take long. */
 export declare const LONG_FILES: readonly string[]
 export declare const FULL_ROWS: readonly string[]
 export declare const BOTH_FILES: Readonly<Record<string, readonly string[]>>

@@ -1,5 +1,6 @@
-// The two forms of `npm test`: the tests that its default form leaves to `npm test -- --full`, and why. A file that is not named
-// here belongs to both. Paths are those of the repository; a folder stands for everything below it.
+// The two forms of `npm test`: the tests that its default form leaves to `npm test -- --full`, and why. A
+// file that is not in these lists belongs to both. Paths begin at the root of the repository; a folder stands
+// for everything below it.
 
 /** Steps of scripts/test.mjs that only the full form has: what they prove. */
 export const FULL_STEPS = {
@@ -7,12 +8,12 @@ export const FULL_STEPS = {
   frameworks: 'the examples with web frameworks',
   site: 'the documentation site, in a real Chromium',
   mutation: 'that tests notice changes of the sources: six of one file',
-  'bench:guard': 'CPU per event beside the floor',
+  'bench:guard': 'CPU per event, compared with the floor',
 }
 
-/** Test files that only the full form runs, by what they need or what makes them long. */
+/** Test files that only the full form runs, by the reason. */
 export const FULL_FILES = {
-  'the package in bundlers, in test runners, under every TypeScript, beside other libraries, and its types beside their reports':
+  'the package in bundlers, in test runners, with every TypeScript, beside other libraries, and its types compared with their reports':
     [
       'test/package/bundlers.test.ts',
       'test/package/compat.test.ts',
@@ -23,7 +24,7 @@ export const FULL_FILES = {
       'test/package/testing.test.ts',
       'test/package/typescript.test.ts',
     ],
-  'examples that are measured or that stand beside another library': [
+  'examples that are measured or compared with another library': [
     'test/examples/observability.test.ts',
     'test/examples/opentelemetry.test.ts',
     'test/examples/proxy.test.ts',
@@ -46,7 +47,7 @@ export const FULL_FILES = {
     'collector/test/ops/silent-store.test.ts',
     'collector/test/ops/silent.test.ts',
   ],
-  'clusters of collectors whose parts die': ['collector/test/cluster'],
+  'clusters of collectors whose parts fail': ['collector/test/cluster'],
   'the destination on ClickHouse': ['collector/test/destinations/clickhouse.test.ts'],
   'the page of the collector, in a real Chromium': [
     'collector/test/clients/segment-analytics-next.test.ts',
@@ -70,8 +71,8 @@ export const FULL_FILES = {
 }
 
 /**
- * Of these files the ones that take longest: with `--full` and in the night only, so that the continuous integration, which runs the
- * default form and the rest, is done in 12 minutes.
+ * The files that take longest: only with `--full` and in the night, so that the continuous integration, which
+ * runs the default form and the rest, ends within 12 minutes.
  */
 export const LONG_FILES = [
   'cli/test/memory.test.ts',
@@ -87,7 +88,10 @@ export const LONG_FILES = [
   'test/package/typescript.test.ts',
 ]
 
-/** Rows of the fault matrix whose fault lasts for seconds of real time, whatever the speed of the clock: in the full form only. */
+/**
+ * Rows of the fault matrix whose fault takes seconds of real time, even with a faster clock: only in the full
+ * form.
+ */
 export const FULL_ROWS = [
   ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
   ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],
@@ -96,7 +100,7 @@ export const FULL_ROWS = [
 /** Files that the full form runs in another size, or with more of their tests. */
 export const BOTH_FILES = {
   '10,000 interleavings instead of 1,000': ['test/interleavings-1.test.ts', 'test/interleavings-2.test.ts'],
-  'what is asked of the store of the collector, on PostgreSQL': [
+  'the tests of the store of the collector, on PostgreSQL': [
     'collector/test/api/contract.test.ts',
     'collector/test/search/events.test.ts',
     'collector/test/store/postgres-reader.test.ts',
@@ -111,14 +115,18 @@ export const BOTH_FILES = {
   ],
 }
 
-/** `default`, `rest` (what the default form leaves out, but for `LONG_FILES`) or `full`, which is what a runner without scripts/test.mjs has. */
+/**
+ * `default`, `rest` (what the default form leaves out, without `LONG_FILES`) or `full`, which a runner
+ * without scripts/test.mjs uses.
+ */
 export const TIER = process.env.TEST_TIER ?? 'full'
 
 /**
  * The files that a project of vitest runs in this form.
  *
- * @param below The folder of the repository that its files are in; patterns are made for it.
- * @param root The folder of the repository that patterns begin at.
+ *
+ * @param below The folder of the repository with these files, for which the patterns are made.
+ * @param root The folder of the repository at which patterns begin.
  */
 export function filesOfTier({ include, exclude = [], below, root = '' }) {
   const pick = (lists) =>

@@ -27,8 +27,8 @@ export async function open({ url, flushAt, isDefault }) {
       await promise
     },
     async close() {
-      // Events go out in order, so the last one's promise stands for all; a flush that finds another
-      // under way does nothing, so one is not enough.
+      // Events are sent in order, so the promise of the last one is enough. A flush that begins during
+      // another one does nothing, so one flush is not enough.
       let isDelivered = false
       last?.promise.then(() => {
         isDelivered = true

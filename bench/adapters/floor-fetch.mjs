@@ -1,6 +1,8 @@
 import { open as openFloor } from './floor.mjs'
 
-/** The floor over `fetch`, which is what most clients use: tells the cost of `fetch` from a client's own. */
+/**
+ * The floor over `fetch`, which most clients use: separates the cost of `fetch` from the cost of a client.
+ */
 export function open(settings) {
   return openFloor(settings, { over: 'fetch' })
 }

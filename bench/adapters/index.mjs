@@ -1,14 +1,16 @@
 /**
  * One adapter per client. Each module exports
  *
- * - `packageName`: the package it measures, for the table of versions; none for our own code;
- * - `specifier`: what the import scenario imports;
- * - `defaultsNote`: what its own defaults change in the `default` scenarios, where they differ;
- * - `open(settings)`: a client with `track(event)`, `confirm(event)` (a promise of that one delivery) and
- *   `close()` (a promise that everything was delivered); `flush()` where the client can go on afterwards.
  *
- * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth }`. With `isDefault` nothing is
- * set but key, address and, where the default is another, a `flushAt` of 15.
+ * - `packageName`: the package that it measures, for the table of versions; absent for our own code;
+ * - `specifier`: the module that the import scenario imports;
+ * - `defaultsNote`: how its own defaults change the `default` scenarios, where they differ;
+ * - `open(settings)`: a client with `track(event)`, `confirm(event)` (a promise of the delivery of this
+ *   event) and
+ *   `close()` (a promise of the delivery of all events); `flush()` where the client can be used afterwards.
+ *
+ * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth }`. With `isDefault` only key and
+ * address are set and, where the default differs, a `flushAt` of 15.
  */
 export const adapterNames = [
   'floor',

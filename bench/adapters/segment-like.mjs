@@ -1,6 +1,6 @@
 /** The common part of the adapters for `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node`. */
 
-/** A client over an `Analytics` of the usual surface. */
+/** A client with the usual methods of an `Analytics` class. */
 export function wrap(analytics) {
   return {
     track: (event) => analytics.track(event),

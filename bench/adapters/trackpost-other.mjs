@@ -1,6 +1,6 @@
 import { open as openTrackpost } from './trackpost.mjs'
 
-/** Another build of the SDK, side by side with the one in `dist`: `--other path/to/index.js`. */
+/** Another build of the SDK, compared with the one in `dist`: `--other path/to/index.js`. */
 export const specifier = process.env.BENCH_OTHER_BUILD
 
 export function open(settings) {

@@ -33,7 +33,7 @@ export async function open(
   return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
 }
 
-/** A spool in a directory of its own, which is removed with the client. Says how often it has synced. */
+/** A spool in its own directory, which is removed with the client. Reports the number of syncs. */
 async function openSpool(sync) {
   const { FileSpool } = await import(new URL('../../dist/spool.js', import.meta.url).href)
   const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
@@ -59,7 +59,7 @@ function subscribeOnce() {
   }
 }
 
-/** Context comes from a scope, as in a service that makes one for each of its requests. */
+/** The context comes from a scope, as in a service that creates one for each of its requests. */
 function wrapScope(analytics) {
   const scope = analytics.with({ context: { app: { name: 'shop' } } })
   return { ...wrap(analytics), track: (event) => scope.track(event) }

@@ -1,12 +1,13 @@
 // Express: WRITE_KEY=... PORT=8080 node express.mjs
-// Every event that is tracked below a request carries that request's user, address and page. No function passes them on.
+// Every event that is tracked during a request gets the user, the address and the page of this request. No
+// function passes them on.
 import express from 'express'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,
 })
@@ -15,7 +16,7 @@ const app = express()
 app.use(express.json())
 // Behind a proxy: requestScope(request, { trustProxy: 1 }).
 app.use((request, _response, next) => runWithScope(requestScope(request), next))
-// A scope in a scope: here it is known who it is.
+// A scope in a scope: the user is known here.
 app.use((request, _response, next) => runWithScope({ userId: request.get('X-User-Id') }, next))
 
 app.post('/orders', async (request, response) => {
@@ -23,7 +24,7 @@ app.post('/orders', async (request, response) => {
   response.json({ placed: request.body.orderId })
 })
 
-/** Knows nothing of requests. */
+/** This function does not know the request. */
 async function placeOrder({ orderId, total }) {
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await charge()

@@ -1,25 +1,26 @@
 // Fastify: WRITE_KEY=... PORT=8080 node fastify.mjs
-// Every event that is tracked below a request carries that request's user, address and page. No function passes them on.
+// Every event that is tracked during a request gets the user, the address and the page of this request. No
+// function passes them on.
 import Fastify from 'fastify'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,
 })
 
 const app = Fastify()
-// Not onRequest: the body is parsed after it, and what comes of a stream comes outside of the scope.
+// Not onRequest: the body is parsed after that hook, and callbacks of a stream run outside of the scope.
 // Behind a proxy: requestScope(request, { trustProxy: 1 }).
 app.addHook('preValidation', (request, _reply, done) => runWithScope(requestScope(request), done))
-// A scope in a scope: here it is known who it is.
+// A scope in a scope: the user is known here.
 app.addHook('preHandler', (request, _reply, done) => {
   runWithScope({ userId: request.headers['x-user-id'] }, done)
 })
-// When close() is called, after the last request has its response.
+// close() runs this after the last request has its response.
 app.addHook('onClose', () => analytics.closeAndFlush({ timeout: 8_000 }))
 
 app.post('/orders', async (request) => {
@@ -27,7 +28,7 @@ app.post('/orders', async (request) => {
   return { placed: request.body.orderId }
 })
 
-/** Knows nothing of requests. */
+/** This function does not know the request. */
 async function placeOrder({ orderId, total }) {
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await charge()

@@ -1,5 +1,6 @@
 // Hono on Node.js: WRITE_KEY=... PORT=8080 node hono.mjs
-// Every event that is tracked below a request carries that request's user, address and page. No function passes them on.
+// Every event that is tracked during a request gets the user, the address and the page of this request. No
+// function passes them on.
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { Hono } from 'hono'
@@ -8,15 +9,16 @@ import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,
 })
 
 const app = new Hono()
-// A Fetch request does not know the address of its client: the server does. Behind a proxy: { ip, trustProxy: 1 }.
+// A Fetch request does not contain the address of its client; the server knows it. Behind a proxy: { ip,
+// trustProxy: 1 }.
 app.use((c, next) => runWithScope(requestScope(c.req.raw, { ip: getConnInfo(c).remote.address }), next))
-// A scope in a scope: here it is known who it is.
+// A scope in a scope: the user is known here.
 app.use((c, next) => runWithScope({ userId: c.req.header('X-User-Id') }, next))
 
 app.post('/orders', async (c) => {
@@ -25,7 +27,7 @@ app.post('/orders', async (c) => {
   return c.json({ placed: order.orderId })
 })
 
-/** Knows nothing of requests. */
+/** This function does not know the request. */
 async function placeOrder({ orderId, total }) {
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await charge()

@@ -1,5 +1,6 @@
 // NestJS: WRITE_KEY=... PORT=8080, compiled by `nest build` or by TypeScript with experimentalDecorators and
-// emitDecoratorMetadata. What is tracked anywhere below a request carries that request's user, address and page.
+// emitDecoratorMetadata. Every event that is tracked during a request gets the user, the address and the page
+// of this request.
 import 'reflect-metadata'
 import { Body, Controller, Injectable, Module, type OnApplicationShutdown, Post } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -11,12 +12,12 @@ import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 class Tracking implements OnApplicationShutdown {
   readonly #analytics = new Analytics({
     writeKey: process.env['WRITE_KEY'] ?? '',
-    // Only for a service of your own, or for tests: left out, events go to the API of the region.
+    // Only for your own service, or for tests: without it, events are sent to the API of the region.
     host: process.env['TRACKPOST_HOST'],
     scope: currentScope,
   })
 
-  /** The same calls, and the compiler asks for no identity: the scope has it. */
+  /** The same calls, but the compiler requires no identity: the scope has it. */
   readonly tracker = this.#analytics.with({})
 
   /** Nest calls it after the last request has its response. */
@@ -30,7 +31,7 @@ interface Order {
   total: number
 }
 
-/** Knows nothing of requests. */
+/** This class does not know the request. */
 @Injectable()
 class Orders {
   constructor(private readonly tracking: Tracking) {}
@@ -66,11 +67,11 @@ const app = await NestFactory.create(AppModule, { logger: false })
 app.use((request: Request, _response: Response, next: NextFunction) => {
   runWithScope(requestScope(request), next)
 })
-// A scope in a scope: here it is known who it is.
+// A scope in a scope: the user is known here.
 app.use((request: Request, _response: Response, next: NextFunction) => {
   runWithScope({ userId: request.get('X-User-Id') }, next)
 })
-// For onApplicationShutdown, at SIGTERM and SIGINT.
+// Makes Nest call onApplicationShutdown at SIGTERM and SIGINT.
 app.enableShutdownHooks()
 
 await app.listen(Number(process.env['PORT'] ?? 8080), '127.0.0.1')

@@ -1,11 +1,11 @@
-// An AWS Lambda handler. Lambda freezes the process when the handler's promise resolves, so the handler flushes
-// before that: whatever happens next, the events have arrived.
+// An AWS Lambda handler. Lambda freezes the process when the promise of the handler resolves. The handler
+// flushes before that, so the events have arrived, whatever happens next.
 import { Analytics } from 'trackpost'
 
-// Outside the handler: a warm function uses the same client, and its connection, again.
+// Outside the handler: later invocations use the same client and connection again.
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
 })
 
@@ -16,8 +16,8 @@ export async function handler({ orderId, userId, total }) {
   analytics.track({ userId, event: 'Order Completed', properties: { orderId, total } })
   analytics.track({ userId, event: 'Receipt Sent', properties: { orderId } })
 
-  // One request for all of them. The time leaves room for the answer within the time of the function; what has
-  // not arrived by then goes with the next invocation.
+  // One request for all events. The timeout leaves time for the response of the function; events that have
+  // not arrived by then are sent with the next invocation.
   await analytics.flush({ timeout: 5_000 })
   return { statusCode: 200, body: JSON.stringify({ orderId }) }
 }

@@ -1,14 +1,14 @@
-// A Cloudflare Worker. The visitor gets the response at once; the events travel behind it, for as long as waitUntil keeps
-// the request alive.
+// A Cloudflare Worker. The visitor gets the response at once; waitUntil keeps the request alive until the
+// events have been sent.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
 // Outside the handler, as everywhere: one client for all requests.
 const analytics = new Analytics({
   writeKey: env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: env.TRACKPOST_HOST,
-  // That of the request that is being handled.
+  // The waitUntil of the present request.
   waitUntil,
 })
 

@@ -1,13 +1,13 @@
-// A route handler of Next.js on Vercel, for instance app/api/orders/route.js. The answer does not wait for the
-// events: waitUntil keeps the function alive until they have arrived. With `after` of next/server it is
+// A route handler of Next.js on Vercel, for instance app/api/orders/route.js. The response does not wait for
+// the events: waitUntil keeps the function alive until they have arrived. With `after` of next/server, write
 // `waitUntil: (promise) => after(() => promise)`.
 import { waitUntil } from '@vercel/functions'
 import { Analytics } from 'trackpost'
 
-// Outside the handler: a warm function uses the same client, and its connection, again.
+// Outside the handler: later invocations use the same client and connection again.
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
   waitUntil,
 })

@@ -1,4 +1,4 @@
-/** The collector's records, told apart by what the service would have made of each message. */
+/** The records of the collector, grouped by the reaction of the service to each message. */
 export function collectorAccount(records) {
   const rejected = records.filter(({ status }) => status === 'rejected')
   return {
@@ -11,8 +11,8 @@ export function collectorAccount(records) {
 }
 
 /**
- * The differences between the visits, the SDK's counts and the collector's, as texts; empty when every
- * event is accounted for.
+ * The differences between the visits, the counts of the SDK and those of the collector, as texts; empty when
+ * every event has its outcome.
  */
 export function findProblems({ expected, log, exit, recorded, requests, startedMs, endedMs }) {
   const problems = []
@@ -26,10 +26,10 @@ export function findProblems({ expected, log, exit, recorded, requests, startedM
   return problems
 }
 
-/** The counters of the SDK against the visits. */
+/** Compares the counts of the SDK with the visits. */
 function checkStats(check, expected, log) {
   const stats = log.find(({ message }) => message === 'stopped')?.stats
-  if (stats === undefined) return check(false, 'the shop gave no account when it stopped')
+  if (stats === undefined) return check(false, 'the shop reported no counts when it stopped')
 
   const failing = expected.filter(({ fails }) => fails !== undefined)
   const counts = {
@@ -46,7 +46,7 @@ function checkStats(check, expected, log) {
   }
 }
 
-/** One outcome per event, and the right one: no callback is missing, none has run twice. */
+/** One outcome per event, and the right one: no callback is missing, and none has run twice. */
 function checkOutcomes(check, expected, log) {
   const outcomes = new Map()
   for (const { message, id, code } of log) {
@@ -60,7 +60,7 @@ function checkOutcomes(check, expected, log) {
   }
 }
 
-/** Ids, content and times of what arrived. */
+/** Compares ids, content and times of the events that arrived. */
 function checkArrivals(check, expected, { events, duplicates, refused }, startedMs, endedMs) {
   const arrived = new Map(events.map((message) => [message.messageId, message]))
   check(arrived.size === events.length, 'an event was accepted twice')
@@ -74,7 +74,7 @@ function checkArrivals(check, expected, { events, duplicates, refused }, started
       check(false, `${id} did not arrive`)
       continue
     }
-    // The collector moves `timestamp` by as long as the message was on its way.
+    // The collector moves `timestamp` by the time that the message took to arrive.
     const sent = { ...message, timestamp: message.originalTimestamp }
     const timeMs = Date.parse(sent.timestamp)
     const isNow = timeMs >= startedMs && timeMs <= endedMs
@@ -87,16 +87,16 @@ function checkArrivals(check, expected, { events, duplicates, refused }, started
     const times = duplicates.filter((duplicate) => duplicate === id).length
     check(times === repeated.length, `${id} was repeated ${times} times, expected ${repeated.length}`)
   }
-  for (const id of arrived.keys()) check(groups.has(id), `${id} arrived, and nobody sent it`)
+  for (const id of arrived.keys()) check(groups.has(id), `${id} arrived, and nobody tracked it`)
 }
 
-/** Whatever was in a request that failed came again in one that did not. */
+/** Every event of a failed request must come again in a successful one. */
 function checkRetries(check, requests) {
   const taken = new Set(requests.filter(({ status }) => status === 200).flatMap(({ ids }) => ids))
   const failed = requests.filter(({ status }) => status !== 200)
-  check(failed.length === 2, `${failed.length} requests were not answered 200, expected 2`)
+  check(failed.length === 2, `${failed.length} requests did not get 200, expected 2`)
   for (const { status, ids } of failed) {
-    for (const id of ids) check(taken.has(id), `${id} was not sent again after the answer ${status}`)
+    for (const id of ids) check(taken.has(id), `${id} was not sent again after a ${status}`)
   }
 }
 
@@ -106,7 +106,10 @@ function groupById(expected) {
   return groups
 }
 
-/** Where `actual` lacks what is in `expected`, as texts. What is `undefined` there must not be here. */
+/**
+ * The differences of `actual` from the parts in `expected`, as texts. A property that is `undefined` there
+ * must be absent.
+ */
 function differences(expected, actual, path = '') {
   if (typeof expected !== 'object' || expected === null) {
     if (Object.is(expected, actual)) return []

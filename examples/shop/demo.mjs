@@ -1,9 +1,9 @@
 /**
- * Sends a few hundred visits to the shop, a separate process, whose events go through a relay with a bad moment
- * to the collector; stops the shop; and compares three accounts of every event: what the visits lead to, what the
- * SDK says, what the collector recorded. Exits 0 only if they agree.
+ * Sends a few hundred visits to the shop, a separate process, whose events pass through a relay that fails
+ * for a moment to the collector. Then it stops the shop and compares three counts of every event: the visits,
+ * the SDK and the collector. Exits with 0 only if they agree.
  *
- * With `--stay` the collector's page stays open until Ctrl+C.
+ * With `--stay` the page of the collector stays open until Ctrl+C.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,11 +17,11 @@ import { printReport } from './report.mjs'
 import { expectedEvents, readVisits, visitShop } from './visits.mjs'
 
 const WRITE_KEY = 'demo-write-key'
-/** Where the page is with `--stay`, unless something else is there already. */
+/** The port of the page with `--stay`, unless it is in use. */
 const PAGE_PORT = 8787
-/** Longer than the shop gives itself. */
+/** Longer than the time limit of the shop itself. */
 const STOP_TIMEOUT_MS = 10_000
-/** For the test of this demo: `lose` or `change` has the relay spoil one event on its way. */
+/** For the test of this demo: `lose` or `change` makes the relay lose or change one event. */
 const SABOTAGE = process.env.DEMO_SABOTAGE
 
 const { stay } = parseArgs({ options: { stay: { type: 'boolean', default: false } } }).values
@@ -33,7 +33,7 @@ const relay = await startRelay(collector.url, SABOTAGE ? spoil : undefined)
 const shop = await startShop(relay.url)
 
 for (const [index, visit] of visits.entries()) {
-  // The bad moment: one error, and then a rate limit.
+  // The failure: one error, and then a rate limit.
   if (index === Math.floor(visits.length * 0.6)) {
     relay.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
   }
@@ -74,7 +74,7 @@ async function startShop(host) {
     env: { ...process.env, WRITE_KEY, TRACKPOST_HOST: host, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  // Should anything here throw, the shop must not be left behind.
+  // If this program throws, the shop must be ended as well.
   process.once('exit', () => child.kill('SIGKILL'))
   const log = []
   const closed = once(child, 'close')

@@ -1,6 +1,6 @@
 /**
- * Stands between the shop and the collector and plays the network and the service on a bad day: it passes on
- * what it gets, gives the answers of a service in trouble when it is told to, and keeps a list of the requests.
+ * Stands between the shop and the collector and simulates failures of the network and the service: it passes
+ * requests on, sends error responses on request, and keeps a list of the requests.
  */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
@@ -9,14 +9,17 @@ import { buffer } from 'node:stream/consumers'
 /**
  * Starts a relay on 127.0.0.1.
  *
- * @param {string} target The address of the service that requests are passed on to.
- * @param {(message: object) => object | undefined} [alter] Changes a message on its way, or loses it
- *   (`undefined`). For those who test that this is noticed.
+ *
+ * @param {string} target The address of the service to which requests are passed on.
+ * @param {(message: object) => object | undefined} [alter] Changes a message, or loses it
+ *   (`undefined`). For tests that this is noticed.
  */
 export async function startRelay(target, alter) {
   /** One entry per request: `{ status, bytes, ids, atMs }`. */
   const requests = []
-  /** Answers to give instead of passing a request on, the first one to the next request; more can be pushed. */
+  /**
+   * Responses to send instead of passing a request on, the first one to the next request; more can be pushed.
+   */
   const faults = []
 
   async function answer(incoming, response) {
@@ -32,7 +35,7 @@ export async function startRelay(target, alter) {
   }
 
   const server = createServer((incoming, response) => {
-    // To the shop that is a lost connection, and it sends again.
+    // For the shop this is a lost connection, and it sends the request again.
     answer(incoming, response).catch(() => response.destroy())
   })
   server.listen(0, '127.0.0.1')

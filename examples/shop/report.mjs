@@ -1,7 +1,7 @@
 const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 const MAX_PROBLEMS = 10
 
-/** Prints, for a person, what was sent, what arrived, and what became of the rest. */
+/** Prints, for a person, the events that were sent, those that arrived, and the outcome of the others. */
 export function printReport({ visits, expected, log, recorded, requests, problems, elapsedMs }) {
   console.log(`\nThe shop had ${visits.length} visits, which led to ${expected.length} events.\n`)
   printTable(kindTable(expected, log, recorded))
@@ -20,7 +20,7 @@ export function printReport({ visits, expected, log, recorded, requests, problem
     return
   }
   console.log(
-    `\n${red('NOT OK')}  ${problems.length === 1 ? 'one thing does' : `${problems.length} things do`} not agree (${seconds} s):`,
+    `\n${red('NOT OK')}  ${problems.length === 1 ? 'one value does' : `${problems.length} values do`} not agree (${seconds} s):`,
   )
   for (const problem of problems.slice(0, MAX_PROBLEMS)) console.log(`  ${problem}`)
   if (problems.length > MAX_PROBLEMS) console.log(`  ... and ${problems.length - MAX_PROBLEMS} more`)
@@ -81,7 +81,7 @@ function failureTable(log) {
   return failures.map(({ code, kind, id, reason }) => [code, kind, id, reason])
 }
 
-/** Numbers to the right, texts to the left; a row of one cell is a note. */
+/** Numbers are aligned to the right, texts to the left; a row of one cell is a note. */
 function printTable(rows) {
   const columns = rows.filter(({ length }) => length > 1)
   const widths = (columns[0] ?? []).map((_, index) =>

@@ -1,7 +1,7 @@
 /**
- * A small shop that tracks what its visitors do: WRITE_KEY=... PORT=8080 node shop.mjs
+ * A small shop that tracks the actions of its visitors: WRITE_KEY=... PORT=8080 node shop.mjs
  *
- * Its log is one JSON object per line, with a line for the outcome of every event.
+ * Its log has one JSON object per line, with a line for the outcome of every event.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -11,7 +11,7 @@ const products = JSON.parse(readFileSync(new URL('products.json', import.meta.ur
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  // Only for your own service, or for tests: without it, events are sent to the API of the region.
   host: process.env.TRACKPOST_HOST,
 })
 
@@ -55,7 +55,7 @@ function addToCart(visit) {
 function checkOut(visit) {
   const { orderId, lines, coupon } = visit.body
   const items = lines.map(describe)
-  // Prices have different currencies here, and a total for each.
+  // Prices have different currencies here, and there is one total for each.
   const totals = {}
   for (const { price, quantity, currency } of items) {
     totals[currency] = Math.round(((totals[currency] ?? 0) + price * quantity) * 100) / 100
@@ -73,13 +73,16 @@ function writeReview(visit) {
   )
 }
 
-/** From here on the visitor has a user id; the anonymous one goes along, so that the two are tied. */
+/**
+ * From here on the visitor has a user id; the anonymous id is sent as well, so that the service can connect
+ * the two.
+ */
 function signUp(visit) {
   const { userId, ...traits } = visit.body
   analytics.identify({ ...visit.common, userId, traits }, outcomeOf('identify', visit.id))
 }
 
-/** Earlier events of this visitor belong to a known user. */
+/** Connects earlier events of this visitor with a known user. */
 function logIn(visit) {
   const { anonymousId, ...common } = visit.common
   analytics.alias(
@@ -92,10 +95,10 @@ function joinCompany(visit, groupId) {
   analytics.group({ ...visit.common, groupId, traits: visit.body }, outcomeOf('group', visit.id))
 }
 
-/** Orders of the shop's former software, with the time at which they were made. */
+/** Orders from the earlier software of the shop, with the times at which they were made. */
 function importOrders(visit) {
   for (const { orderId, userId, completedAt, total, ...line } of visit.body) {
-    // An id that belongs to the order: the service drops it when the import is run once more.
+    // The id belongs to the order: when the import is run again, the service drops the repeat.
     const messageId = `import-${orderId}`
     analytics.track(
       {
@@ -115,7 +118,7 @@ function describe({ sku, quantity }) {
   return { sku, name, price, currency, quantity }
 }
 
-/** The callback that an event's outcome is written to the log with. */
+/** A callback that writes the outcome of an event to the log. */
 function outcomeOf(kind, id) {
   return (error) => {
     if (error === undefined) log('delivered', { id, kind })
@@ -144,7 +147,7 @@ async function readVisit(request) {
     common: {
       userId: cookies.user,
       anonymousId: cookies.visitor,
-      // A visitor whose request is repeated on the way here is counted once.
+      // A visitor whose request to the shop is repeated is counted once.
       messageId: id,
       context: {
         ip: request.socket.remoteAddress,
@@ -160,7 +163,7 @@ async function answer(request, response) {
   for (const { method, path, answer } of routes) {
     const match = request.method === method && path.exec(visit.pathname)
     if (!match) continue
-    // The SDK takes the event and returns at once: no visitor waits for it.
+    // The SDK accepts the event and returns at once: no visitor waits for it.
     answer(visit, match[1])
     return response.end('{"ok":true}')
   }
@@ -180,10 +183,10 @@ server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 
 process.once('SIGTERM', async () => {
   log('stopping', { stats: analytics.stats })
-  // First the visitors: requests that are being answered may still track something.
+  // First the visitors: requests that have no response yet may still track events.
   await new Promise((resolve) => {
     server.close(resolve)
-    // Node.js 18 and older leave connections open that only might be used again.
+    // Node.js 18 and older leave idle connections open.
     server.closeIdleConnections?.()
   })
   const { failed } = await analytics.closeAndFlush({ timeout: 8_000 })

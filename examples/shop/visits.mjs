@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 const products = JSON.parse(readFileSync(new URL('products.json', import.meta.url), 'utf8'))
 
 /**
- * The visits of `visits.ndjson`, one per line. `fails` is the code with which the visit's event has to fail;
- * `repeatText` keeps a text out of the file that is too long for it.
+ * The visits in `visits.ndjson`, one per line. `fails` is the code with which the event of the visit must
+ * fail; `repeatText` makes a text that would be too long for the file.
  */
 export function readVisits() {
   const lines = readFileSync(new URL('visits.ndjson', import.meta.url), 'utf8')
@@ -17,7 +17,7 @@ export function readVisits() {
   })
 }
 
-/** One visit to the shop, as a browser or an app makes it. */
+/** Makes one visit to the shop, like a browser or an app. */
 export async function visitShop(shopUrl, visit) {
   const cookies = []
   if (visit.visitor !== undefined) cookies.push(`visitor=${visit.visitor}`)
@@ -32,12 +32,12 @@ export async function visitShop(shopUrl, visit) {
   const body = visit.body === undefined ? undefined : JSON.stringify(visit.body)
   const response = await fetch(shopUrl + visit.path, { method: visit.method, headers, body })
   await response.arrayBuffer()
-  if (!response.ok) throw new Error(`the shop answered ${response.status} to ${visit.id}`)
+  if (!response.ok) throw new Error(`the shop responded with ${response.status} to ${visit.id}`)
 }
 
 /**
- * The events that a visit has to lead to: `{ id, kind, fails, message }`, where the message that arrives must
- * contain `message`. Made from the visit alone and not by the shop, so that the two can be compared.
+ * The events that a visit must lead to: `{ id, kind, fails, message }`, where the message that arrives must
+ * contain `message`. They are made from the visit and not by the shop, so that the two can be compared.
  */
 export function expectedEvents(visit) {
   if (visit.path === '/import/orders') return visit.body.map(expectedImport)

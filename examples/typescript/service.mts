@@ -50,7 +50,7 @@ class ReleasePlugin implements Plugin {
   }
 }
 
-/** A client object of one's own: here it only counts requests and hands them on to fetch. */
+/** A custom HTTP client: here it only counts requests and passes them on to fetch. */
 class CountingClient implements HTTPClient {
   requests = 0
 
@@ -73,7 +73,7 @@ type Code = DeliveryError['code']
 
 const losses = new Map<Code, number>()
 
-/** The reaction to a loss; the compiler reports a forgotten code. */
+/** The reaction to a lost event; the compiler reports a missing code. */
 function isOurFault(code: Code): boolean {
   switch (code) {
     case 'invalid':

@@ -1,5 +1,5 @@
-// Finds the places of a source file at which it can be changed, and writes a copy in which every change is asleep: one
-// is woken by number when the tests run, so that the file is transformed once for all of them.
+// Finds the places of a source file that can be mutated, and writes a copy that contains all mutants,
+// inactive: one of them is activated by number when the tests run, so that the file is transformed only once.
 import ts from 'typescript'
 
 const OPERATORS = {
@@ -21,7 +21,7 @@ const OPERATORS = {
   '-=': ['+='],
 }
 
-/** Changes of the text of a file, in the order of the file: `{ line, kind, from, to }`. */
+/** The mutants of a file, in the order of the file: `{ line, kind, from, to }`. */
 export function findMutants(path, text) {
   const found = []
   write(parse(path, text), text, (mutant) => {
@@ -31,7 +31,7 @@ export function findMutants(path, text) {
   return found
 }
 
-/** The text with those changes asleep to which `numberOf(index)` gives a number. */
+/** The text with those mutants, inactive, to which `numberOf(index)` gives a number. */
 export function withMutants(path, text, numberOf) {
   let index = 0
   return write(parse(path, text), text, () => numberOf(index++))
@@ -45,11 +45,11 @@ function write(root, text, visitMutant) {
   const lineOf = (node) => root.getLineAndCharacterOfPosition(node.getStart()).line + 1
   const raw = (node) => text.slice(node.getStart(), node.end)
 
-  // The text of a node with the changes inside it, around it those of the node itself.
+  // The text of a node with the mutants inside it, and around that the mutants of the node itself.
   const print = (node) => {
     if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return raw(node)
     if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return raw(node)
-    // Numbers are given from the outside in, in the order of the file.
+    // Numbers are given from the outside to the inside, in the order of the file.
     const awake = changesOf(node, raw)
       .map(([to, kind]) => ({ to, kind, line: lineOf(node), from: raw(node) }))
       .map((mutant) => ({ ...mutant, number: visitMutant(mutant) }))
@@ -62,7 +62,7 @@ function write(root, text, visitMutant) {
     })
     inner += text.slice(at, node.end)
     for (const { number, to, kind } of awake) inner = asleep(number, to, kind, inner)
-    // Without semicolons, a statement that has come to begin with a parenthesis would call the line above it.
+    // Without semicolons, a statement that now begins with a parenthesis would call the line before it.
     const isCall = ts.isExpressionStatement(node) && inner.startsWith('(') && !raw(node).startsWith('(')
     return isCall ? `{ ${inner} }` : inner
   }
@@ -71,13 +71,13 @@ function write(root, text, visitMutant) {
 
 function asleep(number, to, kind, inner) {
   const isAwake = `globalThis.isMutant(${number})`
-  // In its own braces: an `else` that follows belongs to the `if` around it.
+  // In its own braces: an `else` that follows belongs to the outer `if`.
   if (kind === 'no call') return `{ if (!${isAwake}) { ${inner} } }`
   if (kind === 'empty body') return `{ if (${isAwake}) return; ${inner.slice(1)}`
   return `(${isAwake} ? (${to}) : (${inner}))`
 }
 
-/** `[text, kind]` of each change that a node can have by itself. */
+/** `[text, kind]` of each mutant of a node itself. */
 function changesOf(node, raw) {
   const { parent } = node
   if (ts.isBinaryExpression(node)) {
@@ -115,7 +115,7 @@ function changesOf(node, raw) {
   return isBody ? [['', 'empty body']] : []
 }
 
-/** The test of an `if` or of a `? :`. Loops are left alone: most of their changes never end. */
+/** The condition of an `if` or of a `? :`. Loops are left out: most of their mutants never end. */
 function isCondition(node) {
   const { parent } = node
   const isTest =

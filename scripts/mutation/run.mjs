@@ -1,7 +1,9 @@
-// Mutation testing of what decides over events: `npm run test:mutation`. A seeded sample of small changes is made to the
-// sources, one at a time, and the unit tests that come to the changed place have to notice. Usage:
-//   node scripts/mutation/run.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts] [--tests test/delivery]
-// Prints what no test noticed, and fails below the score that CONTRIBUTING.md asks for.
+// Mutation testing of the code that decides the outcome of events: `npm run test:mutation`. A seeded sample
+// of small changes is made to the sources, one at a time, and the unit tests that run the changed place must
+// notice. Usage:
+//   node scripts/mutation/run.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts]
+//     [--tests test/delivery]
+// Prints the changes that no test noticed, and fails below the score that CONTRIBUTING.md requires.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,10 +15,13 @@ import { findMutants } from './mutants.mjs'
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)))
 const FOLDERS = ['src/line', 'src/delivery', 'src/client', 'src/policy', 'src/message']
 const MIN_SCORE = 0.85
-/** A change that makes a loop endless is noticed too: tests hang when they take this much longer than without it, and this many times. */
+/**
+ * A change that makes a loop endless counts as noticed: tests hang when they take this much longer than
+ * without it, and this many times as long.
+ */
 const HANG_MS = 30_000
 const HANG_FACTOR = 8
-/** They try ten thousand orders of events: too long for each change. */
+/** The interleavings try ten thousand orders of events, which takes too long for each change. */
 const LEFT_OUT = /interleavings/
 
 const { values } = parseArgs({
@@ -32,7 +37,7 @@ const files = (folder, end) =>
   readdirSync(join(ROOT, folder), { recursive: true })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name))
-/** Of a room of the sources, on the sources: what drives the built package would be the same for every change. */
+/** Only tests of the rooms, on the sources: tests of the built package would not notice any change. */
 const isOfRoom = (file) =>
   existsSync(join(ROOT, 'src', file.split('/')[1].replace('.test.ts', '.ts'))) &&
   !/\/proof\/|end-to-end/.test(file)
@@ -48,7 +53,7 @@ const all = FOLDERS.flatMap((folder) => files(folder, '.ts'))
     return found.map((mutant, index) => ({ ...mutant, file, index }))
   })
 if (all.length === 0 || testFiles.length === 0) {
-  console.error(`there are ${all.length} changes to make, and ${testFiles.length} test files to notice them`)
+  console.error(`there are ${all.length} possible changes, and ${testFiles.length} test files to notice them`)
   process.exit(1)
 }
 const sample = shuffle(all, Number(values.seed)).slice(0, Number(values.sample))
@@ -136,7 +141,7 @@ async function ask(number, tests, limitMs) {
   const [reply] = await Promise.race([once(worker, 'message'), hung.then(() => [undefined])])
   clearTimeout(timer)
   if (reply !== undefined) return reply
-  // The whole group: the process that hangs is a child of the worker.
+  // Kills the whole group: the process that hangs is a child of the worker.
   process.kill(-worker.pid, 'SIGKILL')
   worker = undefined
   return { isHung: true }
@@ -151,7 +156,7 @@ function readReached() {
   return by
 }
 
-/** Fisher-Yates over mulberry32: the same seed, the same sample. */
+/** Fisher-Yates with mulberry32: the same sample for the same seed. */
 function shuffle(list, seed) {
   let state = seed
   const random = () => {

@@ -2,7 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect } from 'vitest'
 
-/** Runs before each test file of a mutation run: wakes one change, and notes which of them the file comes to. */
+/**
+ * Runs before each test file of a mutation run: activates one mutant, and records which mutants the file
+ * reaches.
+ */
 const folder = process.env['MUTATION_FOLDER'] ?? ''
 const active = Number(readFileSync(join(folder, 'active'), 'utf8'))
 const reached = new Set<number>()

@@ -1,4 +1,4 @@
-// Runs the unit tests over the sources with changes asleep, as often as it is told to: `{ number, files }` in,
+// Runs the unit tests over the sources with inactive mutants, once for each message: `{ number, files }` in,
 // `{ failed, errors, messages, tookMs }` out.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -6,7 +6,7 @@ import { createVitest } from 'vitest/node'
 import { withMutants } from './mutants.mjs'
 
 const { ROOT, MUTATION_FOLDER: folder } = process.env
-/** File to the number of each of its changes, `null` for those outside the sample. */
+/** By file: the number of each of its mutants, `null` for those outside the sample. */
 const numbers = JSON.parse(readFileSync(join(folder, 'numbers.json'), 'utf8'))
 
 const sleeping = {
@@ -52,7 +52,7 @@ process.on('message', async ({ number, files }) => {
     return vitest.runTestSpecifications(specifications, false)
   }
   let { testModules, unhandledErrors } = await run()
-  // The end of an earlier run, cut short by its first failure, can cut this one short as well.
+  // The end of an earlier run, which its first failure has cancelled, can cancel this one as well.
   const ran = testModules.filter(
     (one) => [...one.children.allTests('passed'), ...one.children.allTests('failed')].length > 0,
   )

@@ -1,6 +1,6 @@
 import { analytics } from './analytics.js'
 
-/** Knows nothing of requests. */
+/** This function does not know the request. */
 export async function placeOrder({ orderId, total }) {
   analytics().track({ event: 'Order Started', properties: { orderId } })
   await charge()
