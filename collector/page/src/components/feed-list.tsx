@@ -40,6 +40,8 @@ const TWO_LINES_BELOW = 760
 const ROW = 30
 const TWO_LINE_ROW = 54
 const SEPARATOR = 28
+/** As in the styles of `.columns`. */
+const HEAD = 26
 
 function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T) => string): Row<T>[] {
   const rows: Row<T>[] = []
@@ -103,6 +105,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
             })
           }
           head={isTwoLine ? undefined : <Columns columns={props.columns} />}
+          headHeight={isTwoLine ? 0 : HEAD}
           render={(row) =>
             row.kind === 'day' ? (
               <span role="gridcell" class="day">

@@ -24,7 +24,9 @@ interface ListProps<T> {
   onNearEnd(): void
   /** Called with the visible rows, and whether the first one is among them. */
   onView(isAtTop: boolean, visible: readonly T[]): void
+  /** Stays above the rows; `headHeight` is its height in pixels. */
   head?: ComponentChildren
+  headHeight: number
   isStale?: boolean
 }
 
@@ -52,33 +54,60 @@ function useVirtualizer<T>(
   return virtualizer
 }
 
-/** Keeps the visible rows in place when rows are added above them; at the top, shows the new rows instead. */
+/** Up to this scroll position the list is at its top, and shows new rows. */
+const TOP = 8
+/** Room above a selected row, for the name of the day. */
+const DAY = 28
+
+/** Keeps the visible rows in place when rows above them are added or change their height; at the top, shows the new rows instead. */
 function useAnchor<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
   virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>,
   scroller: { current: HTMLDivElement | null },
 ): void {
-  const anchor = useRef<{ key: string; fromTop: number } | undefined>(undefined)
+  const anchor = useRef<{ key: string; index: number; start: number } | undefined>(undefined)
   useLayoutEffect(() => {
     const box = scroller.current
     if (box === null) return
-    const { key, fromTop } = anchor.current ?? {}
-    if (key !== undefined && fromTop !== undefined) {
-      const index = items.findIndex((item) => keyOf(item) === key)
-      const start = virtualizer.measurementsCache[index]?.start
-      if (start !== undefined) box.scrollTop = start - fromTop
+    const before = anchor.current
+    if (before !== undefined && box.scrollTop >= TOP) {
+      const { key } = before
+      const old = items[before.index]
+      const isThere = old !== undefined && keyOf(old) === key
+      const index = isThere ? before.index : items.findIndex((item) => keyOf(item) === key)
+      const start = virtualizer.measurementsCache[index]?.start ?? before.start
+      if (start !== before.start) box.scrollTop += start - before.start
     }
-  }, [items, keyOf, virtualizer, scroller])
+    const first = virtualizer.getVirtualItems().find(({ end }) => end > box.scrollTop)
+    anchor.current = first && { key: String(first.key), index: first.index, start: first.start }
+  })
+}
+
+/**
+ * Scrolls to the selected row when another one is selected, also by the address or in the opened row, and when rows change their
+ * height.
+ */
+function useSelectedInView<T>(
+  { items, keyOf, heightOf, selectedKey, headHeight }: ListProps<T>,
+  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>,
+  scroller: { current: HTMLDivElement | null },
+): number {
+  const shown = useRef('')
+  const index = items.findIndex((item) => keyOf(item) === selectedKey)
+  const height = index < 0 ? 0 : heightOf(items[index] as T)
   useLayoutEffect(() => {
     const box = scroller.current
-    const first = virtualizer.getVirtualItems().find(({ end }) => end > (box?.scrollTop ?? 0))
-    const isAtTop = box === null || box.scrollTop < 8
-    anchor.current =
-      isAtTop || first === undefined
-        ? undefined
-        : { key: String(first.key), fromTop: first.start - box.scrollTop }
+    const start = virtualizer.measurementsCache[index]?.start
+    const wanted = `${height} ${selectedKey}`
+    if (box === null || start === undefined || shown.current === wanted) return
+    shown.current = wanted
+    const highest = start + height + headHeight - box.clientHeight
+    const lowest = start - DAY
+    if (box.scrollTop > lowest) box.scrollTop = lowest
+    else if (box.scrollTop < highest) box.scrollTop = highest
   })
+  return index
 }
 
 /** The row to which a key moves from the current one; undefined for other keys. */
@@ -124,13 +153,13 @@ export function VirtualList<T>(props: ListProps<T>) {
     const bottom = scrollTop + (virtualizer.scrollRect?.height ?? 0)
     const visible = drawn.filter(({ start, end }) => end > scrollTop && start < bottom)
     onView(
-      scrollTop < 8,
+      scrollTop < TOP,
       visible.flatMap(({ index }) => items[index] ?? []),
     )
     if (lastDrawn >= items.length - 20) onNearEnd()
   }, [scrollTop, lastDrawn, items])
 
-  const selectedIndex = items.findIndex((item) => keyOf(item) === selectedKey)
+  const selectedIndex = useSelectedInView(props, virtualizer, scroller)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const rows = items.flatMap((item, index) => (isRow(item) ? [index] : []))
@@ -148,7 +177,6 @@ export function VirtualList<T>(props: ListProps<T>) {
     const item = index === undefined ? undefined : items[index]
     if (index === undefined || item === undefined) return props.onKey?.(event, selected)
     event.preventDefault()
-    virtualizer.scrollToIndex(index, { align: 'auto' })
     onSelect(item, false)
   }
 
