@@ -1,3 +1,4 @@
+import { exactDigits } from '../json/exact-json.ts'
 import { pathText } from '../search/syntax.ts'
 
 /** Types as JSON Schema names them. */
@@ -134,12 +135,14 @@ function fieldPath(keys: readonly string[]): string {
 }
 
 function shown(value: unknown): unknown {
-  return typeof value === 'string' ? value.slice(0, MAX_SHOWN) : value
+  return typeof value === 'string' && exactDigits(value) === undefined ? value.slice(0, MAX_SHOWN) : value
 }
 
 function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
   if (value === null) return { type: 'null' }
   if (Array.isArray(value)) return { type: 'array' }
+  const digits = exactDigits(value)
+  if (digits !== undefined) return { type: /^-?\d+$/.test(digits) ? 'integer' : 'number' }
   switch (typeof value) {
     case 'number':
       return { type: Number.isInteger(value) ? 'integer' : 'number' }
