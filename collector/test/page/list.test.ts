@@ -57,7 +57,9 @@ test('the row of the opened event is in view: by its address, after Older, and w
   await expect.poll(() => wholeSelected(page)).toBe('Event 60')
   for (let number = 59; number >= 40; number--) {
     await panel(page).getByRole('button', { name: 'Older' }).click()
-    await panel(page).locator('h2', { hasText: `Event ${number}` }).waitFor()
+    await panel(page)
+      .locator('h2', { hasText: `Event ${number}` })
+      .waitFor()
   }
   await expect.poll(() => wholeSelected(page)).toBe('Event 40')
 

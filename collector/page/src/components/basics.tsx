@@ -4,6 +4,7 @@ import { ago, dateAndTime } from '../lib/format.ts'
 import type { RequestError } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import type { Severity } from '../lib/types.ts'
+import type { Query } from '../lib/use-query.ts'
 import { visibleParts, visibleText } from '../lib/visible-text.ts'
 
 /** Shows untrusted text: without invisible characters, and without those that reorder the text around it. */
@@ -140,6 +141,18 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
       )}
     </p>
   )
+}
+
+/** The error of a query, or that it has no data yet, which is shown only if it takes a while. */
+export function QueryState({
+  query: { data, error, reload },
+  isEmpty = data === undefined,
+}: {
+  query: Query<unknown>
+  isEmpty?: boolean
+}) {
+  if (error !== undefined) return <Problem error={error} onRetry={reload} />
+  return isEmpty ? <p class="loading soft">Loading…</p> : null
 }
 
 /** The placeholder for missing data. */

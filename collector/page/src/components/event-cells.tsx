@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { exactDigits } from '../../../src/json/exact-json.ts'
 import { helpFor, severityOf, skipInWords } from '../lib/basics.ts'
 import { clock, dateAndTime, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
@@ -88,7 +89,7 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
   return `${name}: ${state}${why}${often}`
 }
 
-/** A summary of deliveries: the failed ones by name, then the number of those that have arrived. */
+/** A summary of deliveries: the failed one by its name, or their number, then the number of those that have arrived. */
 export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
   const failed = outcomes.filter(({ state }) => state === 'failed')
@@ -105,11 +106,11 @@ export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   }
   return (
     <>
-      {failed.map(({ name }) => (
-        <Pill key={name} tone="bad" title={title}>
-          ✕ <Text value={name} />
+      {failed.length > 0 && (
+        <Pill tone="bad" title={title}>
+          ✕ {failed.length === 1 ? <Text value={failed[0]?.name ?? ''} /> : failed.length}
         </Pill>
-      ))}
+      )}
       {wanted.length === 0 ? (
         <Pill tone="plain" title={title}>
           – skipped
@@ -137,7 +138,7 @@ export function Preview({ event }: { event: EventSummary }) {
           <span class="preview-key">
             <Text value={path.replace(/^(?:properties|traits)\./, '')} />
           </span>
-          <Text value={typeof value === 'string' ? value : String(value)} />
+          <Text value={exactDigits(value) ?? String(value)} />
         </span>
       ))}
     </span>

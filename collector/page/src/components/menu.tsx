@@ -13,9 +13,9 @@ function place(popover: HTMLElement, opener: HTMLElement): void {
 
 /** Opens a popover at an element. The browser closes it on Escape or a click elsewhere. */
 export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
-  if (popover === null) return
-  popover.showPopover()
-  place(popover, opener)
+  popover?.showPopover()
+  // Its content is drawn after this turn, and then it has its height.
+  requestAnimationFrame(() => popover !== null && place(popover, opener))
 }
 
 /** A button that opens a menu of buttons. A choice closes the menu. */

@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { RequestError } from '../lib/http.ts'
 import { termsOf, withOpposite, withoutTerm } from '../lib/search-line.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Icon, Text } from './basics.tsx'
+import { Icon, Problem, Text } from './basics.tsx'
 
 interface SearchProps {
   label: string
@@ -11,6 +11,7 @@ interface SearchProps {
   onLine(line: string, isTyping: boolean): void
   suggestions: readonly string[]
   error: RequestError | undefined
+  onRetry(): void
 }
 
 const TYPING_MS = 250
@@ -20,7 +21,9 @@ const TYPING_MS = 250
  *
  * Enter turns it into a chip; Backspace at the start turns the last chip back into text.
  */
-export function SearchLine({ label, placeholder, line, onLine, suggestions, error }: SearchProps) {
+export function SearchLine({ label, placeholder, line, onLine, suggestions, error, onRetry }: SearchProps) {
+  // Otherwise the error is not about what was typed.
+  const isWrong = error?.status === 400
   const [draft, setDraft] = useState('')
   const input = useRef<HTMLInputElement>(null)
   const listId = useId()
@@ -63,10 +66,7 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
   }
   return (
     <div class="search">
-      <div
-        class={`search-field${error === undefined ? '' : ' wrong'}`}
-        onClick={() => input.current?.focus()}
-      >
+      <div class={`search-field${isWrong ? ' wrong' : ''}`} onClick={() => input.current?.focus()}>
         <Icon name="search" />
         {termsOf(standing).map((term, index) => (
           <Chip
@@ -81,8 +81,8 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
           type="text"
           name="search"
           aria-label={label}
-          aria-invalid={error !== undefined}
-          aria-describedby={error === undefined ? undefined : problemId}
+          aria-invalid={isWrong}
+          aria-describedby={isWrong ? problemId : undefined}
           placeholder={standing === '' ? placeholder : ''}
           autocomplete="off"
           spellcheck={false}
@@ -115,7 +115,12 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
           </button>
         )}
       </div>
-      {error !== undefined && <SearchProblem id={problemId} line={line} error={error} />}
+      {error !== undefined &&
+        (isWrong ? (
+          <SearchProblem id={problemId} line={line} error={error} />
+        ) : (
+          <Problem error={error} onRetry={onRetry} />
+        ))}
     </div>
   )
 }

@@ -1,5 +1,7 @@
+import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
-import { Ago, Name, Pill, Problem, Text } from '../components/basics.tsx'
+import { stringifyExact } from '../../../src/json/exact-json.ts'
+import { Ago, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
@@ -34,16 +36,14 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
         }
         onClose={close}
       />
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
-      {entry === undefined ? (
-        query.error === undefined && <p class="panel-text soft">Loading…</p>
-      ) : (
+      <QueryState query={query} isEmpty={entry === undefined} />
+      {entry !== undefined && (
         <div class="panel-body">
           <p class="actions">
             <a class="button" href={href('events', { q: entry.q })}>
               Show {plural(entry.count, 'event')}
             </a>
-            <button type="button" onClick={() => copy(JSON.stringify(entry.schema, null, 2), 'JSON Schema')}>
+            <button type="button" onClick={() => copy(stringifyExact(entry.schema, 2), 'JSON Schema')}>
               Copy JSON Schema
             </button>
           </p>
@@ -134,10 +134,12 @@ function Fields({ fields }: { fields: readonly Field[] }) {
             </th>
             <td>
               {field.types.map((type, index) => (
-                <span key={type.type} class="field-type">
-                  <TypeLink type={type} isOnly={field.types.length === 1} />
-                  {index < field.types.length - 1 && ','}{' '}
-                </span>
+                <Fragment key={type.type}>
+                  <span class="field-type">
+                    <TypeLink type={type} isOnly={field.types.length === 1} />
+                    {index < field.types.length - 1 && ','}
+                  </span>{' '}
+                </Fragment>
               ))}
               {field.isInconsistent && <Pill tone="warn">inconsistent</Pill>}
             </td>
@@ -153,7 +155,7 @@ function Fields({ fields }: { fields: readonly Field[] }) {
 }
 
 function valueInWords(value: unknown): string {
-  const text = JSON.stringify(value) ?? ''
+  const text = stringifyExact(value) ?? ''
   return text.length > 40 ? `${text.slice(0, 40)}…` : text
 }
 

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Ago, Icon, Name, Nothing, Pill, Problem, Text } from '../components/basics.tsx'
+import { Ago, Icon, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
 import { Sparkline } from '../components/charts.tsx'
 import { Menu } from '../components/menu.tsx'
 import { count, plural, shortCount } from '../lib/format.ts'
@@ -43,7 +43,7 @@ export function CatalogueScreen() {
             </a>
           </Menu>
         </div>
-        {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+        <QueryState query={query} />
         {data?.plan && <Plan plan={data.plan} entries={data.entries} />}
         {data !== undefined && data.entries.length === 0 && (
           <Nothing title="No events yet">

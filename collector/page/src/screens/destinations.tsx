@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Ago, Nothing, Pill, Problem, say, Text } from '../components/basics.tsx'
+import { Ago, Nothing, Pill, QueryState, say, Text } from '../components/basics.tsx'
 import { count, plural, rate } from '../lib/format.ts'
 import { RequestError, sendJson } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
@@ -17,7 +17,7 @@ export function DestinationsScreen() {
       <div class="screen-head">
         <h2>Destinations</h2>
       </div>
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      <QueryState query={query} />
       {destinations?.length === 0 && (
         <Nothing title="No destinations are configured">
           <p>

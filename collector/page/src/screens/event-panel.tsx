@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import { Ago, Name, Pill, Problem, Text } from '../components/basics.tsx'
+import { Ago, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
@@ -59,10 +59,8 @@ export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
           Older
         </button>
       </PanelHead>
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
-      {isOther ? (
-        query.error === undefined && <p class="panel-text soft">Loading…</p>
-      ) : (
+      <QueryState query={query} isEmpty={isOther} />
+      {!isOther && (
         <div class="panel-body" key={event.id}>
           <EventActions event={event} onDone={query.reload} />
           <Explanation event={event} />

@@ -67,6 +67,7 @@ export function EventsScreen() {
               onLine={setLine}
               suggestions={suggestionsOf(feed.items.value)}
               error={feed.error.value}
+              onRetry={() => void feed.reload()}
             />
             <ListTools line={line} question={question} setLine={setLine} />
           </>

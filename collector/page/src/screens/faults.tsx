@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Pill, Problem, say, Text } from '../components/basics.tsx'
+import { Pill, QueryState, say, Text } from '../components/basics.tsx'
 import { plural, share } from '../lib/format.ts'
 import { RequestError, sendJson } from '../lib/http.ts'
 import { href } from '../lib/router.ts'
@@ -66,7 +66,7 @@ export function FaultsScreen() {
           </>
         )}
       </p>
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      <QueryState query={query} />
       <section class="block">
         <div class="block-head">
           <h3>Set a fault</h3>

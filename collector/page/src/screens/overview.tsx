@@ -1,4 +1,4 @@
-import { Nothing, Pill, Problem, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
+import { Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { VolumeChart } from '../components/charts.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { helpFor, skipInWords } from '../lib/basics.ts'
@@ -40,7 +40,7 @@ export function OverviewScreen() {
         <h2>Overview</h2>
         <TimeRange />
       </div>
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      <QueryState query={query} isEmpty={!isEmpty && overview === undefined} />
       {!isEmpty && overview !== undefined && (
         <div class={query.isStale ? 'stale' : ''}>
           {!overview.isComplete && (

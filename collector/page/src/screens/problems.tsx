@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Ago, Nothing, Pill, Problem as QueryProblem, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
+import { Ago, Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { count, plural } from '../lib/format.ts'
 import { countProblems, type Problems, toldOnce } from '../lib/problems.ts'
@@ -36,7 +36,7 @@ export function ProblemsScreen() {
         <h2>Problems</h2>
         <TimeRange otherwise="all" />
       </div>
-      {query.error !== undefined && <QueryProblem error={query.error} onRetry={query.reload} />}
+      <QueryState query={query} />
       {data !== undefined && (
         <div class={query.isStale ? 'stale' : ''}>
           {!data.isComplete && (

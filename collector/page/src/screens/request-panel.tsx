@@ -1,4 +1,4 @@
-import { Ago, Pill, Problem, Text, toneOfStatus } from '../components/basics.tsx'
+import { Ago, Pill, QueryState, Text, toneOfStatus } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
@@ -27,10 +27,8 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
         }
         onClose={onClose}
       />
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
-      {request === undefined ? (
-        query.error === undefined && <p class="panel-text soft">Loading…</p>
-      ) : (
+      <QueryState query={query} isEmpty={request === undefined} />
+      {request !== undefined && (
         <div class="panel-body">
           <Refusal request={request} />
           <Facts request={request} />

@@ -66,6 +66,7 @@ export function RequestsScreen() {
               onLine={setLine}
               suggestions={SUGGESTIONS}
               error={feed.error.value}
+              onRetry={() => void feed.reload()}
             />
             <div class="list-tools">
               <ExportMenu path="api/export/requests" name="requests" question={question} />

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Ago, Icon, Nothing, Problem, Text } from '../components/basics.tsx'
+import { stringifyExact } from '../../../src/json/exact-json.ts'
+import { Ago, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { dateAndTime, plural, shortCount } from '../lib/format.ts'
 import { isNarrow } from '../lib/media.ts'
@@ -9,6 +10,9 @@ import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
 const PAGE_SIZE = 100
+/** The most that the collector lists at once. */
+const MAX_USERS = 500
+const MAX_EVENTS = 1000
 
 /** The users of the events, and the timeline of one. */
 export function UsersScreen() {
@@ -38,7 +42,7 @@ export function UsersScreen() {
               />
             </div>
           </div>
-          {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+          <QueryState query={query} />
           {query.data?.users.length === 0 && (
             <Nothing title={q === '' ? 'No users yet' : 'No user matches'}>
               {q === '' && <p>A user appears with the first event that has a userId or an anonymousId.</p>}
@@ -63,9 +67,9 @@ export function UsersScreen() {
               </li>
             ))}
           </ul>
-          {query.data !== undefined && query.data.next !== null && limit < 1000 && (
+          {query.data !== undefined && query.data.next !== null && limit < MAX_USERS && (
             <p class="more-row">
-              <button type="button" onClick={() => setLimit(Math.min(1000, limit + PAGE_SIZE))}>
+              <button type="button" onClick={() => setLimit(limit + PAGE_SIZE)}>
                 Show more
               </button>
             </p>
@@ -73,7 +77,9 @@ export function UsersScreen() {
         </section>
       )}
       {id === undefined ? (
-        !isNarrow.value && (
+        !isNarrow.value &&
+        query.data !== undefined &&
+        query.data.users.length > 0 && (
           <Nothing title="Choose a user">
             <p>The timeline includes the events from before the user signed in.</p>
           </Nothing>
@@ -97,7 +103,7 @@ function UserPanel({ id }: { id: string }) {
           <a href={hrefWith({ id: undefined })}>All users</a>
         </p>
       )}
-      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      <QueryState query={query} />
       {user !== undefined && (
         <div class={isOther ? 'stale' : ''}>
           <h2>
@@ -125,9 +131,9 @@ function UserPanel({ id }: { id: string }) {
                 {!user.isComplete && <p class="soft">There are more events than could be found in time.</p>}
               </div>
               <EventRows events={user.events} label="Timeline, newest first" />
-              {user.next !== null && limit < 1000 && (
+              {user.next !== null && limit < MAX_EVENTS && (
                 <p class="more-row">
-                  <button type="button" onClick={() => setLimit(Math.min(1000, limit * 2))}>
+                  <button type="button" onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>
                     Show more
                   </button>
                 </p>
@@ -245,6 +251,6 @@ function Traits({ user }: { user: UserDetails }) {
 }
 
 function short(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'nothing'
+  const text = stringifyExact(value) ?? 'nothing'
   return text.length > 100 ? `${text.slice(0, 100)}…` : text
 }

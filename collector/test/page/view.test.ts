@@ -1,0 +1,156 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { useBrowser } from '../browser.ts'
+import { openCollector, post, track } from '../support.ts'
+import { openPage, panel, row } from './support.ts'
+
+useBrowser()
+
+const PHONE = { viewport: { width: 390, height: 844 } }
+
+/** By how many pixels an element is wider than what can be seen of it. */
+const hidden = (page: Page, selector: string) =>
+  page
+    .locator(selector)
+    .first()
+    .evaluate((node) => node.scrollWidth - node.clientWidth)
+
+test.each([1440, 390])('%i px: no type, value or id is longer than its screen', async (width) => {
+  const collector = await openCollector()
+  const batch = [1.5, 2, 'three', true, null].map((total) =>
+    track({ event: 'Order', properties: { total, text: 'one two three four five six seven' } }),
+  )
+  await post(collector, '/v1/batch', { batch })
+  await post(collector, '/v1/track', track({ event: 'Long', userId: 'u'.repeat(300) }))
+  const page = await openPage(collector, {
+    at: 'catalogue?key=track:Order',
+    viewport: { width, height: 900 },
+  })
+
+  await page.locator('.fields .inconsistent').waitFor()
+  expect(await hidden(page, '.panel, .drawer')).toBe(0)
+  expect(await hidden(page, '.fields')).toBe(0)
+  await page.goto(`${collector.url}/#/users?id=${'u'.repeat(300)}`)
+  await page.locator('.person h2').waitFor()
+  expect(await hidden(page, '.person')).toBe(0)
+})
+
+test('on a phone, no destination lies over the time, and two that failed are counted', async () => {
+  const dead = { type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 }
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
+  const name = 'A destination whose name is the title of a ticket'
+  const destinations = [
+    { ...dead, name },
+    { ...dead, name: 'Second' },
+    { name: 'Lines', type: 'file' as const, path },
+  ]
+  const collector = await openCollector({ config: { destinations } })
+  const one = track({ event: 'One failed', integrations: { Second: false } })
+  await post(collector, '/v1/batch', { batch: [one, track({ event: 'Two failed' })] })
+  const page = await openPage(collector, PHONE)
+
+  await row(page, 'One failed').locator('.pill.bad', { hasText: 'A destination' }).waitFor()
+  await row(page, 'Two failed').locator('.pill.bad', { hasText: '✕ 2' }).waitFor()
+  for (const event of ['One failed', 'Two failed']) {
+    const right = await row(page, event).locator('.deliveries .pill.bad').boundingBox()
+    const time = await row(page, event).locator('.time .cell-text').boundingBox()
+    expect((right?.x ?? 0) + (right?.width ?? 0)).toBeLessThan(time?.x ?? 0)
+  }
+})
+
+test('the menu of a value is in view, wherever the value is', async () => {
+  const collector = await openCollector()
+  const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`value${index}`, index]))
+  await post(collector, '/v1/track', track({ event: 'Many', properties }))
+  const page = await openPage(collector, PHONE)
+  await row(page, 'Many').click()
+  const keys = panel(page).locator('.json button.key')
+  await keys.last().waitFor()
+
+  // As far down as it goes in the window.
+  const key = keys.filter({ hasText: 'value10' })
+  await key.evaluate((node) => node.scrollIntoView({ block: 'end' }))
+  await key.click()
+
+  const last = page.getByRole('button', { name: 'Copy the path' })
+  await last.waitFor()
+  await expect.poll(async () => ((await last.boundingBox())?.y ?? 1000) + 20).toBeLessThan(844)
+})
+
+test('a screen that waits for its data says so', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track())
+  const page = await openPage(collector, { at: 'nowhere' })
+  await page.route(/\/api\/(overview|users|catalogue|problems|destinations|events\/)/, () => {})
+
+  const screens = ['', 'users', 'users?id=a', 'catalogue', 'problems', 'destinations', 'events?open=1']
+  for (const at of screens) {
+    await page.goto(`${collector.url}/#/${at}`)
+    await page.locator('main .loading, .panel .loading').first().waitFor()
+  }
+})
+
+test('a list that could not be loaded is asked for again with a button, and its search is not called wrong', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const page = await openPage(collector, { at: 'nowhere', expected: /503/ })
+  const busy = { success: false, code: 'too_many_questions', message: 'try again later' }
+  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: busy }))
+  await page.goto(`${collector.url}/#/events`)
+  const again = page.getByRole('button', { name: 'Try again' })
+  await again.waitFor()
+  expect(await page.getByLabel('Search events').getAttribute('aria-invalid')).toBe('false')
+
+  await page.unroute('**/api/events?*')
+  await again.click()
+
+  await row(page, 'A').waitFor()
+})
+
+test('no more users are asked for than the collector lists at once', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { at: 'nowhere' })
+  const limits: number[] = []
+  await page.route('**/api/users?*', (route) => {
+    limits.push(Number(new URL(route.request().url()).searchParams.get('limit')))
+    const user = { id: 'a', userId: 'a', anonymousId: null, count: 1, lastSeen: '2026-05-17T09:30:00Z' }
+    return route.fulfill({ json: { users: [user], next: '1', isComplete: true } })
+  })
+  await page.goto(`${collector.url}/#/users`)
+  const more = page.getByRole('button', { name: 'Show more' })
+  await more.waitFor()
+  for (let asked = 1; (await more.count()) > 0; asked++) {
+    await more.click()
+    await expect.poll(() => limits.length).toBeGreaterThan(asked)
+  }
+
+  const most = Math.max(...limits)
+  expect((await fetch(`${collector.url}/api/users?limit=${most}`)).status).toBe(200)
+  expect((await fetch(`${collector.url}/api/users?limit=${most + 1}`)).status).toBe(400)
+})
+
+test('C9: lists, traits and the catalogue keep the digits of a number too', async () => {
+  const collector = await openCollector()
+  const [kept, held] = ['9007199254740993', '9007199254740992']
+  const batch = [
+    track({ event: 'Parcel', userId: 'ada', properties: { parcel: Number(held) } }),
+    { type: 'identify', userId: 'ada', traits: { account: Number(held) } },
+  ]
+  await post(collector, '/v1/batch', { batch })
+  const page = await openPage(collector, { at: 'nowhere' })
+  await page.route(/\/api\/(events|users|catalogue)/, async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, body: (await response.text()).replaceAll(held, kept) })
+  })
+
+  await page.goto(`${collector.url}/#/events`)
+  await row(page, 'Parcel').locator('.preview', { hasText: kept }).waitFor()
+  await page.goto(`${collector.url}/#/users?id=ada`)
+  await page.locator('.trait-history ins', { hasText: kept }).waitFor()
+  await page.goto(`${collector.url}/#/catalogue?key=track:Parcel`)
+  await page.locator('.fields .values', { hasText: kept }).waitFor()
+  expect(await page.locator('#app').textContent()).not.toContain('exact:')
+})
