@@ -2,7 +2,16 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { asCurl, asTrackpost } from '../../page/src/lib/as-code.ts'
 import { compare, pathKey, pathText } from '../../page/src/lib/diff.ts'
-import { ago, bytes, dateAndTime, duration, exactDateAndTime, share } from '../../page/src/lib/format.ts'
+import {
+  ago,
+  bytes,
+  dateAndTime,
+  duration,
+  exactDateAndTime,
+  labelOf,
+  share,
+  tickOf,
+} from '../../page/src/lib/format.ts'
 import {
   quoted,
   termFor,
@@ -155,4 +164,18 @@ test('a date is shown with its time zone, to the second or to the millisecond', 
   expect(dateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12 \S+$/)
   expect(exactDateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12\.034 \S+$/)
   expect([dateAndTime('never'), exactDateAndTime('never')]).toEqual(['never', 'never'])
+})
+
+test('a chart of more than two days marks days, and says the year where that is in question', () => {
+  const [second, day] = [1000, 86_400_000]
+  const at = new Date(2026, 10, 21, 14, 5, 10).toISOString()
+  const both = (bucketMs: number, lengthMs: number) => [
+    tickOf(at, bucketMs, lengthMs),
+    labelOf(at, bucketMs, lengthMs),
+  ]
+  expect(both(10 * second, 300 * second)).toEqual(['14:05:10', '14:05:10'])
+  expect(both(1800 * second, day)).toEqual(['14:05', '14:05'])
+  expect(both(10_800 * second, 7 * day)).toEqual(['21 Nov', '21 Nov, 14:05'])
+  expect(both(day, 90 * day)).toEqual(['21 Nov', '21 Nov'])
+  expect(both(9 * day, 1000 * day)).toEqual(['21 Nov 2026', '21 Nov 2026'])
 })

@@ -132,6 +132,16 @@ test('no more users are asked for than the collector lists at once', async () =>
   expect((await fetch(`${collector.url}/api/users?limit=${most + 1}`)).status).toBe(400)
 })
 
+test('the chart of all time begins with the first event or request, not in 1970', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/nowhere', {})
+  await post(collector, '/v1/track', track())
+  const page = await openPage(collector, { at: '?since=all' })
+
+  await page.locator('.block-head', { hasText: /events in each (10 )?(second|minute)/ }).waitFor()
+  await page.locator('.step-received', { hasText: '2 requests' }).waitFor()
+})
+
 test('C9: lists, traits and the catalogue keep the digits of a number too', async () => {
   const collector = await openCollector()
   const [kept, held] = ['9007199254740993', '9007199254740992']

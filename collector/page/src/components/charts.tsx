@@ -1,4 +1,4 @@
-import { clock, count, hourAndMinute } from '../lib/format.ts'
+import { count, labelOf, tickOf } from '../lib/format.ts'
 
 /** A row of small bars without a scale, which shows a trend. */
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
@@ -37,10 +37,6 @@ export function scaleEnd(highest: number): number {
   return step * power
 }
 
-function labelOf(at: string, bucketMs: number): string {
-  return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
-}
-
 /** Events over time, with a scale. A click on a bar opens the events of that time. */
 export function VolumeChart({
   buckets,
@@ -53,6 +49,7 @@ export function VolumeChart({
 }) {
   const end = scaleEnd(Math.max(0, ...buckets.map(({ accepted, rejected }) => accepted + rejected)))
   const width = 100 / Math.max(1, buckets.length)
+  const lengthMs = buckets.length * bucketMs
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * (buckets.length - 1)))
   return (
     <div class="volume">
@@ -73,14 +70,14 @@ export function VolumeChart({
               width={width}
               end={end}
               href={hrefOf(bucket.at, new Date(Date.parse(bucket.at) + bucketMs).toISOString())}
-              label={labelOf(bucket.at, bucketMs)}
+              label={labelOf(bucket.at, bucketMs, lengthMs)}
             />
           ))}
         </svg>
         <div class="volume-times" aria-hidden="true">
           {ticks.map((index, place) => (
             <span key={place}>
-              {buckets[index] === undefined ? '' : labelOf(buckets[index].at, bucketMs)}
+              {buckets[index] === undefined ? '' : tickOf(buckets[index].at, bucketMs, lengthMs)}
             </span>
           ))}
         </div>

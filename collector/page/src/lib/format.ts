@@ -7,6 +7,8 @@ const longDay = new Intl.DateTimeFormat('en-GB', {
   month: 'long',
   year: 'numeric',
 })
+const shortDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const shortDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 const FULL_TIME = {
   day: 'numeric',
   month: 'short',
@@ -79,6 +81,21 @@ export function clock(iso: string): string {
 /** `14:05`. */
 export function hourAndMinute(ms: number): string {
   return clock(new Date(ms).toISOString()).slice(0, 5)
+}
+
+const DAY_MS = 86_400_000
+
+/** The time of a bucket, or its day, as a mark below a chart of this length. */
+export function tickOf(at: string, bucketMs: number, lengthMs: number): string {
+  if (lengthMs > 300 * DAY_MS) return shortDate.format(new Date(at))
+  if (lengthMs > 2 * DAY_MS) return shortDay.format(new Date(at))
+  return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
+}
+
+/** The same for one bar: with day and time where both are needed. */
+export function labelOf(at: string, bucketMs: number, lengthMs: number): string {
+  const tick = tickOf(at, bucketMs, lengthMs)
+  return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick
 }
 
 /** The day of a time in the user's zone, for comparing and sorting. */

@@ -5,7 +5,7 @@ import { helpFor, skipInWords } from '../lib/basics.ts'
 import { count, plural, rate, share, shortCount } from '../lib/format.ts'
 import { latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
-import type { Loss, Overview, Step } from '../lib/types.ts'
+import type { EventPage, Loss, Overview, RequestPage, Step } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
@@ -23,11 +23,35 @@ const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; los
   delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
 }
 
+/** The beginning hardly moves: only when old events are deleted. */
+const BEGINNING_MS = 60_000
+
+/** The time of the oldest event or request, so that a chart of all time does not begin in 1970. */
+function useBeginning(isWanted: boolean): string | undefined {
+  const events = useQuery<EventPage>(
+    isWanted ? 'api/events?order=oldest&limit=1&view=summary' : undefined,
+    BEGINNING_MS,
+  )
+  const requests = useQuery<RequestPage>(
+    isWanted ? 'api/requests?order=oldest&limit=1' : undefined,
+    BEGINNING_MS,
+  )
+  if (events.error !== undefined || requests.error !== undefined) return '1970-01-01T00:00:00Z'
+  if (events.data === undefined || requests.data === undefined) return undefined
+  const times = [
+    ...events.data.events.map((one) => one.receivedAt),
+    ...requests.data.requests.map((one) => one.at),
+  ]
+  return times.sort()[0] ?? '1970-01-01T00:00:00Z'
+}
+
 /** The first screen: how many events came, how far they got, and where events were lost. */
 export function OverviewScreen() {
   const from = chosenFrom()
+  const beginning = useBeginning(from === undefined)
+  const start = from ?? beginning
   const query = useQuery<Overview>(
-    `api/overview?${new URLSearchParams(from === undefined ? { from: '1970-01-01T00:00:00Z' } : { from })}`,
+    start === undefined ? undefined : `api/overview?${new URLSearchParams({ from: start })}`,
   )
   const overview = query.data
   const stats = latest.value?.stats
