@@ -350,5 +350,5 @@ elsewhere('F88', 'F88 to F100: the spool', {
 })
 elsewhere('F110', 'F110 to F124: the collector', {
   file: 'collector/test/hostile.test.ts',
-  test: 'headers that trickle',
+  test: 'slow headers get 408',
 })

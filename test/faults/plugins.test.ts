@@ -547,5 +547,5 @@ row(
 
 elsewhere('F109', 'a logger that throws, rejects, or returns an object that throws', {
   file: 'test/runtime/log.test.ts',
-  test: 'has no other effect: losses become process warnings',
+  test: 'losses become process warnings, and its failure is reported once',
 })
