@@ -16,15 +16,15 @@ export interface Help {
 const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   no_user_anon_id: ['Pass a userId, or an anonymousId for somebody who is not logged in.', 'userId'],
   no_user_id: ['Pass the new id as userId and the old one as previousId.', 'userId'],
-  no_event: ['Name the action: event: "Order Completed". An empty text is no name.', 'event'],
+  no_event: ['Name the action: event: "Order Completed". An empty text is not a name.', 'event'],
   no_group_id: ['Pass the id of the company or team as groupId.', 'groupId'],
   no_previous_id: ['Pass the id that the user had before as previousId.', 'previousId'],
   bad_type: ['Each item of a batch needs its type, in lower case.', 'type'],
   bad_item: ['Look at the code that fills the batch: an item is null, a text, a number or an array.'],
   bad_message_id: ['Send a text of at most 99 characters, or leave it out.', 'messageId'],
-  bad_id: ['Look at where the id comes from: it has bytes in it that are not text.', 'userId'],
+  bad_id: ['Find out where the id comes from: it contains characters that are not text.', 'userId'],
   bad_field: ['Send an object there: { ... }, not a text, number or array.', 'properties'],
-  too_many_items: ['Send at most 5,000 events in a request. The client of this project does by itself.'],
+  too_many_items: ['Send at most 5,000 events in a request. The client of this project does that by itself.'],
   duplicate: [
     'Nothing: a client that got no response sent it again, and deduplication dropped it.',
     'messageId',
@@ -39,9 +39,9 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   bad_content_type: ['Send Content-Type: application/json.'],
   bad_encoding: ['Send the body plain or as gzip, and say so in Content-Encoding.'],
   body_too_large: [
-    'Send smaller batches, or less in an event that comes alone: files and long texts belong elsewhere.',
+    'Send smaller batches, or less data in a single event: files and long texts belong elsewhere.',
   ],
-  event_too_large: ['Send less in this event; files and long texts belong elsewhere.', 'properties'],
+  event_too_large: ['Send less data in this event: files and long texts belong elsewhere.', 'properties'],
   batch_refused: ['Fix the item of the same request that was refused on its own.'],
   invalid_json: ['Look at the request: it shows where the body stops being JSON.'],
   too_deep: ['Send flatter objects.'],
@@ -54,7 +54,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
 }
 
 const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: string]>> = {
-  content_type: ['Send Content-Type: application/json. "strictContentType": true refuses what has another.'],
+  content_type: ['Send Content-Type: application/json. "strictContentType": true refuses other types.'],
   byte_order_mark: ['Write the body as UTF-8 without a byte order mark.'],
   timestamp: [
     'Send an ISO-8601 date-time, such as 2026-05-17T09:30:00Z; a Date in JSON is one.',

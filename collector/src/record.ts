@@ -35,13 +35,13 @@ export const REASONS = {
   bad_content_type: 'Content-Type is not application/json',
   bad_encoding: 'the body is not plain or gzip, or the gzip data is broken',
   body_too_large: 'the body is over the limit: 512,000 bytes for a batch, 32,768 for a single event',
-  event_too_large: 'the event is over 32,768 bytes, with what it takes over from its batch',
+  event_too_large: 'the event is over 32,768 bytes, including the fields that it inherits from its batch',
   batch_refused: 'another item made the service refuse the whole batch',
   invalid_json: 'the body is not JSON in UTF-8',
   too_deep: 'the body is nested deeper than 64 levels',
   not_an_object: 'the body is not a JSON object',
   batch_not_an_array: 'batch is not an array',
-  too_many_items: 'the batch has more than 5,000 items; none of them was taken',
+  too_many_items: 'the batch has more than 5,000 items; none of them was accepted',
 
   bad_credentials: 'the credentials are missing or unknown',
   malformed_credentials: 'the Authorization header is malformed',
@@ -57,7 +57,7 @@ export type Reason = keyof typeof REASONS
 export const WARNINGS = {
   content_type: 'Content-Type is not application/json; the real service refuses that',
   byte_order_mark: 'the body begins with a byte order mark, which JSON does not allow',
-  timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was taken',
+  timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was used',
   timestamp_zone: 'timestamp names no time zone; it was read as UTC',
   batch_field: 'context or integrations of the batch is not an object and was left out',
   write_key_in_item:

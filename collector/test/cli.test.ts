@@ -188,7 +188,7 @@ test('check lists every rule of a plan that recorded events break, and exits wit
 test.each([
   ['without a plan', [], /check: expected --plan/],
   ['with a missing plan', ['--plan', join(folder, 'none.json')], /none\.json cannot be read/],
-  ['with a missing database', ['--plan', plan, '--database', join(folder, 'no.db')], /no\.db is not there/],
+  ['with a missing database', ['--plan', plan, '--database', join(folder, 'no.db')], /no\.db does not exist/],
 ])('check %s prints one line and exits with 1', async (_case, args, message) => {
   const { code, out, err } = await run('check', ...args)
 
@@ -267,9 +267,9 @@ test.each([
   [
     'a misspelt command',
     ['worker', '--store', ':memory:'],
-    /Unexpected argument 'worker': the commands are work, keygen, check and healthcheck, and stand first;/,
+    /Unexpected argument 'worker': the commands are work, keygen, check and healthcheck, and come first;/,
   ],
-  ['a command after its options', ['--store', ':memory:', 'work'], /argument 'work': .* and stand first;/],
+  ['a command after its options', ['--store', ':memory:', 'work'], /argument 'work': .* and come first;/],
   ['an unknown kind of store', ['--store', 'mysql://ada:pw@db/x'], /store: expected .* or postgres:/],
   [
     'a password that is not encoded',
@@ -283,7 +283,7 @@ test.each([
   ],
   ['a store and a database at once', ['--store', 'a.db', '--database', 'b.db'], /mean the same/],
   ['a rate of zero', ['--rate', '0'], /--rate/],
-  ['an unknown region', ['--region', 'mars'], /--region: default or eu/],
+  ['an unknown region', ['--region', 'mars'], /--region: expected default or eu/],
   ['a missing config file', ['--config', join(folder, 'none.json')], /none\.json: cannot be read \(ENOENT\)/],
   ['a config file that is not JSON', ['--config', broken], /broken\.json: not JSON/],
   ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],

@@ -13,5 +13,5 @@ test('C9: for a single event that is too large, the advice is not only to send s
   const { meaning, remedy } = helpFor('body_too_large')
 
   expect(meaning).toContain('32,768 for a single event')
-  expect(remedy).toContain('an event that comes alone')
+  expect(remedy).toContain('a single event')
 })

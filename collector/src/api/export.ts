@@ -15,7 +15,7 @@ const MAX_EXPORTS = 10
 const exports = new ConcurrencyLimit({
   limit: MAX_EXPORTS,
   code: 'too_many_exports',
-  message: `${MAX_EXPORTS} exports are under way already`,
+  message: `${MAX_EXPORTS} exports are running already`,
   retrySeconds: 10,
 })
 

@@ -173,5 +173,5 @@ function describe(cause: unknown): string {
     return `the claim ${cause.claim} is ${cause.reason === 'missing' ? 'missing' : 'not as expected'}`
   }
   if (cause instanceof errors.JOSEAlgNotAllowed) return `the algorithm must be ${ASSERTION_ALGORITHM}`
-  return 'the signature does not fit'
+  return 'the signature does not match'
 }

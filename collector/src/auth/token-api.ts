@@ -63,7 +63,7 @@ export async function handleToken(
     replyJson(response, 200, token, { pragma: 'no-cache' })
   } catch (cause) {
     if (!(cause instanceof TokenError)) {
-      onFault('no token could be given out', cause)
+      onFault('no token could be issued', cause)
       return refuse(503, 'temporarily_unavailable', 'the token server cannot reach its storage', {
         'retry-after': String(STORAGE_RETRY_SECONDS),
       })

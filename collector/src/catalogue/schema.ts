@@ -81,7 +81,7 @@ function merged(types: readonly JsonType[]): JsonType[] {
 /** An `Events` type in TypeScript, from the schema of each track event. */
 export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
   const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
-  return `/** Inferred from what the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`
+  return `/** Inferred from the events that the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`
 }
 
 function typeText(schema: JsonSchema, depth: number): string {

@@ -43,7 +43,7 @@ export async function checkDatabase(
   filter: EventFilter = {},
 ): Promise<PlanReport> {
   // Opening would create an empty database, without any violations.
-  if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} is not there`)
+  if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
   requireClients({ store: path })
   const search = searchOf({ ...filter, status: 'accepted' })
   // The store is opened but not started, so that it deletes nothing.

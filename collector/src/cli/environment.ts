@@ -10,7 +10,7 @@ const PREFIX = 'TRACKPOST_COLLECTOR_'
 const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
 /** Flags for the same setting: the flag of one wins over the variable of the other. */
 const SAME: Readonly<Record<string, string>> = { store: 'database', database: 'store' }
-/** Flags without a variable: nobody wants these at every start. */
+/** Flags without a variable: they print something and exit. */
 const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
 
 /**
@@ -50,8 +50,7 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
 }
 
 /**
- * Names the variable in a problem with a flag that was set by one: a person who set the variable would look for `--drain` on the
- * command line in vain.
+ * If a variable has set the flag of a problem, names the variable instead: its user would not find `--drain` on the command line.
  */
 export function underItsName(cause: unknown, args: readonly string[], environment: Environment): unknown {
   const flag = cause instanceof ConfigError ? /^--([a-z-]+):/.exec(cause.message)?.[1] : undefined
@@ -72,7 +71,7 @@ function settingOf(flag: string, environment: Environment): [variable: string, v
     // Removes a line break at the end, which a secret made from a file or with `echo` may have.
     const value = variable === undefined ? '' : (environment[variable] ?? '').replace(/[\r\n]+$/, '')
     if (variable === undefined || value === '') continue
-    // For any other flag it is a mistake, which must be reported.
+    // For any other flag, such a value is a mistake, which must be reported.
     if (flag !== 'port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
   }
   return ['', '']

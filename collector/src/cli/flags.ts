@@ -18,30 +18,30 @@ Usage: trackpost-collector [options]
   --database <path>    the same under its older name
   --log <address>      nats://<host>: write events into this log, from where workers carry them to the store;
                        without --store this process keeps nothing itself  (none)
-  --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
+  --config <path>      sources, destinations, OAuth ...  (none: any write key is accepted)
   --region <name>      default or eu                     (default)
   --rate <number>      requests a second for each source (no limit)
-  --plan <path>        tracking plan (JSON Schema); events that are not as planned are marked  (none)
-  --release-to <url>   https://<write key>@<host>: where chosen events may be sent from the page  (none)
+  --plan <path>        tracking plan (JSON Schema); events that violate it are marked  (none)
+  --release-to <url>   https://<write key>@<host>: target to which the page can release chosen events  (none)
   --browser-origin <origin>
                        pages of this origin may send events, * = all; can be repeated
                        (pages of this machine)
   --public-url <url>   address under which clients reach it behind a proxy  (none)
-  --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
-  --admin-token <text> what the page, /api and /metrics then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
+  --allow-public       listen on an address that other machines can reach; needs a TLS proxy in front
+  --admin-token <text> token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN  (none)
   --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
   --drain <seconds>    after SIGTERM, keep serving this long while /readyz says 503  (0)
-  --log-format <name>  text, or json: one object a line  (text)
-  --quiet              print nothing but errors
+  --log-format <name>  text, or json: one object per line  (text)
+  --quiet              print only errors
   --version            the version
   --help, -h           this text
 
-Each of them can be set in the environment too: --drain 10 is TRACKPOST_COLLECTOR_DRAIN=10. A flag decides over it.
+Each option can also be set in the environment: --drain 10 is TRACKPOST_COLLECTOR_DRAIN=10. A flag wins.
 
-work carries events from the log to the store, and delivers them to destinations; it takes events as well.
-keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
-check holds the recorded events against a tracking plan, and exits with 1 when one is not as planned.
-healthcheck asks the collector of this machine for /readyz, and exits with 1 when it is not ready.
+work writes the events of the log to the store, and delivers them to destinations; it also accepts events.
+keygen makes an RSA key pair, and prints the settings for the SDK and for the config file.
+check compares the recorded events with a tracking plan, and exits with 1 if one violates it.
+healthcheck requests /readyz of the collector on this machine, and exits with 1 if it is not ready.
 `
 
 /** The store when no flag names one. */

@@ -129,7 +129,7 @@ export class Log {
 /** The format that `--log-format` names. */
 export function readLogFormat(text: string): 'text' | 'json' {
   if (text === 'text' || text === 'json') return text
-  throw new ConfigError(`--log-format: text or json, got ${JSON.stringify(text)}`)
+  throw new ConfigError(`--log-format: expected text or json, got ${JSON.stringify(text)}`)
 }
 
 const REDACTED = '[redacted]'
@@ -171,7 +171,7 @@ export function oneLine(cause: unknown): string {
     // Cuts off the rest of Node.js's message, that only options are allowed: no help for a misspelt command.
     const [argument] = error.message.split('. This command')
     return printable(
-      `${argument}: the commands are ${COMMANDS}, and stand first; see trackpost-collector --help`,
+      `${argument}: the commands are ${COMMANDS}, and come first; see trackpost-collector --help`,
     )
   }
   if (error?.code?.startsWith('ERR_PARSE_ARGS')) {
@@ -182,6 +182,6 @@ export function oneLine(cause: unknown): string {
 
 /** Without control characters, which could come from a caller's data and forge a line. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes control characters
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

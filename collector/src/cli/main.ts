@@ -126,7 +126,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     url: collector.url,
     version,
   })
-  if (values['allow-public']) log.info('it speaks no TLS: keep a proxy in front')
+  if (values['allow-public']) log.info('the collector does not speak TLS: use a TLS proxy in front of it')
   if (values['allow-public'] && values['admin-token'] === undefined) {
     log.info('the page and /api are closed to other machines: set --admin-token to open them')
   }
@@ -153,7 +153,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   if (values.rate !== undefined) config.rate = wholeNumber('--rate', values.rate, 1, 1_000_000)
   if (values.region !== undefined) {
     if (values.region !== 'default' && values.region !== 'eu')
-      throw new ConfigError('--region: default or eu')
+      throw new ConfigError('--region: expected default or eu')
     config.region = values.region
   }
   if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
@@ -181,7 +181,7 @@ function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
 
 function storeOf({ store, database }: { store?: string; database?: string }): string {
   if (store !== undefined && database !== undefined) {
-    throw new ConfigError('--store and --database mean the same: say one of them')
+    throw new ConfigError('--store and --database mean the same: set one of them')
   }
   return store ?? database ?? DEFAULT_STORE
 }

@@ -41,7 +41,7 @@ export interface WebhookDestinationInput extends DestinationBase {
   url: string
   /** Headers of each request; default: none. */
   headers?: Record<string, string> | undefined
-  /** Requests under way at a time, 1 to 256; default 8. */
+  /** Requests in flight at a time, 1 to 256; default 8. */
   concurrency?: number | undefined
   /** Attempts until an event fails, 1 to 1,000; default 10. */
   maxAttempts?: number | undefined

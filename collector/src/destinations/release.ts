@@ -30,7 +30,7 @@ export function readReleaseTarget(text: string): ReleaseTarget | undefined {
 export async function releaseEvent(target: ReleaseTarget, record: Releasable): Promise<ReleaseResult> {
   if (record.status !== 'accepted') return { released: false, reason: 'it was not accepted' }
   const message = record.sent ?? record.message
-  if (message === null) return { released: false, reason: 'its message is not kept' }
+  if (message === null) return { released: false, reason: 'its message is not stored' }
   try {
     const response = await fetch(`${target.url}/v1/${record.type}`, {
       method: 'POST',

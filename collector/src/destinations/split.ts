@@ -31,7 +31,7 @@ export async function sendSplitting<Item>(
   let unclear = 0
   let halted: string | undefined
   for (let group = left.pop(); group !== undefined; group = left.pop()) {
-    if (halted === undefined && !canGoOn()) halted = 'no time left for it in its batch'
+    if (halted === undefined && !canGoOn()) halted = 'no time left in its batch'
     const outcome: BatchOutcome =
       halted === undefined ? await send(group) : { kind: 'unavailable', reason: halted }
     if (outcome.kind === 'unclear') unclear++

@@ -158,7 +158,7 @@ const NO_PROXY: BrokenRequest = { status: 405, code: 'method', message: 'CONNECT
 
 const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
-/** Requests under way. */
+/** Requests in flight. */
 const requestsOf = new WeakMap<Socket, number>()
 
 /** The response that a connection got when its request broke off. */

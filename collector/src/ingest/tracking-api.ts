@@ -112,7 +112,7 @@ export class TrackingApi {
       const kept = await appending
       notes.accepted = kept.filter(({ status }) => status === 'accepted').length
     } catch (cause) {
-      const what = writesTo === 'log' ? 'the log takes no events' : 'the database cannot write'
+      const what = writesTo === 'log' ? 'the log accepts no events' : 'the database cannot write'
       onFault(what, cause)
       const wait = { 'retry-after': String(STORAGE_RETRY_SECONDS) }
       const problem = new HttpProblem(503, 'storage', what, wait)

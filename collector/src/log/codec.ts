@@ -170,7 +170,8 @@ function eventOf(line: string, body: string, inherited: string | undefined): New
   const { inherits, ...own } = fields ?? {}
   const event = { ...own, ...(body !== '' && { body }) } as NewEvent
   if (inherits === true) {
-    if (!isObjectText(inherited)) throw new DecodeError('what an event takes over is missing or no object')
+    if (!isObjectText(inherited))
+      throw new DecodeError('the inherited fields of an event are missing or not an object')
     event.inherited = inherited
   }
   const wrong = wrongField(event)

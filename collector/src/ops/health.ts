@@ -70,7 +70,7 @@ export class Health {
     if (asked === undefined) {
       asked = ask(source)
         .catch((cause: unknown) =>
-          silent(`the ${part} cannot be asked (${cause instanceof Error ? cause.message : String(cause)})`),
+          silent(`the ${part} cannot be checked (${cause instanceof Error ? cause.message : String(cause)})`),
         )
         .finally(() => this.#asked.delete(source))
       this.#asked.set(source, asked)

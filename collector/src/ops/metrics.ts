@@ -62,7 +62,7 @@ export class Metrics {
       ['status', 'reason'],
       () => [...meter.loggedEvents],
     )
-    this.#gauge('open_requests', 'Requests under way, including the one for these metrics.', [], () => [
+    this.#gauge('open_requests', 'Requests in flight, including the one for these metrics.', [], () => [
       { labels: {}, value: meter.openRequests },
     ])
     this.#gauge('info', 'Always 1; the version is in the label.', ['version'], () => [

@@ -159,5 +159,5 @@ test('file names are not redacted', () => {
 })
 
 test('an unknown format is an error', () => {
-  expect(() => readLogFormat('xml')).toThrow(/--log-format: text or json/)
+  expect(() => readLogFormat('xml')).toThrow(/--log-format: expected text or json/)
 })

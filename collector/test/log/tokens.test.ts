@@ -95,7 +95,7 @@ test('buckets with other replicas than in the settings are reported once', async
   expect(second.notes.filter((note) => note.includes('bucket'))).toEqual(
     ['keys', 'assertions'].map(
       (name) =>
-        `the log is kept otherwise than configured: log.replicas of the bucket trackpost-${name} is 1, not 3: the bucket was left as it is`,
+        `the log differs from its settings: log.replicas of the bucket trackpost-${name} is 1, not 3: the bucket was left as it is`,
     ),
   )
 })

@@ -158,7 +158,7 @@ test.each([
   [
     'an unknown format',
     { TRACKPOST_COLLECTOR_LOG_FORMAT: 'xml' },
-    /: TRACKPOST_COLLECTOR_LOG_FORMAT: text or json/,
+    /: TRACKPOST_COLLECTOR_LOG_FORMAT: expected text or json/,
   ],
 ])('%s is reported in one line, with exit code 1', async (_what, added, message) => {
   const { code, out, err } = await run(['--port', '0', '--database', ':memory:'], added)

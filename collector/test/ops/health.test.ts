@@ -79,7 +79,7 @@ test('a part whose check throws is not ready, with the reason', async () => {
 
   expect(await health.readiness()).toMatchObject({
     status: 'not_ready',
-    parts: [{ reason: 'the store cannot be asked (out of order)' }],
+    parts: [{ reason: 'the store cannot be checked (out of order)' }],
   })
 })
 

@@ -41,7 +41,7 @@ export class LogConnection {
   #connection: NatsConnection | undefined
   #client: JetStreamClient | undefined
   #manager: JetStreamManager | undefined
-  #reason: string | null = 'the log was not reached yet'
+  #reason: string | null = 'the log has not been reached yet'
   #wasReady = false
   #isClosed = false
   #isChecking = false
@@ -157,7 +157,7 @@ export class LogConnection {
     this.#isChecking = true
     try {
       const notes = await ensureStreams(manager, this.settings)
-      for (const note of notes) this.#onFault('the log is kept otherwise than configured', new Error(note))
+      for (const note of notes) this.#onFault('the log differs from its settings', new Error(note))
       this.#reason = null
       this.#wasReady = true
     } catch (cause) {
@@ -192,13 +192,13 @@ export class LogConnection {
 
   /** @throws when the log was never reached. */
   get client(): JetStreamClient {
-    if (this.#client === undefined) throw new Error(this.reason ?? 'the log was not reached yet')
+    if (this.#client === undefined) throw new Error(this.reason ?? 'the log has not been reached yet')
     return this.#client
   }
 
   /** @throws when the log was never reached. */
   get manager(): JetStreamManager {
-    if (this.#manager === undefined) throw new Error(this.reason ?? 'the log was not reached yet')
+    if (this.#manager === undefined) throw new Error(this.reason ?? 'the log has not been reached yet')
     return this.#manager
   }
 
@@ -253,9 +253,9 @@ function loginOr(cause: unknown): string {
 /** Why an operation of the log failed, as one sentence. */
 export function reasonOf(cause: unknown): string {
   const { name, message } = cause as Error
-  if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled there: start nats-server with -js'
+  if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled: start nats-server with -js'
   if (name === 'TimeoutError') return 'the log does not respond in time'
-  if (name === 'NoRespondersError') return 'no stream takes the events: it is not there, or has no leader'
+  if (name === 'NoRespondersError') return 'no stream accepts the events: it is missing, or has no leader'
   return `the log refuses (${message})`
 }
 

@@ -42,7 +42,7 @@ export class NatsLog implements SharedLog {
     )
     this.requests = this.#requests
     this.tokens = new NatsTokenMemory(this.#connection, (note) =>
-      parts.onFault('the log is kept otherwise than configured', new Error(note)),
+      parts.onFault('the log differs from its settings', new Error(note)),
     )
     this.deadLetters = new NatsDeadLetters(this.#connection, this.#names, (payload) =>
       this.#publisher.publish(payload),

@@ -48,7 +48,7 @@ export class Publisher {
     const isTrial = this.#trouble !== null
     // While the log refuses messages, one request at a time tries again; the others fail at once.
     if (isTrial && this.#isTrying) throw new Error(this.#trouble ?? '')
-    if (this.#pendingBytes > MAX_PENDING_BYTES) throw new Error('too much is under way to the log')
+    if (this.#pendingBytes > MAX_PENDING_BYTES) throw new Error('too many events are in flight to the log')
     if (isTrial) this.#isTrying = true
     this.#pendingEvents += events.length
     try {
