@@ -1,5 +1,5 @@
 import { parseExact } from '../json/exact-json.ts'
-import { INHERITED_FIELDS, type InheritedFields } from './inherited.ts'
+import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from './inherited.ts'
 
 /** Fields that the service itself adds or corrects, or that a client renews with each attempt. */
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
@@ -44,49 +44,43 @@ export function contentComparer(): (one: Content, other: Content) => boolean {
 }
 
 type Fields = Record<string, unknown>
+type Place = [field: InheritedField, key: string]
 
 /** The inherited fields of a batch, with the canonical text of each key, and where it differs from others. */
 class Batch {
   readonly #fields: InheritedFields
-  readonly #differences = new Map<Batch, Array<[field: string, key: string]>>()
+  readonly #differences = new Map<Batch, Place[]>()
 
   constructor(text: string) {
     this.#fields = parseExact(text) as InheritedFields
   }
 
   isSame(own: Fields, other: Batch, others: Fields): boolean {
+    const isEqual = ([field, key]: Place) =>
+      isLibrary(field, key) || this.#text(own, field, key) === other.#text(others, field, key)
+    const ownPlaces = INHERITED_FIELDS.flatMap((field) =>
+      [own[field], others[field]].flatMap((one) =>
+        Object.keys(fieldsOf(one)).map((key): Place => [field, key]),
+      ),
+    )
+    // Ends at the first difference between the batches that neither message overrides.
     return (
-      rest(own) === rest(others) &&
-      this.#areAllOverridden(own, other, others) &&
-      INHERITED_FIELDS.every((field) => {
-        const keys = [own[field], others[field]].flatMap((one) => Object.keys(fieldsOf(one)))
-        return keys.every(
-          (key) => isLibrary(field, key) || this.#text(own, field, key) === other.#text(others, field, key),
-        )
-      })
+      rest(own) === rest(others) && this.#differencesFrom(other).every(isEqual) && ownPlaces.every(isEqual)
     )
   }
 
-  #text(own: Fields, field: (typeof INHERITED_FIELDS)[number], key: string): string | undefined {
+  #text(own: Fields, field: InheritedField, key: string): string | undefined {
     const inner = fieldsOf(own[field])
     if (Object.hasOwn(inner, key)) return canonical(inner[key])
     const outer = this.#fields[field]
     return outer !== undefined && Object.hasOwn(outer, key) ? canonical(outer[key]) : undefined
   }
 
-  /** Whether both messages override all fields in which their batches differ; ends at the first that they do not. */
-  #areAllOverridden(own: Fields, other: Batch, others: Fields): boolean {
-    return this.#differencesFrom(other).every(
-      ([field, key]) =>
-        Object.hasOwn(fieldsOf(own[field]), key) || Object.hasOwn(fieldsOf(others[field]), key),
-    )
-  }
-
-  #differencesFrom(other: Batch): Array<[field: string, key: string]> {
+  #differencesFrom(other: Batch): Place[] {
     if (other === this) return []
     const known = this.#differences.get(other)
     if (known !== undefined) return known
-    const found: Array<[string, string]> = []
+    const found: Place[] = []
     for (const field of INHERITED_FIELDS) {
       const keys = new Set([this, other].flatMap((batch) => Object.keys(batch.#fields[field] ?? {})))
       for (const key of keys) {

@@ -118,7 +118,10 @@ export function* catalogueDetail(
     { ...query, search: samplesOf(kind), order: 'newest', limit: ENTRY_SAMPLES },
     new Budget(SAMPLES_MS),
   )
-  const records = yield* recordsOf(context, found.seqs)
+  const records = yield* recordsOf(
+    context,
+    found.rows.map(({ seq }) => seq),
+  )
   const shape = new Shape()
   for (const { id, message, violations } of records)
     if (message !== null) shape.add(entry.type, message, id, violations > 0)

@@ -9,11 +9,14 @@ import type { QueryContext } from './context.ts'
 /** A search in events, its cursors as numbers. */
 export type NumberedSearch = InNumbers<EventSearch>
 
-/** Numbers of the records that were found, in the order of the search. */
-export interface Found {
-  seqs: number[]
-  /** Whether there may be more. */
-  hasMore: boolean
+/** A row with the number of a record. */
+interface Numbered {
+  seq: number
+}
+
+/** Rows of the records that were found, in the order of the search. */
+export interface Found<R extends Numbered = Numbered> {
+  rows: R[]
   /** Whether everything was searched, or the limit was reached. */
   isComplete: boolean
   /** Last number searched; undefined = none. */
@@ -54,22 +57,38 @@ export function* findEvents(
   budget: Budget,
 ): Query<Found> {
   const { bounds, kind, matching } = yield* planOf(context, query)
-  const isNewest = query.order === 'newest'
+  const slices = context.dialect.slices(bounds, query.order, kind)
+  const from = (slice: Bounds) => sql`event.seq AS seq FROM ${matching(slice)}`
+  return yield* search(slices, bounds, query, budget, from)
+}
+
+/**
+ * Reads slice after slice until there are enough rows, everything was searched, or the time is used up.
+ *
+ * @param from What to select of a slice, and its condition.
+ */
+export function* search<R extends Numbered>(
+  slices: Iterable<Bounds>,
+  bounds: Bounds,
+  { order, limit }: Pick<Paging, 'order' | 'limit'>,
+  budget: Budget,
+  from: (slice: Bounds) => Sql,
+): Query<Found<R>> {
+  const isNewest = order === 'newest'
   const direction = raw(isNewest ? 'DESC' : 'ASC')
-  const seqs: number[] = []
+  const rows: R[] = []
   let searchedTo: number | undefined
-  for (const slice of context.dialect.slices(bounds, query.order, kind)) {
-    const left = query.limit - seqs.length
-    const rows = yield* all<{ seq: number }>(
-      sql`SELECT event.seq AS seq FROM ${matching(slice)} ORDER BY event.seq ${direction} LIMIT ${left}`,
+  for (const slice of slices) {
+    const found = yield* all<R>(
+      sql`SELECT ${from(slice)} ORDER BY seq ${direction} LIMIT ${limit - rows.length}`,
     )
-    for (const { seq } of rows) seqs.push(seq)
-    if (seqs.length >= query.limit) return { seqs, hasMore: true, isComplete: true, searchedTo: seqs.at(-1) }
+    rows.push(...found)
+    if (rows.length >= limit) return { rows, isComplete: true, searchedTo: rows.at(-1)?.seq }
     searchedTo = isNewest ? slice.first : slice.last
     const isEnd = searchedTo === (isNewest ? bounds.first : bounds.last)
-    if (!isEnd && budget.isUsedUp) return { seqs, hasMore: true, isComplete: false, searchedTo }
+    if (!isEnd && budget.isUsedUp) return { rows, isComplete: false, searchedTo }
   }
-  return { seqs, hasMore: false, isComplete: true, searchedTo }
+  return { rows, isComplete: true, searchedTo }
 }
 
 /**

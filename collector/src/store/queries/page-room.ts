@@ -31,7 +31,7 @@ export class PageRoom {
 }
 
 /** Where a page ends. */
-export interface PageEnd {
+interface PageEnd {
   /** From where the next page goes on; null = this is the last one. */
   next: Cursor | null
   /** Whether the page reached its limit of length or size, or has all records. */
@@ -41,21 +41,22 @@ export interface PageEnd {
 }
 
 /**
- * Where a page of events ends.
+ * Where a page ends.
  *
  * @param found The result of a search for one more than the limit of the page.
- * @param seqs The numbers within the limit of the page.
- * @param events The page.
+ * @param records The page, if its size is limited.
  */
 export function endOfPage(
   found: Found,
-  seqs: readonly number[],
-  events: readonly { seq: number }[],
-  room: PageRoom,
+  limit: number,
+  records: readonly { seq: number }[] = [],
+  room?: PageRoom,
 ): PageEnd {
-  const isComplete = found.isComplete || room.isFull
-  const end = room.isFull ? events.at(-1)?.seq : isComplete ? seqs.at(-1) : found.searchedTo
-  const hasNext = found.seqs.length > seqs.length || !found.isComplete || room.isFull
+  const isFull = room?.isFull ?? false
+  const isComplete = found.isComplete || isFull
+  const last = found.rows.slice(0, limit).at(-1)?.seq
+  const end = isFull ? records.at(-1)?.seq : isComplete ? last : found.searchedTo
+  const hasNext = found.rows.length > limit || !found.isComplete || isFull
   return {
     next: hasNext && end !== undefined ? cursorOf(end) : null,
     isComplete,

@@ -31,7 +31,30 @@ function* problemsOfEvents({ dialect }: QueryContext, range: TimeRange, bounds: 
         JOIN source ON source.id = source_id WHERE bucket >= ${first} AND bucket < ${end} AND reason <> '' AND count > 0
         GROUP BY reason, source_id, source.name ORDER BY 3 DESC, reason, source.name`,
   )
-  const byReason = eventProblems(rows)
+  const byReason = new Map<string, Problem>()
+  // The most frequent source of each reason comes first.
+  for (const { reason, source, count, last } of rows) {
+    const known = byReason.get(reason)
+    const lastSeen = endOfBucket(last)
+    if (known === undefined) {
+      const sources = [{ name: source, count }]
+      const q = term('reason', reason)
+      byReason.set(reason, {
+        kind: 'event',
+        reason,
+        count,
+        ...helpFor(reason),
+        lastSeen,
+        sources,
+        example: null,
+        q,
+      })
+    } else {
+      known.count += count
+      if (lastSeen > known.lastSeen) known.lastSeen = lastSeen
+      if (known.sources.length < MAX_SOURCES) known.sources.push({ name: source, count })
+    }
+  }
   // The newest record of each reason, as an example of the problem.
   for (const { reason, seq, at } of yield* dialect.newestByReason(
     [...byReason.keys()],
@@ -127,54 +150,8 @@ function* problemOfPlan(
     isComplete = slice.first === bounds.first || !budget.isUsedUp
     if (!isComplete) break
   }
-  return {
-    problem: newest === undefined ? undefined : planProblem(count, newest.seq, newest.at),
-    isComplete,
-  }
-}
-
-/** Worst first. */
-function ordered(problems: readonly Problem[]): Problem[] {
-  return problems
-    .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
-    .slice(0, MAX_PROBLEMS)
-}
-
-/**
- * The reasons for which events were not accepted, without examples.
- *
- * @param rows The most frequent first; `last` is a bucket.
- */
-function eventProblems(
-  rows: ReadonlyArray<{ reason: Reason; source: string; count: number; last: number }>,
-): Map<string, Problem> {
-  const byReason = new Map<string, Problem>()
-  for (const { reason, source, count, last } of rows) {
-    const known = byReason.get(reason)
-    const lastSeen = endOfBucket(last)
-    if (known === undefined) {
-      byReason.set(reason, {
-        kind: 'event',
-        reason,
-        count,
-        ...helpFor(reason),
-        lastSeen,
-        sources: [{ name: source, count }],
-        example: null,
-        q: term('reason', reason),
-      })
-    } else {
-      known.count += count
-      if (lastSeen > known.lastSeen) known.lastSeen = lastSeen
-      if (known.sources.length < MAX_SOURCES) known.sources.push({ name: source, count })
-    }
-  }
-  return byReason
-}
-
-/** Events that break the tracking plan. */
-function planProblem(count: number, example: number, atMs: number): Problem {
-  return {
+  if (newest === undefined) return { problem: undefined, isComplete }
+  const problem: Problem = {
     kind: 'plan',
     reason: 'violation',
     count,
@@ -182,9 +159,17 @@ function planProblem(count: number, example: number, atMs: number): Problem {
     remedy: 'Open one: it names each field and what the plan expects. Mend the call, or the plan.',
     severity: 'warning',
     field: null,
-    lastSeen: new Date(atMs).toISOString(),
+    lastSeen: new Date(newest.at).toISOString(),
     sources: [],
-    example: String(example),
+    example: String(newest.seq),
     q: 'violation:*',
   }
+  return { problem, isComplete }
+}
+
+/** Worst first. */
+function ordered(problems: readonly Problem[]): Problem[] {
+  return problems
+    .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
+    .slice(0, MAX_PROBLEMS)
 }

@@ -2,7 +2,7 @@ import { parseExact } from '../../json/exact-json.ts'
 import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
 import type { Dialect } from '../dialect.ts'
 import { merged } from '../inherited.ts'
-import { all, first, type Query, raw, sql } from '../sql.ts'
+import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
 import type { PageRoom } from './page-room.ts'
 
@@ -92,4 +92,11 @@ export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number |
     sql`SELECT received_at AS at FROM event WHERE ${dialect.within({ first: seq, last: seq })}`,
   )
   return row?.at
+}
+
+/** The time where a search ended; the record there may be gone. Null when it has not ended early. */
+export function* timeAt(from: Sql, seq: number | undefined): Query<string | null> {
+  if (seq === undefined) return null
+  const row = yield* first<{ at: number }>(sql`SELECT ${from} WHERE seq >= ${seq} ORDER BY seq LIMIT 1`)
+  return row === undefined ? null : new Date(row.at).toISOString()
 }

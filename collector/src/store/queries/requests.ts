@@ -7,7 +7,9 @@ import { requestCondition } from '../search/request-condition.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
 import { closed, type QueryContext } from './context.ts'
-import { summariesOf } from './records.ts'
+import { search } from './find.ts'
+import { endOfPage } from './page-room.ts'
+import { summariesOf, timeAt } from './records.ts'
 
 type RequestRow = ReturnType<typeof requestRow> & { seq: number }
 
@@ -21,8 +23,6 @@ export function* listRequests(
   query: InNumbers<QueryParameters<'requests'>>,
 ): Query<RequestsPage> {
   const { dialect, budget } = context
-  const isNewest = query.order === 'newest'
-  const direction = raw(isNewest ? 'DESC' : 'ASC')
   const condition = requestCondition(dialect, query.search, context.nowMs)
   const { fromMs, toMs } = closed(query)
   const kept = yield* first<{ first: number | null; last: number | null }>(
@@ -33,38 +33,23 @@ export function* listRequests(
     first: Math.max(kept?.first ?? 1, (query.after ?? 0) + 1),
     last: Math.min(newest, (query.before ?? Number.MAX_SAFE_INTEGER) - 1),
   }
-  const rows: RequestRow[] = []
-  let end: number | undefined
-  let isComplete = true
-  for (const slice of dialect.slices(bounds, query.order, 'rows')) {
-    const found = yield* all<RequestRow>(
-      sql`SELECT ${COLUMNS} FROM request WHERE seq BETWEEN ${slice.first} AND ${slice.last}
-            AND at >= ${fromMs} AND at < ${toMs} AND ${condition}
-          ORDER BY seq ${direction} LIMIT ${query.limit + 1 - rows.length}`,
-    )
-    rows.push(...found)
-    if (rows.length > query.limit) break
-    end = isNewest ? slice.first : slice.last
-    isComplete = end === (isNewest ? bounds.first : bounds.last) || !budget.isUsedUp
-    if (!isComplete) break
-  }
-  const shown = rows.slice(0, query.limit)
-  if (isComplete) end = shown.at(-1)?.seq
-  const hasNext = rows.length > query.limit || !isComplete
+  const found = yield* search<RequestRow>(
+    dialect.slices(bounds, query.order, 'rows'),
+    bounds,
+    // One more than asked for tells whether there is a next page.
+    { order: query.order, limit: query.limit + 1 },
+    budget,
+    (slice) => sql`${COLUMNS} FROM request WHERE seq BETWEEN ${slice.first} AND ${slice.last}
+        AND at >= ${fromMs} AND at < ${toMs} AND ${condition}`,
+  )
+  const { next, isComplete, searchedTo } = endOfPage(found, query.limit)
   return {
-    requests: shown.map(requestSummary),
-    next: hasNext && end !== undefined ? cursorOf(end) : null,
+    requests: found.rows.slice(0, query.limit).map(requestSummary),
+    next,
     head: cursorOf(newest),
     isComplete,
-    searchedTo: isComplete ? null : yield* timeAt(end ?? 0),
+    searchedTo: yield* timeAt(sql`at FROM request`, searchedTo),
   }
-}
-
-function* timeAt(seq: number): Query<string | null> {
-  const row = yield* first<{ at: number }>(
-    sql`SELECT at FROM request WHERE seq >= ${seq} ORDER BY seq LIMIT 1`,
-  )
-  return row === undefined ? null : new Date(row.at).toISOString()
 }
 
 function* rowOf(id: string): Query<RequestRow | undefined> {

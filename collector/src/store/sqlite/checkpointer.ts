@@ -2,9 +2,9 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
 import { workerUrl } from '../../worker-url.ts'
 
-/** Events between two folds. */
+/** Events between two checkpoints. */
 const EVENTS_BETWEEN = 20_000
-/** Pages of 4 KB from which the log is folded in completely: 192 MB. The space of a shorter one is not worth a hold. */
+/** Pages of 4 KB from which a log is checkpointed completely: 192 MB. The space of a shorter one is not worth a hold. */
 const MAX_LOG_PAGES = 49_152
 /** The cost of a commit itself, counted in events: the log gets every page that it touches. */
 const EVENTS_PER_COMMIT = 30
@@ -34,13 +34,13 @@ export interface HeldWriter {
  */
 export type CheckpointTask = 'pass' | 'empty'
 
-/** Starts a thread that folds the log of this file in, on request. */
+/** Starts a thread that checkpoints the log of this file, on request. */
 export function checkpointThread(path: string): Worker {
   return new Worker(workerUrl('checkpoint'), { workerData: { path } })
 }
 
-/** One time that the log is folded in. */
-interface Fold {
+/** One checkpoint, in several passes. */
+interface Checkpoint {
   passes: number
   /** `held`: nothing is committed. `after hold`: commits go on during the next pass. */
   phase: 'free' | 'held' | 'after hold'
@@ -58,15 +58,15 @@ export interface CheckpointerParts {
   writer: HeldWriter
   clock: Clock
   onFault(what: string, cause: unknown): void
-  /** Pages from which the log is folded in completely; by default 192 MB. */
+  /** Pages from which the log is checkpointed completely; by default 192 MB. */
   maxLogPages?: number | undefined
 }
 
 /**
- * Has the log folded into the database file while events come in.
+ * Has the write-ahead log checkpointed, that is copied into the database file, while events come in.
  *
- * Another thread does this, as it waits for the disk. Most of the log is folded in while commits go on. When the log has become
- * long, commits (not the event loop) are held for the rest: only a log that is folded in completely is written from its beginning
+ * Another thread does this, as it waits for the disk. Most of the log is copied while commits go on. When the log has become
+ * long, commits (not the event loop) are held for the rest: only a log that is copied completely is written from its beginning
  * again, and stops growing. Holds are rare, since all clients wait: until the whole file is on the disk, and then for the first
  * commit, which syncs the beginning of the log.
  *
@@ -79,8 +79,8 @@ export class Checkpointer {
   /** Resolves when the thread has ended, by itself or not. */
   #ended: Promise<void> = Promise.resolve()
   #eventsSince = 0
-  /** Undefined = nothing is folded in at the moment. */
-  #fold: Fold | undefined
+  /** Undefined = there is none at the moment. */
+  #checkpoint: Checkpoint | undefined
   #isPassing = false
   /** Whether there was a commit after the last pass had begun. */
   #hasCommitted = false
@@ -101,7 +101,7 @@ export class Checkpointer {
     worker.on('message', (result: PassResult) => {
       this.#isPassing = false
       if ('cause' in result) {
-        onFault('the log could not be folded into the database', result.cause)
+        onFault('the log could not be checkpointed', result.cause)
         this.#finish()
       } else this.#passed(result)
     })
@@ -126,10 +126,10 @@ export class Checkpointer {
   committed(events: number): void {
     this.#eventsSince += events + EVENTS_PER_COMMIT
     this.#hasCommitted = true
-    if (this.#isClosed || this.#fold !== undefined || this.#eventsSince < EVENTS_BETWEEN) return
+    if (this.#isClosed || this.#checkpoint !== undefined || this.#eventsSince < EVENTS_BETWEEN) return
     this.#eventsSince = 0
     const nothing = () => {}
-    this.#fold = {
+    this.#checkpoint = {
       passes: 0,
       phase: 'free',
       isEmptying: false,
@@ -137,14 +137,14 @@ export class Checkpointer {
       cancelHold: nothing,
       cancelRetry: nothing,
     }
-    this.#pass(this.#fold)
+    this.#pass(this.#checkpoint)
   }
 
-  #pass(fold: Fold): void {
-    fold.passes++
-    if (fold.passes > MAX_PASSES) return this.#finish()
-    if (fold.phase === 'after hold') fold.phase = 'free'
-    else if (fold.phase === 'free' && fold.passes > FREE_PASSES) this.#hold(fold)
+  #pass(checkpoint: Checkpoint): void {
+    checkpoint.passes++
+    if (checkpoint.passes > MAX_PASSES) return this.#finish()
+    if (checkpoint.phase === 'after hold') checkpoint.phase = 'free'
+    else if (checkpoint.phase === 'free' && checkpoint.passes > FREE_PASSES) this.#hold(checkpoint)
     this.#hasCommitted = false
     this.#ask('pass')
   }
@@ -154,42 +154,42 @@ export class Checkpointer {
     this.#start().postMessage(task)
   }
 
-  #hold(fold: Fold): void {
+  #hold(checkpoint: Checkpoint): void {
     const { writer, clock } = this.#parts
-    fold.phase = 'held'
+    checkpoint.phase = 'held'
     writer.hold()
-    fold.cancelHold = clock.setTimer(() => {
-      fold.phase = 'after hold'
+    checkpoint.cancelHold = clock.setTimer(() => {
+      checkpoint.phase = 'after hold'
       // If a reader was in the way, a longer hold would not have helped.
-      if (this.#isPassing) fold.nextHoldMs *= HOLD_GROWTH
+      if (this.#isPassing) checkpoint.nextHoldMs *= HOLD_GROWTH
       writer.resume()
-    }, fold.nextHoldMs)
+    }, checkpoint.nextHoldMs)
   }
 
-  /** A pass is incomplete when a query reads from the log: that part cannot be folded in. */
+  /** A pass is incomplete when a query reads from the log: that part cannot be copied. */
   #passed({ isWhole, logPages }: { isWhole: boolean; logPages: number }): void {
-    const fold = this.#fold
-    if (fold === undefined) return
+    const checkpoint = this.#checkpoint
+    if (checkpoint === undefined) return
     if (isWhole && !this.#hasCommitted) {
-      if (fold.phase !== 'held' || fold.isEmptying) return this.#finish()
-      fold.isEmptying = true
+      if (checkpoint.phase !== 'held' || checkpoint.isEmptying) return this.#finish()
+      checkpoint.isEmptying = true
       return this.#ask('empty')
     }
-    fold.isEmptying = false
+    checkpoint.isEmptying = false
     const { maxLogPages = MAX_LOG_PAGES } = this.#parts
     if (logPages < maxLogPages) return this.#finish()
-    if (isWhole) return this.#pass(fold)
-    const waitMs = fold.phase === 'held' ? READER_MOVES_ON_IN_HOLD_MS : READER_MOVES_ON_MS
-    fold.cancelRetry = this.#parts.clock.setTimer(() => this.#pass(fold), waitMs)
+    if (isWhole) return this.#pass(checkpoint)
+    const waitMs = checkpoint.phase === 'held' ? READER_MOVES_ON_IN_HOLD_MS : READER_MOVES_ON_MS
+    checkpoint.cancelRetry = this.#parts.clock.setTimer(() => this.#pass(checkpoint), waitMs)
   }
 
   #finish(): void {
-    const fold = this.#fold
-    if (fold === undefined) return
-    this.#fold = undefined
-    fold.cancelHold()
-    fold.cancelRetry()
-    if (fold.phase === 'held') this.#parts.writer.resume()
+    const checkpoint = this.#checkpoint
+    if (checkpoint === undefined) return
+    this.#checkpoint = undefined
+    checkpoint.cancelHold()
+    checkpoint.cancelRetry()
+    if (checkpoint.phase === 'held') this.#parts.writer.resume()
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, truncateSync } from 'node:fs'
+import { existsSync, rmSync, statSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
 import { systemClock } from '../../clock.ts'
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
@@ -7,8 +7,14 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
 
+/** A database that ends with its connection. */
+export const MEMORY = ':memory:'
+
 /** How long a connection waits for other writers, milliseconds. */
-export const LOCK_WAIT_MS = 5000
+const LOCK_WAIT_MS = 5000
+const TRIAL_WAIT_MS = 50
+/** As large as a small batch, so that the trial fails if the disk is full or the file has reached its limit. */
+const TRIAL_BYTES = 65_536
 
 /** The limit on cached prepared statements, as searches create ever new ones. */
 const MAX_STATEMENTS = 300
@@ -22,10 +28,35 @@ export class Database {
   #sqlite: Sqlite.Database
   readonly #statements = new Map<string, Sqlite.Statement>()
   readonly path: string
+  readonly #prepare: (database: Database) => void
+  #inode: bigint | undefined
 
-  constructor(path: string) {
+  /** @param prepare Makes the settings of each connection, and the tables. */
+  constructor(path: string, prepare: (database: Database) => void = () => {}) {
     this.path = path
+    this.#prepare = prepare
     this.#sqlite = new Sqlite(path, { timeout: LOCK_WAIT_MS })
+    try {
+      this.#opened()
+    } catch (cause) {
+      this.close()
+      throw cause
+    }
+  }
+
+  #opened(): void {
+    this.#prepare(this)
+    this.#inode = this.#readInode()
+  }
+
+  #readInode(): bigint | undefined {
+    if (this.path === MEMORY) return undefined
+    return statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino
+  }
+
+  /** Whether the file is still the one that was opened. */
+  get isInPlace(): boolean {
+    return this.#inode === this.#readInode()
   }
 
   statement(sql: string): Sqlite.Statement {
@@ -81,6 +112,23 @@ export class Database {
     }
   }
 
+  /**
+   * Writes some data and deletes it again; waits only briefly for other writers.
+   *
+   * @throws when the database cannot write.
+   */
+  tryToWrite(): void {
+    this.pragma(`busy_timeout = ${TRIAL_WAIT_MS}`)
+    try {
+      this.transaction(() => {
+        this.run("INSERT INTO meta (key, value) VALUES ('trial', zeroblob(?))", TRIAL_BYTES)
+        this.run("DELETE FROM meta WHERE key = 'trial'")
+      })
+    } finally {
+      this.pragma(`busy_timeout = ${LOCK_WAIT_MS}`)
+    }
+  }
+
   /** Deletes the file and starts an empty one; for a disk that is too full to delete rows. */
   startOver(): void {
     this.close()
@@ -89,13 +137,14 @@ export class Database {
       if (existsSync(`${this.path}${end}`)) truncateSync(`${this.path}${end}`)
     }
     for (const end of ['', '-wal', '-shm']) rmSync(`${this.path}${end}`, { force: true })
-    this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
+    this.reopen()
   }
 
   /** Closes the file, and opens the one that is there now. */
   reopen(): void {
     this.close()
     this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
+    this.#opened()
   }
 
   close(): void {
@@ -120,25 +169,17 @@ const PAGE_BYTES = 4096
  * @throws when the file cannot be opened, is no database, or has the tables of another version.
  */
 export function openDatabase(options: OpenOptions): Database {
-  const database = new Database(options.path)
-  try {
-    prepareForWriting(database, options)
-    return database
-  } catch (cause) {
-    database.close()
-    throw cause
-  }
+  return new Database(options.path, (database) => prepareForWriting(database, options))
 }
 
-/** Settings and tables of the connection that writes. */
-export function prepareForWriting(database: Database, options: OpenOptions): void {
+function prepareForWriting(database: Database, options: OpenOptions): void {
   database.pragma('journal_mode = WAL')
   database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
   // Bounds for memory and the log file, however long the process runs.
   database.pragma('cache_size = -16000')
   // More than the log needs at full load: truncating it and letting it grow again costs more than its space.
   database.pragma('journal_size_limit = 268435456')
-  // A safety net of 512 MB: usually another thread folds the log in earlier, see `Checkpointer`. Here the event loop would wait
+  // A safety net of 512 MB: usually another thread checkpoints the log earlier, see `Checkpointer`. Here the event loop would wait
   // for the disk.
   database.pragma('wal_autocheckpoint = 131072')
   makeTables(database)

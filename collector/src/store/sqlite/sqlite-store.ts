@@ -14,10 +14,10 @@ import type {
 } from '../ports.ts'
 import { Writer } from '../writing/writer.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
-import { isOfData } from './database.ts'
+import { isOfData, MEMORY } from './database.ts'
 import { Follower } from './follower.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
-import { MEMORY, SyncStore, type SyncStoreOptions } from './sync-store.ts'
+import { SyncStore, type SyncStoreOptions } from './sync-store.ts'
 
 /** How the store is opened. */
 export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
@@ -111,7 +111,7 @@ export class SqliteStore implements EventStore {
     if (!this.#store.isInPlace()) return 'the database file was removed or replaced'
     if (this.#writer.failure === undefined) return null
     try {
-      this.#store.tryToWrite()
+      this.#store.database.tryToWrite()
       this.#writer.recovered()
       return null
     } catch (cause) {

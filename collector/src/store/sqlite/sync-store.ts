@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
@@ -13,10 +13,9 @@ import { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Commit } from './commit.ts'
 import {
   type Database,
-  type OpenOptions,
+  MEMORY,
   openDatabase,
   openForReading,
-  prepareForWriting,
   type Row,
   readMeta,
   writeMeta,
@@ -25,7 +24,6 @@ import { newestSeq } from './dialect.ts'
 import { answerNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { answerOn, runNow, stepRunner } from './steps.ts'
-import { tryToWrite } from './trial.ts'
 
 /** How the database is opened. */
 export interface SyncStoreOptions {
@@ -57,8 +55,6 @@ export interface Version {
   lastSeq: number
 }
 
-export const MEMORY = ':memory:'
-
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
@@ -78,16 +74,14 @@ export class SyncStore {
   readonly #commit: Commit
   readonly #retention: Retention
   readonly #now: () => number
-  readonly #openOptions: OpenOptions
-  #inode: bigint | undefined
   readonly #id: string
 
   /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
   constructor(options: SyncStoreOptions) {
     const { path, durability, dedupWindowMs, maxEvents, maxBytes, retentionDays } = options
     this.#now = options.now ?? systemClock.now
-    this.#openOptions = { path, durability, maxBytes, hasDedupWindow: dedupWindowMs !== undefined }
-    this.database = openDatabase(this.#openOptions)
+    const hasDedupWindow = dedupWindowMs !== undefined
+    this.database = openDatabase({ path, durability, maxBytes, hasDedupWindow })
     try {
       this.#commit = new Commit(this.database, dedupWindowMs)
       this.#retention = new Retention(
@@ -102,7 +96,6 @@ export class SyncStore {
         return opening
       })
       this.#id = readMeta<string>(this.database, 'id')
-      this.#inode = this.#readInode()
       const runner = stepRunner(this.database, this.#now, () => this.#requirePlace())
       this.tokenKeys = new TokenKeys(runner)
       this.assertions = new Assertions(runner)
@@ -138,7 +131,11 @@ export class SyncStore {
   events({ order = 'oldest', limit = Number.MAX_SAFE_INTEGER, ...filter }: EventQuery = {}): EventRecord[] {
     const query = { ...searchInNumbers(filter), order, limit }
     return answerNow(this.database, this.#now(), function* (context) {
-      return yield* recordsOf(context, (yield* findEvents(context, query, context.budget)).seqs)
+      const { rows } = yield* findEvents(context, query, context.budget)
+      return yield* recordsOf(
+        context,
+        rows.map(({ seq }) => seq),
+      )
     })
   }
 
@@ -186,14 +183,12 @@ export class SyncStore {
     const assertions = database.all<Row>('SELECT jti, expires_at FROM assertion')
     const keys = database.all<Row>("SELECT key, value FROM meta WHERE key = 'token_keys'")
     database.startOver()
-    prepareForWriting(database, this.#openOptions)
     database.transaction(() => {
       for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
       for (const row of assertions) database.run('INSERT INTO assertion VALUES (?, ?)', ...Object.values(row))
       for (const row of keys) database.run('INSERT INTO meta VALUES (?, ?)', ...Object.values(row))
     })
     this.#commit.failed()
-    this.#inode = this.#readInode()
   }
 
   /** Deletes some of the data beyond the limits. */
@@ -201,24 +196,14 @@ export class SyncStore {
     return this.#retention.trim(this.#now())
   }
 
-  /** Folds the log into the file as far as no reader is in the way. */
+  /** Copies the log into the file as far as no reader is in the way. */
   checkpoint(mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
     this.database.pragma(`wal_checkpoint(${mode})`)
   }
 
   /** Whether the file is still the one that was opened. Writes are refused otherwise: data in a removed file are lost. */
   isInPlace(): boolean {
-    return this.#inode === this.#readInode()
-  }
-
-  /**
-   * Writes some data and deletes it again; waits only briefly for other writers.
-   *
-   * @throws when the database cannot write.
-   */
-  tryToWrite(): void {
-    this.#requirePlace()
-    tryToWrite(this.database)
+    return this.database.isInPlace
   }
 
   #requirePlace(): void {
@@ -241,22 +226,15 @@ export class SyncStore {
         there.close()
       }
       this.database.reopen()
-      prepareForWriting(this.database, this.#openOptions)
     } catch {
       // Not a database, or not yet: the next check may succeed.
       return false
     }
     this.#commit.failed()
-    this.#inode = this.#readInode()
     return true
   }
 
-  #readInode(): bigint | undefined {
-    if (this.database.path === MEMORY) return undefined
-    return statSync(this.database.path, { bigint: true, throwIfNoEntry: false })?.ino
-  }
-
-  /** Closes the file. The log is folded into it first, so that the file alone has everything. */
+  /** Closes the file. The log is checkpointed first, so that the file alone has everything. */
   close(): void {
     try {
       this.checkpoint('TRUNCATE')
