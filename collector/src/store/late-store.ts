@@ -3,16 +3,7 @@ import { limited } from '../limited.ts'
 import type { PartHealth } from '../part-health.ts'
 import { cursorOf } from './cursor.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
-import type {
-  AssertionMemory,
-  ChangeFeed,
-  DeliveryQueue,
-  EventLog,
-  FeedState,
-  RequestLog,
-  TokenKeyStore,
-} from './ports.ts'
-import type { EventReader } from './queries.ts'
+import type { ChangeFeed, FeedState, RequestLog } from './ports.ts'
 import { StoreUnavailableError } from './unavailable.ts'
 
 /** Wait before the next attempt to open the store. */
@@ -94,11 +85,11 @@ export class LateStore implements EventStore {
     return this.#store
   }
 
-  readonly log: EventLog = late(() => this.#opened.log)
-  readonly deliveries: DeliveryQueue = late(() => this.#opened.deliveries)
-  readonly reader: EventReader = late(() => this.#opened.reader)
-  readonly assertions: AssertionMemory = late(() => this.#opened.assertions)
-  readonly tokenKeys: TokenKeyStore = late(() => this.#opened.tokenKeys)
+  readonly log = late(() => this.#opened.log)
+  readonly deliveries = late(() => this.#opened.deliveries)
+  readonly reader = late(() => this.#opened.reader)
+  readonly assertions = late(() => this.#opened.assertions)
+  readonly tokenKeys = late(() => this.#opened.tokenKeys)
 
   /** Requests may be lost, and are lost while the store is unreachable. */
   readonly requests: RequestLog = {

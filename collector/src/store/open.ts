@@ -108,21 +108,18 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
     throw cause
   }
-  const [{ PostgresStore, messageOf }, { NewerTables }, { PostgresReader }, { isPassing }, { adviceOn }] =
-    await Promise.all([
-      import('./postgres/postgres-store.ts'),
-      import('./postgres/migrations.ts'),
-      import('./postgres/reader.ts'),
-      import('./postgres/passing.ts'),
-      import('./postgres/advice.ts'),
-    ])
+  const [{ PostgresStore }, { NewerTables }, { adviceOn, isPassing, messageOf }] = await Promise.all([
+    import('./postgres/postgres-store.ts'),
+    import('./postgres/migrations.ts'),
+    import('./postgres/errors.ts'),
+  ])
   try {
     return await PostgresStore.open({
       address,
       clock,
       signal,
       onFault,
-      newReader: (database) => new PostgresReader(database, () => clock.now(), plan?.plan ?? null),
+      plan: plan?.plan ?? null,
       dedupWindowMs: dedupWindowMs(config),
       maxEvents: config.maxEvents,
       retentionDays: config.retentionDays ?? DEFAULT_RETENTION_DAYS,

@@ -1,7 +1,6 @@
 import { describe } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { PostgresStore } from '../../src/store/postgres/postgres-store.ts'
-import { PostgresReader } from '../../src/store/postgres/reader.ts'
 import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
 import { describePorts, type Subject } from './ports.ts'
 
@@ -19,7 +18,6 @@ async function postgres(): Promise<Subject> {
         address,
         retentionDays: 30,
         clock,
-        newReader: (database) => new PostgresReader(database, clock.now, null),
         onFault: (what, cause) => {
           throw new Error(what, { cause })
         },

@@ -41,9 +41,6 @@ test('a store that is closed before it is opened does not connect to a server', 
     retentionDays: 1,
     clock: systemClock,
     signal: AbortSignal.abort(),
-    newReader: () => {
-      throw new Error('nothing is read')
-    },
     onFault: () => {},
   })
 

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { withPlainSslMode } from '../address.ts'
 import { escapeForStore } from '../escape.ts'
 import { markUnavailable } from '../unavailable.ts'
-import { isPassing } from './passing.ts'
+import { isPassing } from './errors.ts'
 
 /** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
@@ -243,13 +243,4 @@ function storable(values: readonly SqlValue[]): unknown[] {
       ? value.map((one) => (typeof one === 'string' ? escapeForStore(one) : one))
       : value
   })
-}
-
-/** Error classes for bad data: a value not of its type, a violated constraint, a limit exceeded. */
-const DATA = /^(22|23|54)/
-
-/** Whether the data caused the error: the same data would fail again, others would not. */
-export function isOfData(cause: unknown): boolean {
-  const { code } = cause as { code?: unknown }
-  return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
 }

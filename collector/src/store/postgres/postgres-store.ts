@@ -1,31 +1,24 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { limited } from '../../limited.ts'
 import type { PartHealth } from '../../part-health.ts'
+import type { TrackingPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
 import type { EventStore, StoreListener, Totals } from '../event-store.ts'
 import { Feed } from '../feed.ts'
-import type {
-  AssertionMemory,
-  DeliveryQueue,
-  EventLog,
-  NewRequest,
-  RateLimits,
-  RequestLog,
-  TokenKeyStore,
-} from '../ports.ts'
+import type { NewRequest, RequestLog } from '../ports.ts'
 import { totals } from '../queries/totals.ts'
-import type { EventReader } from '../queries.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Writer } from '../writing/writer.ts'
 import { Commit } from './commit.ts'
-import { Database, isOfData } from './database.ts'
+import { Database } from './database.ts'
+import { isOfData, isPassing, messageOf, stateOf } from './errors.ts'
 import { Follower, type LogState, READ_STATE } from './follower.ts'
 import { migrate } from './migrations.ts'
 import { makePartitions } from './partitions.ts'
-import { isPassing, stateOf } from './passing.ts'
 import { SharedRateLimits } from './rate-limits.ts'
+import { PostgresReader } from './reader.ts'
 import { clearAll, Retention } from './retention.ts'
 import { runOn, stepRunner } from './steps.ts'
 
@@ -42,8 +35,9 @@ export interface PostgresStoreOptions {
   clock: Clock
   /** Ends the wait for another process that creates or migrates the tables. */
   signal?: AbortSignal | undefined
-  /** Creates the reader, which uses the connections for reading. */
-  newReader(database: Database): EventReader
+  plan?: TrackingPlan | null
+  /** The time that one query may use before it returns the results so far, milliseconds. */
+  queryMs?: number
   onFault(what: string, cause: unknown): void
 }
 
@@ -56,17 +50,16 @@ const TRIAL_MS = 2000
 
 /** The ports on one PostgreSQL database, which any number of processes use. */
 export class PostgresStore implements EventStore {
-  readonly log: EventLog
+  readonly log: Writer
   readonly requests: RequestLog
-  readonly deliveries: DeliveryQueue
-  readonly reader: EventReader
+  readonly deliveries: Outbox
+  readonly reader: PostgresReader
   readonly changes: Feed
-  readonly assertions: AssertionMemory
-  readonly tokenKeys: TokenKeyStore
-  readonly rateLimits: RateLimits
+  readonly assertions: Assertions
+  readonly tokenKeys: TokenKeys
+  readonly rateLimits: SharedRateLimits
   readonly #options: PostgresStoreOptions
   readonly #database: Database
-  readonly #writer: Writer
   readonly #follower: Follower
   readonly #retention: Retention
   #listener = NOBODY
@@ -123,7 +116,7 @@ export class PostgresStore implements EventStore {
     })
     this.#follower = new Follower(() => database.newClient(), this.changes, lastRequest, clock)
     const commit = new Commit(database, dedupWindowMs, now)
-    this.#writer = new Writer({
+    this.log = new Writer({
       commit: (batch) => commit.run(batch),
       isOfData,
       isPassing,
@@ -141,14 +134,13 @@ export class PostgresStore implements EventStore {
       now,
       onFault,
     })
-    this.log = this.#writer
-    this.requests = this.#writer.requests
+    this.requests = this.log.requests
     const runner = stepRunner(database, clock)
     this.deliveries = new Outbox(runner, id, () => this.#follower.lookSoon())
     this.assertions = new Assertions(runner)
     this.tokenKeys = new TokenKeys(runner)
     this.rateLimits = new SharedRateLimits(database, clock)
-    this.reader = options.newReader(database)
+    this.reader = new PostgresReader(database, now, options.plan ?? null, options.queryMs)
   }
 
   start(listener: StoreListener): void {
@@ -163,19 +155,19 @@ export class PostgresStore implements EventStore {
 
   async health(): Promise<PartHealth[]> {
     const reason = await this.#whyNotReady()
-    return [{ part: 'store', isReady: reason === null, reason, waiting: this.#writer.waitingEvents }]
+    return [{ part: 'store', isReady: reason === null, reason, waiting: this.log.waitingEvents }]
   }
 
   async #whyNotReady(): Promise<string | null> {
     if (this.#isClosing) return 'the database is closed'
-    if (this.#writer.failure === undefined && this.#follower.failure === undefined) return null
+    if (this.log.failure === undefined && this.#follower.failure === undefined) return null
     try {
       // Rolled back at once; a server that only reads, such as a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
       await limited<unknown>(trial, TRIAL_MS, this.#options.clock, () =>
         Promise.reject(new Error(`no response within ${TRIAL_MS / 1000} s`)),
       )
-      this.#writer.recovered()
+      this.log.recovered()
       return null
     } catch (cause) {
       return `${stateOf(cause)} (${this.#said(cause)})`
@@ -245,19 +237,11 @@ export class PostgresStore implements EventStore {
   async #close(): Promise<void> {
     this.#isClosing = true
     this.#cancelMaintenance()
-    await this.#writer.close()
+    await this.log.close()
     this.changes.close()
     await this.#follower.close()
     this.#database.endTransactions()
     await this.#maintaining
     await this.#database.close()
   }
-}
-
-/** The text of an error; of a host with several addresses, of each address. */
-export function messageOf(cause: unknown): string {
-  const { message, errors, code } = cause as { message?: string; errors?: unknown[]; code?: string }
-  if (message) return message
-  if (Array.isArray(errors) && errors.length > 0) return messageOf(errors[0])
-  return code ?? String(cause)
 }

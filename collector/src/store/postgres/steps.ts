@@ -3,7 +3,7 @@ import type { StepContext, StepRunner } from '../dialect.ts'
 import type { Query } from '../sql.ts'
 import type { Database, Queryable } from './database.ts'
 import { dialectOf } from './dialect.ts'
-import { isPassing } from './passing.ts'
+import { isPassing } from './errors.ts'
 import { readSpan } from './span.ts'
 
 /** Runs steps on a connection; throws the reason of the signal, between two of them, when it is aborted. */

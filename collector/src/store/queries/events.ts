@@ -1,10 +1,10 @@
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
-import type { EventCount, QueryParameters } from '../queries.ts'
+import type { QueryParameters } from '../queries.ts'
 import type { EventsPage } from '../query-results.ts'
 import { type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import { countEvents, findEvents, type NumberedSearch } from './find.ts'
+import { findEvents } from './find.ts'
 import { endOfPage, PageRoom } from './page-room.ts'
 import { recordsOf, summariesOf, timeAt } from './records.ts'
 
@@ -27,10 +27,4 @@ export function* listEvents(
     isComplete,
     searchedTo: yield* timeAt(sql`received_at AS at FROM event`, searchedTo),
   }
-}
-
-export function* count(context: QueryContext, query: NumberedSearch): Query<EventCount> {
-  const { count, countedTo } = yield* countEvents(context, query)
-  const isComplete = countedTo === undefined
-  return { count, isComplete, next: isComplete ? null : cursorOf(countedTo) }
 }

@@ -1,13 +1,13 @@
 import type { Budget } from '../budget.ts'
-import type { InNumbers } from '../cursor.ts'
+import { cursorOf, type InNumbers } from '../cursor.ts'
 import type { Bounds, EventCondition, SliceKind } from '../dialect.ts'
-import type { EventSearch, Paging } from '../queries.ts'
+import type { EventCount, EventSearch, Paging } from '../queries.ts'
 import { eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
 /** A search in events, its cursors as numbers. */
-export type NumberedSearch = InNumbers<EventSearch>
+type NumberedSearch = InNumbers<EventSearch>
 
 /** A row with the number of a record. */
 interface Numbered {
@@ -91,19 +91,15 @@ export function* search<R extends Numbered>(
   return { rows, isComplete: true, searchedTo }
 }
 
-/**
- * Counts records, newest first, until everything was counted or the time is used up; then `countedTo` is the last one counted.
- */
-export function* countEvents(
-  context: QueryContext,
-  query: NumberedSearch,
-): Query<{ count: number; countedTo: number | undefined }> {
+/** Counts records, newest first, until everything was counted or the time is used up. */
+export function* count(context: QueryContext, query: NumberedSearch): Query<EventCount> {
   const { bounds, kind, matching } = yield* planOf(context, query)
   let count = 0
   for (const slice of context.dialect.slices(bounds, 'newest', kind)) {
     const row = yield* first<{ value: number }>(sql`SELECT count(*) AS value FROM ${matching(slice)}`)
     count += row?.value ?? 0
-    if (slice.first > bounds.first && context.budget.isUsedUp) return { count, countedTo: slice.first }
+    if (slice.first > bounds.first && context.budget.isUsedUp)
+      return { count, isComplete: false, next: cursorOf(slice.first) }
   }
-  return { count, countedTo: undefined }
+  return { count, isComplete: true, next: null }
 }

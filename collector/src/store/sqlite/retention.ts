@@ -175,26 +175,15 @@ export class Retention {
       messageId,
       ROWS_PER_SWEEP - 1,
     )
-    const floor = readMeta<number>(database, 'floor')
-    if (end === undefined) {
-      database.run(
-        'DELETE FROM seen WHERE (source_id, message_id) > (?, ?) AND seq <= ?',
-        sourceId,
-        messageId,
-        floor,
-      )
-      this.#sweepFrom = undefined
-      return false
-    }
     database.run(
       'DELETE FROM seen WHERE (source_id, message_id) > (?, ?) AND (source_id, message_id) <= (?, ?) AND seq <= ?',
       sourceId,
       messageId,
-      end.source_id,
-      end.message_id,
-      floor,
+      end?.source_id ?? Number.MAX_SAFE_INTEGER,
+      end?.message_id ?? '',
+      readMeta<number>(database, 'floor'),
     )
-    this.#sweepFrom = [end.source_id, end.message_id]
-    return true
+    this.#sweepFrom = end && [end.source_id, end.message_id]
+    return end !== undefined
   }
 }

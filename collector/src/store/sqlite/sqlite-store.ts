@@ -2,16 +2,11 @@ import type { Clock } from '../../clock.ts'
 import type { PartHealth } from '../../part-health.ts'
 import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
-import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
+import type { EventStore, StoreListener, Totals } from '../event-store.ts'
 import { Feed } from '../feed.ts'
-import type {
-  AssertionMemory,
-  DeliveryQueue,
-  EventLog,
-  NewRequest,
-  RequestLog,
-  TokenKeyStore,
-} from '../ports.ts'
+import type { NewRequest, RequestLog } from '../ports.ts'
+import type { Outbox } from '../writing/outbox.ts'
+import type { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Writer } from '../writing/writer.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
 import { isOfData, MEMORY } from './database.ts'
@@ -41,17 +36,15 @@ const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
  * Rate limits are not among them: each request would write, and wait for the only lock of the file, which commits need.
  */
 export class SqliteStore implements EventStore {
-  readonly log: EventLog
+  readonly log: Writer
   readonly requests: RequestLog
-  readonly deliveries: DeliveryQueue
+  readonly deliveries: Outbox
   readonly reader: FileReader
   readonly changes: Feed
-  readonly assertions: AssertionMemory
-  readonly tokenKeys: TokenKeyStore
-  readonly local: LocalRecords
+  readonly assertions: Assertions
+  readonly tokenKeys: TokenKeys
+  readonly local: SyncStore
   readonly #options: SqliteStoreOptions
-  readonly #store: SyncStore
-  readonly #writer: Writer
   readonly #follower: Follower
   #listener = NOBODY
   #checkpointer: Checkpointer | undefined
@@ -63,7 +56,7 @@ export class SqliteStore implements EventStore {
     this.#options = options
     const now = () => clock.now()
     const store = new SyncStore({ ...options, now, onOutcomes: () => this.#outcomes() })
-    this.#store = store
+    this.local = store
     const { data: _, ...version } = store.version()
     this.changes = new Feed(
       { ...version, revision: 0 },
@@ -81,7 +74,7 @@ export class SqliteStore implements EventStore {
       options.path === MEMORY
         ? new InlineReader(store.database, now, plan?.plan ?? null)
         : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
-    this.#writer = new Writer({
+    this.log = new Writer({
       commit: (batch) => store.commit(batch),
       isOfData,
       isPassing: () => false,
@@ -93,26 +86,24 @@ export class SqliteStore implements EventStore {
       clock,
     })
     this.#checkpointer = this.#newCheckpointer()
-    this.log = this.#writer
-    this.requests = this.#writer.requests
+    this.requests = this.log.requests
     this.deliveries = store.outbox
     this.assertions = store.assertions
     this.tokenKeys = store.tokenKeys
-    this.local = store
   }
 
   async health(): Promise<PartHealth[]> {
     const reason = this.#whyNotReady()
-    return [{ part: 'store', isReady: reason === null, reason, waiting: this.#writer.waitingEvents }]
+    return [{ part: 'store', isReady: reason === null, reason, waiting: this.log.waitingEvents }]
   }
 
   #whyNotReady(): string | null {
     if (this.#isClosing) return 'the database is closed'
-    if (!this.#store.isInPlace()) return 'the database file was removed or replaced'
-    if (this.#writer.failure === undefined) return null
+    if (!this.local.isInPlace()) return 'the database file was removed or replaced'
+    if (this.log.failure === undefined) return null
     try {
-      this.#store.database.tryToWrite()
-      this.#writer.recovered()
+      this.local.database.tryToWrite()
+      this.log.recovered()
       return null
     } catch (cause) {
       return `the database cannot write (${(cause as Error).message})`
@@ -126,13 +117,13 @@ export class SqliteStore implements EventStore {
   }
 
   async totals(): Promise<Totals> {
-    return this.#store.totals()
+    return this.local.totals()
   }
 
   /** The work is done when the call returns, before the promise resolves. */
   async clear(): Promise<void> {
-    if (this.#store.clear()) this.#openOthers()
-    const { lastSeq, epoch } = this.#store.version()
+    if (this.local.clear()) this.#openOthers()
+    const { lastSeq, epoch } = this.local.version()
     this.changes.changed({ lastSeq, epoch })
     this.#listener.cleared()
     this.#scheduleTrim()
@@ -149,7 +140,7 @@ export class SqliteStore implements EventStore {
     const { path, clock, onFault } = this.#options
     if (path === MEMORY) return undefined
     const newThread = () => checkpointThread(path)
-    return new Checkpointer({ newThread, writer: this.#writer, clock, onFault })
+    return new Checkpointer({ newThread, writer: this.log, clock, onFault })
   }
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
@@ -175,13 +166,13 @@ export class SqliteStore implements EventStore {
       this.#isTrimScheduled = false
       if (this.#isClosing) return
       try {
-        const { hasDeleted, hasMore, hasSwept } = this.#store.trim()
+        const { hasDeleted, hasMore, hasSwept } = this.local.trim()
         if (hasDeleted) {
           this.#listener.changed()
           this.#checkpointer?.committed(0)
         }
         // The space of cleared events is free now, even in a file that could not grow.
-        if (hasSwept) this.#store.checkpoint('TRUNCATE')
+        if (hasSwept) this.local.checkpoint('TRUNCATE')
         if (hasMore) this.#scheduleTrim()
       } catch (cause) {
         this.#options.onFault('old events could not be deleted', cause)
@@ -191,11 +182,11 @@ export class SqliteStore implements EventStore {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    await this.#writer.close()
+    await this.log.close()
     this.#follower.close()
     this.changes.close()
     await this.reader.close()
     await this.#checkpointer?.close()
-    this.#store.close()
+    this.local.close()
   }
 }

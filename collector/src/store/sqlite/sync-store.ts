@@ -4,7 +4,7 @@ import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
 import { inNumbers } from '../cursor.ts'
 import type { Totals } from '../event-store.ts'
-import { countEvents, findEvents } from '../queries/find.ts'
+import { count, findEvents } from '../queries/find.ts'
 import { recordsOf } from '../queries/records.ts'
 import { totals } from '../queries/totals.ts'
 import type { Batch } from '../writing/batch.ts'
@@ -142,7 +142,7 @@ export class SyncStore {
   /** How many records match. */
   count(filter: EventFilter = {}): number {
     const query = searchInNumbers(filter)
-    return answerNow(this.database, this.#now(), (context) => countEvents(context, query)).count
+    return answerNow(this.database, this.#now(), (context) => count(context, query)).count
   }
 
   totals(): Totals {

@@ -2,23 +2,13 @@ import { BUCKET_MS } from '../buckets.ts'
 import { numberOf } from '../cursor.ts'
 import type { Bounds, Dialect, StepContext } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
-import type { DeliveryUpdate } from '../ports.ts'
+import { mergedText } from '../inherited.ts'
+import type { ClaimedDelivery, DeliveryUpdate } from '../ports.ts'
 import { inheritedOf } from '../queries/records.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 
 /** Attempts stored for each event and destination, including the one in the row of the delivery. */
 const ATTEMPTS_KEPT = 20
-
-/** A claimed delivery, with its event and the inherited fields. */
-export interface ClaimedRow {
-  seq: number
-  attempts: number
-  round: number
-  source: string
-  message_id: string | null
-  body: string
-  inherited: string | undefined
-}
 
 /** A delivery as it is before it changes. */
 interface DeliveryBefore {
@@ -33,13 +23,18 @@ interface DeliveryBefore {
 
 type Change = { seq: number; before: DeliveryBefore; state: string; reason: string | null }
 
-/** Leases due deliveries, oldest first: they are due again when the lease ends. */
+/**
+ * Leases due deliveries, oldest first: they are due again when the lease ends.
+ *
+ * @param id The id of the database, with which their keys begin.
+ */
 export function* claim(
   { dialect, nowMs }: StepContext,
+  id: string,
   destination: string,
   limit: number,
   leaseMs: number,
-): Query<ClaimedRow[]> {
+): Query<ClaimedDelivery[]> {
   const due = yield* all<{ seq: number; attempts: number; round: number }>(
     sql`SELECT seq, attempts, round FROM delivery
         WHERE destination = ${destination} AND state = 'pending' AND due_at <= ${nowMs} AND seq >= ${dialect.first}
@@ -48,8 +43,14 @@ export function* claim(
   if (due.length === 0) return []
   const seqs = due.map(({ seq }) => seq)
   yield* setDue(dialect, destination, seqs, Math.ceil(nowMs + leaseMs))
-  const events = yield* all<Omit<ClaimedRow, 'inherited'> & { inherited: number | null }>(
-    sql`SELECT event.seq AS seq, source.name AS source, message_id, body, inherited
+  const events = yield* all<{
+    seq: number
+    source: string
+    messageId: string | null
+    body: string
+    inherited: number | null
+  }>(
+    sql`SELECT event.seq AS seq, source.name AS source, message_id AS "messageId", body, inherited
         FROM event JOIN source ON source.id = source_id WHERE ${dialect.among(seqs)}`,
   )
   const texts = yield* inheritedOf(
@@ -57,18 +58,18 @@ export function* claim(
     events.map(({ inherited }) => inherited),
   )
   const bySeq = new Map(events.map((event) => [event.seq, event]))
-  return due.flatMap((delivery) => {
-    const event = bySeq.get(delivery.seq)
-    return event === undefined ? [] : [{ ...event, ...delivery, inherited: texts.get(event.inherited ?? 0) }]
+  return due.flatMap(({ seq, attempts, round }) => {
+    const event = bySeq.get(seq)
+    if (event === undefined) return []
+    const { source, messageId, inherited } = event
+    const body = mergedText(event.body, texts.get(inherited ?? 0))
+    const key = `${id}-${seq}${round === 0 ? '' : `-${round}`}`
+    return [{ eventId: String(seq), attempts, source, messageId, body, key }]
   })
 }
 
-/** Ends the leases on deliveries that were not tried. */
-export function* release({ dialect }: StepContext, destination: string, ids: readonly string[]): Query<void> {
-  yield* setDue(dialect, destination, numbersOf(ids), 0)
-}
-
-function* setDue(
+/** Sets when pending deliveries are due; 0 = at once. */
+export function* setDue(
   dialect: Dialect,
   destination: string,
   seqs: readonly number[],

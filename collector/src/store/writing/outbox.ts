@@ -1,8 +1,7 @@
 import type { StepContext, StepRunner } from '../dialect.ts'
-import { mergedText } from '../inherited.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import { all, type Query, sql } from '../sql.ts'
-import { claim, nextDue, numbersOf, redeliver, release, settle } from './deliveries.ts'
+import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './deliveries.ts'
 
 const ROWS_PER_RETRY = 5000
 
@@ -29,15 +28,7 @@ export class Outbox implements DeliveryQueue {
       return nextMs !== undefined && nextMs <= context.nowMs
     })
     if (!isDue) return []
-    const rows = await this.#runner.write((context) => claim(context, destination, limit, leaseMs))
-    return rows.map(({ seq, attempts, round, source, message_id, body, inherited }) => ({
-      eventId: String(seq),
-      attempts,
-      source,
-      messageId: message_id,
-      body: mergedText(body, inherited),
-      key: `${this.#id}-${seq}${round === 0 ? '' : `-${round}`}`,
-    }))
+    return this.#runner.write((context) => claim(context, this.#id, destination, limit, leaseMs))
   }
 
   async settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void> {
@@ -49,7 +40,7 @@ export class Outbox implements DeliveryQueue {
 
   async release(destination: string, eventIds: readonly string[]): Promise<void> {
     if (eventIds.length > 0)
-      await this.#runner.write((context) => release(context, destination, eventIds), true)
+      await this.#runner.write(({ dialect }) => setDue(dialect, destination, numbersOf(eventIds), 0), true)
   }
 
   nextDueMs(destination: string): Promise<number | undefined> {

@@ -3,7 +3,6 @@ import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { StoreListener } from '../../../src/store/event-store.ts'
 import { PostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/postgres-store.ts'
-import { PostgresReader } from '../../../src/store/postgres/reader.ts'
 
 /** Opens a store that is closed when the test ends; also returns its reported faults. */
 export async function openPostgres(
@@ -16,7 +15,6 @@ export async function openPostgres(
     address,
     retentionDays: 30,
     clock: systemClock,
-    newReader: (database) => new PostgresReader(database, () => systemClock.now(), null),
     onFault: (what, cause) => faults.push(`${what}: ${(cause as Error).message}`),
     ...rest,
   })

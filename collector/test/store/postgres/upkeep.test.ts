@@ -4,7 +4,6 @@ import { systemClock } from '../../../src/clock.ts'
 import { Database, type Queryable, type SqlValue } from '../../../src/store/postgres/database.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { PostgresStore } from '../../../src/store/postgres/postgres-store.ts'
-import { PostgresReader } from '../../../src/store/postgres/reader.ts'
 import { Retention } from '../../../src/store/postgres/retention.ts'
 import { stepRunner } from '../../../src/store/postgres/steps.ts'
 import { PARTITIONED } from '../../../src/store/postgres/tables.ts'
@@ -133,7 +132,6 @@ describeWithPostgres('work in the background of appends', () => {
       address,
       retentionDays: 30,
       clock: systemClock,
-      newReader: (database) => new PostgresReader(database, () => systemClock.now(), null),
       onFault: () => {},
     })
     await makeOld(client)

@@ -7,7 +7,6 @@ import { TrackingPlan } from '../../../src/plan/plan.ts'
 import { SearchSyntaxError } from '../../../src/search/syntax.ts'
 import { Database as Postgres } from '../../../src/store/postgres/database.ts'
 import { PostgresStore } from '../../../src/store/postgres/postgres-store.ts'
-import { PostgresReader } from '../../../src/store/postgres/reader.ts'
 import type { EventReader } from '../../../src/store/queries.ts'
 import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
@@ -66,7 +65,8 @@ describeWithPostgres('questions of PostgreSQL', () => {
         retentionDays: 30,
         clock,
         // No time limit, since the test compares results.
-        newReader: (database) => new PostgresReader(database, clock.now, plan, 60_000),
+        plan,
+        queryMs: 60_000,
         onFault,
       }),
     ] as const
