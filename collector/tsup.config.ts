@@ -5,12 +5,12 @@ import { licenses } from '../scripts/licenses.mjs'
 const common: Options = {
   target: 'node20',
   platform: 'node',
-  // The test run rebuilds in place; a folder emptied first would break a collector running beside it.
+  // Tests rebuild in place: emptying the folder first would break a collector that runs from it.
   clean: false,
   esbuildPlugins: [licenses('dist/LICENSES.txt')],
 }
 
-/** The types are made once, as those of CommonJS: ES modules can import them, and not the other way round. */
+/** The types are built once, for CommonJS: ES modules can import those, but CommonJS could not import types of ES modules. */
 async function shareTypes(): Promise<void> {
   writeFileSync('dist/index.d.ts', "export * from './index.cjs'\n")
 }
@@ -18,16 +18,16 @@ async function shareTypes(): Promise<void> {
 export default defineConfig([
   {
     ...common,
-    // `cli` is an entry of its own only for the launcher in bin/; nobody imports its types.
+    // `cli` is an entry only for the launcher in bin/, so it needs no types.
     entry: { index: 'src/index.ts', cli: 'src/cli/main.ts' },
     format: ['esm'],
-    // Libraries that are CommonJS ask for modules of Node.js by `require`.
+    // Bundled CommonJS libraries load the modules of Node.js with `require`.
     banner: {
       js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
     },
     onSuccess: shareTypes,
     esbuildOptions(options) {
-      // Beside the entries: modules find the files of the package by their own address.
+      // In the same folder as the entries, since modules find the files of the package by their own path.
       options.chunkNames = '[name]-[hash]'
     },
   },
@@ -37,16 +37,16 @@ export default defineConfig([
     format: ['cjs'],
     dts: {
       entry: 'src/index.ts',
-      // For `await using`: not every project's settings name this library.
+      // For `await using`: the settings of some projects do not include this library.
       banner: '/// <reference lib="esnext.disposable" />',
     },
-    // The address of a module, by which it finds the files beside the code.
+    // The URL of the module, by which it finds the files of the package.
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   },
   {
     ...common,
-    // Each thread is one file that shares nothing.
+    // Each thread is one file, without shared chunks.
     entry: ['src/workers/reader.ts', 'src/workers/checkpoint.ts'],
     outDir: 'dist/workers',
     format: ['esm'],

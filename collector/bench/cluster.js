@@ -51,8 +51,8 @@ async function measured(name, parts, load, finish = async () => {}, cores = unde
   const micros = (used) => Math.round((used / accepted) * 1e6)
   const used = before.map(([part, start]) => [part, parts[part].seconds() - start])
   console.log(
-    `${name}: ${Math.round(accepted / tookSeconds)} events a second, ${failed} failed, p50 ${result.p50.toFixed(1)} ms, p99 ${result.p99.toFixed(1)} ms; ` +
-      `µs of a processor an event: ${used.map(([part, spent]) => `${part} ${micros(spent)}`).join(', ')}; load ${micros(result.processorSeconds)}`,
+    `${name}: ${Math.round(accepted / tookSeconds)} events per second, ${failed} failed, p50 ${result.p50.toFixed(1)} ms, p99 ${result.p99.toFixed(1)} ms; ` +
+      `CPU µs per event: ${used.map(([part, spent]) => `${part} ${micros(spent)}`).join(', ')}; load ${micros(result.processorSeconds)}`,
   )
   return { ...result, used: Object.fromEntries(used) }
 }
@@ -67,7 +67,7 @@ async function costOfSqlite() {
   const events = accepted + WARM_UP.rate * WARM_UP.seconds
   const path = join(one.folder, 'trackpost-collector.db')
   await one.stop('SIGTERM', () => {
-    console.log(`SQLite: ${Math.round(statSync(path).size / events)} bytes of the file an event`)
+    console.log(`SQLite: ${Math.round(statSync(path).size / events)} bytes of the file per event`)
   })
 }
 
@@ -83,7 +83,7 @@ async function costOfPostgres() {
   )
   const events = accepted + WARM_UP.rate * WARM_UP.seconds
   console.log(
-    `PostgreSQL: ${Math.round(((await database.bytes()) - empty) / events)} bytes of the database an event`,
+    `PostgreSQL: ${Math.round(((await database.bytes()) - empty) / events)} bytes of the database per event`,
   )
   await one.stop()
   await postgres.stop()

@@ -15,8 +15,8 @@ async function load(name, options, limits) {
     await measure(options)
   const rate = Math.round(accepted / tookSeconds)
   console.log(
-    `${name}: ${rate} events a second, p50 ${percentile(latencies, 0.5).toFixed(1)} ms, max ${percentile(latencies, 1).toFixed(0)} ms, ` +
-      `${((processorUsed / accepted) * 1e6).toFixed(0)} µs of a processor an event, loop held ${delay.max.toFixed(0)} ms at most`,
+    `${name}: ${rate} events per second, p50 ${percentile(latencies, 0.5).toFixed(1)} ms, max ${percentile(latencies, 1).toFixed(0)} ms, ` +
+      `${((processorUsed / accepted) * 1e6).toFixed(0)} CPU µs per event, event loop blocked for at most ${delay.max.toFixed(0)} ms`,
   )
   return [
     goal(`${name}: p99`, percentile(latencies, 0.99), 'ms', limits.p99),

@@ -57,21 +57,21 @@ if (values.all) {
   })
   const at = (p, list = latencies) => `${percentile(list, p).toFixed(1)} ms`
   console.log(
-    `accepted   ${accepted} events in ${tookSeconds.toFixed(1)} s = ${Math.round(accepted / tookSeconds)} a second, ${failed} failed`,
+    `accepted   ${accepted} events in ${tookSeconds.toFixed(1)} s = ${Math.round(accepted / tookSeconds)} per second, ${failed} failed`,
   )
   console.log(`latency    p50 ${at(0.5)}, p99 ${at(0.99)}, p99.9 ${at(0.999)}, max ${at(1)}`)
   console.log(
-    `processor  ${processorUsed.toFixed(1)} s used by the collector, ${((processorUsed / accepted) * 1e6).toFixed(0)} µs an event`,
+    `CPU        ${processorUsed.toFixed(1)} s used by the collector, ${((processorUsed / accepted) * 1e6).toFixed(0)} µs per event`,
   )
   console.log(
-    `loop       held p50 ${delay.p50.toFixed(1)} ms, p99 ${delay.p99.toFixed(1)} ms, max ${delay.max.toFixed(1)} ms; busy ${(delay.utilization * 100).toFixed(0)} %; ` +
+    `event loop blocked p50 ${delay.p50.toFixed(1)} ms, p99 ${delay.p99.toFixed(1)} ms, max ${delay.max.toFixed(1)} ms; busy ${(delay.utilization * 100).toFixed(0)} %; ` +
       `garbage collection ${delay.gcMs.toFixed(0)} ms, longest ${delay.gcMaxMs.toFixed(1)} ms`,
   )
   for (const [what, list] of Object.entries(times)) {
     if (list.length > 0)
       console.log(`${what.padEnd(10)} ${list.length}, p50 ${at(0.5, list)}, max ${at(1, list)}`)
   }
-  console.log(`memory     ${memory.toFixed(0)} MB at most`)
+  console.log(`memory     at most ${memory.toFixed(0)} MB`)
   console.log(`database   ${fileMb.toFixed(0)} MB, ${writtenMb.toFixed(0)} MB written`)
   if (counted !== accepted) {
     console.error(`the collector counts ${counted} events, expected ${accepted}`)

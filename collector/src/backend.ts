@@ -96,7 +96,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** The destinations of the config as the store knows them, and others that still have pending deliveries, which nobody makes. */
+  /** The destinations of the config with their state in the store, and other destinations with pending deliveries that no process makes. */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
   }

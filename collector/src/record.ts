@@ -86,11 +86,11 @@ export interface EventSummary {
   receivedAt: string
   /** ISO-8601, when it happened, corrected for the client's clock. */
   timestamp: string
-  /** Name of the source; empty when the caller could not be told. */
+  /** Name of the source; empty when the caller is unknown. */
   source: string
   status: 'accepted' | 'rejected'
   reason: Reason | null
-  /** The kind; `batch` for a refused request that could not be taken apart; null for an unknown kind. */
+  /** The kind; `batch` for a refused request that could not be split into events; null for an unknown kind. */
   type: Kind | 'batch' | null
   /** Event name of a track, name of a page or screen, groupId of a group, previousId of an alias. */
   name: string | null

@@ -66,7 +66,7 @@ const switches: Array<[integrations: Record<string, unknown>, isOn: boolean]> = 
 ]
 
 test.each(switches)(
-  'integrations %j turn the destination Warehouse, also called DWH, on: %j',
+  'integrations %j: the destination Warehouse (alternative name DWH) is on: %j',
   (integrations, isOn) => {
     expect(isSwitchedOn([integrations], ['Warehouse', 'DWH'])).toBe(isOn)
   },

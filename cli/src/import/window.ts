@@ -18,8 +18,7 @@ export interface WindowLimits {
 /**
  * The lines between the first one without an outcome and the last one read.
  *
- * Bounds how much is read ahead, and knows up to where all lines have their outcome, which is where an interrupted import
- * continues.
+ * Limits how much is read ahead. Knows the first line without an outcome, where an interrupted import continues.
  */
 export class Window {
   readonly #limits: WindowLimits

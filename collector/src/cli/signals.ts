@@ -7,14 +7,14 @@ export type EndSignal = (typeof ENDING)[number]
 export interface Signals {
   /** The first one after the start. */
   signalled: Promise<EndSignal>
-  /** Call when the collector has started, so has work to finish. */
+  /** Call when the collector has started, and has work to finish from then on. */
   hasStarted(): void
 }
 
 /**
- * Waits for signals that ask the process to end. The second one ends it at once, and so does each until `hasStarted` is called.
- * During the start, a listener is needed for containers only: there, signals without a listener do not end the first process, so
- * the start would go on and the signal would be lost.
+ * Waits for signals that ask the process to end. The second signal ends it at once, and so does any signal before `hasStarted` is
+ * called. During the start, the listener is needed only in containers: there, a signal without a listener does not end the first
+ * process, so the signal would be lost.
  */
 export function watchSignals(): Signals {
   let isStarting = true

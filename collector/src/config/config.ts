@@ -159,7 +159,8 @@ export interface ConfigInput {
     | undefined
   log?: LogInput | undefined
   /**
-   * Whether events that were answered with 200 survive the end of the process (default), or a power cut too. For SQLite files.
+   * Whether events with a 200 survive only the end of the process (`process`, the default), or also a power cut (`power`). For
+   * SQLite files.
    */
   durability?: 'process' | 'power' | undefined
   /** Seconds for which a messageId is remembered; default: for ever. */

@@ -112,7 +112,7 @@ export class Deliverer {
     this.#failures = isUnavailable ? this.#failures + 1 : 0
     const decisive = isUnavailable ? results[0] : results.find(({ result }) => result === 'delivered')
     if (decisive !== undefined && !signal.aborted) this.#outage.saw(decisive)
-    // One random number for the batch: events that failed together are due together, as a batch again.
+    // One random number for the batch, so that events that failed together are due together, and form a batch again.
     const random = clock.random()
     const delayMs = (attempts: number) =>
       delayOf(sender.firstDelayMs, isUnavailable ? this.#failures : attempts, random)

@@ -30,7 +30,7 @@ export class DestinationWatch {
   /** Turned off on purpose: their pending deliveries are not reported. */
   readonly #disabled: ReadonlySet<string>
   readonly #reported = new Set<string>()
-  /** For each name, when the last event came that a front had neither planned for it nor skipped with a reason. */
+  /** The time of the last event, by destination, for which a front had neither planned nor skipped the destination. */
   readonly #unplanned = new Map<string, number>()
   #cancel = () => {}
   #isClosed = false
@@ -74,7 +74,7 @@ export class DestinationWatch {
     for (const name of found.keys()) this.#reported.add(name)
   }
 
-  /** How many deliveries wait for each destination to which no running process delivers, this one included. */
+  /** The number of pending deliveries of each destination to which no running process delivers, not even this one. */
   async unattended(): Promise<Map<string, number>> {
     const found = await this.#parts.queue.unattended(ATTENDED_MS)
     const others = found.filter(

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { HttpProblem } from './reply.ts'
 
-/** Names by which a machine reaches itself, or a container its host. An attacker cannot make them point elsewhere. */
+/** Names by which a machine reaches itself, or a container reaches its host. An attacker cannot make them resolve to another address. */
 const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '[::1]', 'host.docker.internal'])
 
 /** Whether an address can only be reached from this machine. */
@@ -14,7 +14,7 @@ function isOwnName(name: string): boolean {
   return OWN_NAMES.has(name) || isLoopback(name) || name.endsWith('.localhost')
 }
 
-/** How long a browser may remember what it may send, seconds. */
+/** How long a browser may cache the response to a preflight request, in seconds. */
 const PREFLIGHT_SECONDS = '600'
 const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
 
@@ -105,7 +105,7 @@ export class OriginGuard {
   /**
    * Refuses requests from pages of other sites, except links from there to the page itself.
    *
-   * @throws HttpProblem 403 when it was.
+   * @throws HttpProblem 403 when the request is from another site.
    */
   refuseForeign(request: IncomingMessage, isPage: boolean): void {
     const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers

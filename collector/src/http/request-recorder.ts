@@ -31,7 +31,7 @@ export interface RequestCounter {
   began(): void
   /** Status 0 = without a response. */
   ended(path: string, status: number): void
-  /** A response was sent to something that never became a request. */
+  /** A response was sent on a connection without a valid request. */
   broken(status: number): void
 }
 
@@ -69,7 +69,7 @@ export class RequestRecorder {
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
       const write = () => this.#write(lineOf(request, notes, facts))
       if (response.headersSent || notes.appending === undefined) return write()
-      // If the client hangs up, the write goes on, so the record waits for it to tell which events were kept.
+      // If the client hangs up, the write continues, and the record waits until it is known which events were stored.
       this.#writeAfter(notes.appending, write)
     })
     return notes
@@ -91,7 +91,7 @@ export class RequestRecorder {
     await Promise.all(this.#late)
   }
 
-  /** Records something that never became a request. */
+  /** Records a connection that sent no valid request. */
   broken(address: string, { status, code, message }: BrokenRequest): void {
     this.#counter?.broken(status)
     this.#write({

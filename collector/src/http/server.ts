@@ -36,7 +36,7 @@ export interface RunningServer {
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
   connection(): void
-  /** A response was sent to something that never became a request. */
+  /** A response was sent on a connection without a valid request. */
   broken(address: string, broken: BrokenRequest): void
 }
 

@@ -56,7 +56,7 @@ export interface ReadMessage {
   messageId: string | null
   /** Corrected time of the event, milliseconds since the epoch. */
   timestampMs: number
-  /** The message's own, followed by that of the batch. */
+  /** The `integrations` of the message, followed by those of the batch. */
   integrations: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** JSON text of the message as it is stored, without inherited fields. */
   body: string

@@ -76,9 +76,9 @@ const DEFAULT_TIMEOUT_MS = 5000
 const MIN_RECORDS = 1000
 /** Records per page; each may have 32 KB. */
 const PAGE = 100
-/** Waits that query at a time; the others queue, so that a search has to wait for a few of them, not for all. */
+/** Maximum number of waits that query at the same time. The others queue, so that a search never has to wait for all of them. */
 const ASKING = 4
-/** Checks of waits may start for this long in one turn. */
+/** In one turn, checks of waits are started for at most this long. */
 const TURN_MS = 10
 
 /** Callers that wait for events to arrive. */
@@ -185,7 +185,7 @@ export class Waiters {
     if (waiter.isLooking) return
     waiter.isLooking = true
     try {
-      // Takes a new place for each round: while events come in, there is always one more round.
+      // Queues again for each round, since there is always one more round while events arrive.
       while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
         await this.#gate.run(() => this.#lookOnce(waiter))
       }

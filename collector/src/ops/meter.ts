@@ -42,7 +42,7 @@ export class Meter {
     increase(this.#requests, `${labels.path} ${labels.status}`, labels)
   }
 
-  /** A response was sent to something that never became a request. */
+  /** A response was sent on a connection without a valid request. */
   broken(status: number): void {
     increase(this.#requests, `${OTHER_PATH} ${status}`, { path: OTHER_PATH, status: String(status) })
   }

@@ -1,11 +1,11 @@
 /** After this many failures, clients have noticed that something is unavailable. */
 const SOME_FAILURES = 8
 
-/** The events that clients sent, and the responses: one side of the proof; the store and the destination are the other. */
+/** The events that clients sent, and the responses. The test compares them with the store and the destination. */
 export class Account {
   /** How often each messageId was sent. */
   readonly attempts = new Map<string, number>()
-  /** messageIds of requests that were answered 200. */
+  /** messageIds of requests that got 200. */
   readonly answered = new Set<string>()
   /** The number of requests that ended, and of those that ended with another status than 200 or with an error. */
   outcomes = 0

@@ -100,7 +100,7 @@ test('buckets with other replicas than in the settings are reported once', async
   )
 })
 
-test('fronts without a store: a token of one is accepted by all, even after restarts, and refused by all when one revokes it', async () => {
+test('fronts without a store: all accept a token of one of them, even after restarts, until one of them revokes it', async () => {
   const { url } = await startNats()
   await expectSharedTokens(() => startSeveral(2, '--log', url, '--config', oauthConfig({ log })))
 })

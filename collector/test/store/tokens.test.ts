@@ -12,7 +12,7 @@ import {
 const AUDIENCE = 'https://events.example.com'
 const newFile = () => `${newFolder()}/events.db`
 
-test('processes on one file: a token of one is accepted by all, even after restarts, and refused by all when one revokes it', async () => {
+test('processes on one file: all accept a token of one of them, even after restarts, until one of them revokes it', async () => {
   const file = newFile()
   await expectSharedTokens(() => startSeveral(2, '--store', file, '--config', oauthConfig()))
 })

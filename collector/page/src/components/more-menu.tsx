@@ -89,7 +89,7 @@ export function MoreMenu() {
 
 const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ['/', 'search'],
-  ['↑ ↓ or k j', 'move in the list; the open details follow'],
+  ['↑ ↓ or k j', 'move in the list; the open panel shows the current row'],
   ['Enter', 'open'],
   ['Esc', 'close'],
   ['e u s r', 'filter by the event, user, source or reason of the current row'],

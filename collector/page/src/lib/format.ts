@@ -85,14 +85,14 @@ export function hourAndMinute(ms: number): string {
 
 const DAY_MS = 86_400_000
 
-/** The time of a bucket, or its day, as a mark below a chart of this length. */
+/** The label of a bucket on the time axis of a chart: its day if the chart covers days, else its time. */
 export function tickOf(at: string, bucketMs: number, lengthMs: number): string {
   if (lengthMs > 300 * DAY_MS) return shortDate.format(new Date(at))
   if (lengthMs > 2 * DAY_MS) return shortDay.format(new Date(at))
   return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
 }
 
-/** The same for one bar: with day and time where both are needed. */
+/** The label of a single bar: with day and time if both are needed. */
 export function labelOf(at: string, bucketMs: number, lengthMs: number): string {
   const tick = tickOf(at, bucketMs, lengthMs)
   return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick

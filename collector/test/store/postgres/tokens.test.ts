@@ -18,7 +18,7 @@ import { stopClock } from './stopped-clock.ts'
 const AUDIENCE = 'https://events.example.com'
 
 describeWithPostgres('tokens and rates of processes on one database', () => {
-  test('a token of one is accepted by all, even after restarts, and refused by all when one revokes it', async () => {
+  test('all processes accept a token of one of them, even after restarts, until one of them revokes it', async () => {
     const address = await newDatabase()
     await expectSharedTokens(() => startSeveral(2, '--store', address, '--config', oauthConfig()))
   })
