@@ -3,7 +3,6 @@
 /**
  * A new event, built for every call as an application would.
  *
- *
  * @param {number} seq From 0 upwards for measured events, negative for the warm-up. The sink checks that
  *   every number arrived, whatever format the client uses.
  */

@@ -5,7 +5,6 @@ const MEGABYTE = 1024 * 1024
 /**
  * The median, over the rounds in which both rows were run, of one row's metric divided by another's.
  *
- *
  * @param {object[]} of Results of a row, by round; `undefined` where it was not run.
  * @param {object[]} over Results of the other row, by round.
  * @param {{ isDifference?: boolean, harness?: object[] }} [how] `harness`: results of the row without a

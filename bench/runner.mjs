@@ -26,7 +26,6 @@ export async function startSink() {
  * The result contains the measurements of the child and `sink`, `lost` and `twice`; or it is `{ failed:
  * reason }`.
  *
- *
  * @param {object} run The argument of `child.mjs`, without addresses.
  * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options]
  *   `script`: run instead of `child.mjs`.

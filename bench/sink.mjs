@@ -5,7 +5,6 @@
  * It reports three ports to the parent in one message: `answering` (200 at once), `holding` (reads the
  * request and never responds) and `control`:
  *
- *
  * - `POST /reset` forgets all requests;
  * - `GET /counts` returns the counts since the last reset.
  */

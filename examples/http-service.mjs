@@ -29,13 +29,13 @@ server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
 
 async function stop() {
-  // First the visitors: requests that have no response yet may still track events.
+  // First let the requests end: they may still track events.
   await new Promise((resolve) => {
     server.close(resolve)
     // Node.js 18 and older leave idle connections open.
     server.closeIdleConnections?.()
   })
-  // Then the events. Stay below the time that your platform gives a process between SIGTERM and SIGKILL.
+  // Then send the events. Stay below the time that your platform gives a process between SIGTERM and SIGKILL.
   const { failed } = await analytics.closeAndFlush({ timeout: 8_000 })
 
   // No process.exit(): nothing keeps the process alive any more.

@@ -13,7 +13,6 @@ const MAX_BATCH_BYTES = 500_000
 /**
  * Starts a receiver on 127.0.0.1.
  *
- *
  * @param {object} [options]
  * @param {number} [options.port] Default: any free port.
  * @param {string} [options.writeKey] The only accepted key. Default: `'demo-write-key'`.

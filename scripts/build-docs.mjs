@@ -27,7 +27,7 @@ if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
 rmSync(SITE, { recursive: true, force: true })
 mkdirSync(PAGES, { recursive: true })
 await timed('guides', copyGuides)
-// At the same time: each reads all types, which takes most of the time.
+// Both at the same time: each reads all types, which takes most of the time.
 if (!keepsReference)
   await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))

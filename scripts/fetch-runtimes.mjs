@@ -23,7 +23,6 @@ export function findRuntime(name, pin = MANIFEST[name]) {
 /**
  * The path of a runtime's binary; installs it first if it is not in the cache.
  *
- *
  * @param pin The package to install, when the name is not in the manifest.
  */
 export function fetchRuntime(name, pin = MANIFEST[name]) {

@@ -14,7 +14,6 @@ export function readLicenses(path) {
 /**
  * One plugin for all builds of a package, which share the list.
  *
- *
  * @param path Where to write the file.
  * @param within The LICENSES.txt of a package that is compiled in, with the packages that it contains itself.
  */
@@ -30,7 +29,7 @@ export function licenses(path, within) {
       texts.set(name, () => (file === undefined ? license : readFileSync(`${folder}/${file}`, 'utf8')))
     }
     const parts = [...texts].sort().map(([name, text]) => `${name}\n\n${text().trim()}\n`)
-    // The output has been written when its plugins are done.
+    // The folder may not exist yet: esbuild writes the output after its plugins have ended.
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, parts.join(BETWEEN))
   }

@@ -118,7 +118,7 @@ function sources(folder) {
     .filter((path) => path.endsWith('.ts'))
 }
 
-/** Makes one module of the sources a module that Node.js can run, so that files can be counted. */
+/** Compiles one module of the sources to a module that Node.js can run, so that files can be counted. */
 function transpile(ts, path, folder, isTraced) {
   const name = relative(join(ROOT, 'src'), path)
   const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), {

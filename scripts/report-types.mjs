@@ -41,7 +41,7 @@ for (const [name, declarations] of Object.entries(ENTRIES)) {
       projectFolder: ROOT,
       mainEntryPointFilePath: join(ROOT, declarations),
       compiler: { tsconfigFilePath: join(ROOT, 'tsconfig.json') },
-      // Types that are not exported are part of those that are.
+      // Includes types that are not exported, but used by exported ones.
       apiReport: {
         enabled: true,
         reportFileName: name,

@@ -1,6 +1,6 @@
-// The two forms of `npm test`: the tests that its default form leaves to `npm test -- --full`, and why. A
-// file that is not in these lists belongs to both. Paths begin at the root of the repository; a folder stands
-// for everything below it.
+// The two forms of `npm test`: the tests that the default form leaves to `npm test -- --full`, and why. A
+// file that is not in these lists belongs to both forms. Paths begin at the root of the repository; a folder
+// stands for everything below it.
 
 /** Steps of scripts/test.mjs that only the full form has: what they prove. */
 export const FULL_STEPS = {
@@ -123,7 +123,6 @@ export const TIER = process.env.TEST_TIER ?? 'full'
 
 /**
  * The files that a project of vitest runs in this form.
- *
  *
  * @param below The folder of the repository with these files, for which the patterns are made.
  * @param root The folder of the repository at which patterns begin.

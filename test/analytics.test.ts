@@ -452,7 +452,7 @@ describe('outcomes', () => {
     expect(errors[2]).not.toBe(errors[0])
   })
 
-  test('an event that is displaced by a newer one is passed to its callback unchanged', async () => {
+  test('an event that is displaced by a newer one reaches its callback unchanged', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1, overflow: 'drop-oldest', flushAt: 100 })
     const lost: unknown[] = []
 
@@ -488,7 +488,7 @@ describe('outcomes', () => {
     expect(analytics.stats.failures.invalid).toBe(8)
   })
 
-  test('callbacks never run within the call', async () => {
+  test('callbacks never run during the call', async () => {
     const { analytics } = createAnalytics()
     const calls: string[] = []
 
@@ -761,7 +761,7 @@ describe('closeAndFlush', () => {
   })
 
   // Row F79.
-  test('waits 75 s by default, longer than a rate limit of a minute', async () => {
+  test('waits for 75 s by default, longer than a rate limit of a minute', async () => {
     const { analytics, clock } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
     trackPurchases(analytics, 2)
 
@@ -781,7 +781,7 @@ describe('closeAndFlush', () => {
     expect(await closed).toEqual({ delivered: 0, failed: 2, pending: 0 })
   })
 
-  test.each([Number.NaN, -1, 'bald', null])('treats a timeout of %s like none', async (timeout) => {
+  test.each([Number.NaN, -1, 'bald', null])('treats a timeout of %s as the default', async (timeout) => {
     const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
     trackPurchases(analytics, 1)
 
@@ -982,7 +982,7 @@ describe('secrets', () => {
     })
   })
 
-  test('are not shown by an HTTP client that quotes the request in its error', async () => {
+  test('are redacted when an HTTP client quotes the request in its error', async () => {
     const { analytics } = createAnalytics({ maxRetries: 0 }, [
       ({ headers, body }) => Promise.reject(new Error(`failed: ${JSON.stringify(headers)} ${body}`)),
     ])
@@ -1046,7 +1046,7 @@ function createPlugin(name: string, type: Plugin['type'], track?: Plugin['track'
 }
 
 describe('plugins', () => {
-  test('a before plugin that throws loses only its own event, with plugin', async () => {
+  test('when a before plugin throws, only its own event fails, with plugin', async () => {
     const { analytics, client } = createAnalytics()
     const errors: ErrorEvent[] = []
     analytics.on('error', (event) => errors.push(event))
@@ -1200,7 +1200,7 @@ describe('plugins', () => {
     expect(sent === '2019-' ? String(timestamp).slice(0, 5) : timestamp).toBe(sent)
   })
 
-  test('a getter that throws, in the event, has no other effect on it', async () => {
+  test('a getter that throws, inside the event, has no other effect on it', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('piège', 'before', (ctx) => {
@@ -1278,7 +1278,7 @@ describe('plugins', () => {
       { label, value, pace: 'at once' },
       { label, value, pace: 'later' },
     ]),
-  )('$label in the place of the event, $pace, fails only this event', async ({ value, pace }) => {
+  )('when a plugin replaces the event by $label, $pace, only this event fails', async ({ value, pace }) => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     let isFirst = true

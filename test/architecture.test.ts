@@ -112,7 +112,7 @@ function importsOf(root: string): { files: string[]; imports: Import[]; foreign:
 
 const roomOf = (path: string): string => path.split('/')[0] ?? path
 
-/** Files that import themselves through other files, each with its cycle. */
+/** Files that import themselves through other files, each with the files of the cycle. */
 function cyclesOf(files: readonly string[], imports: readonly Import[]): string[] {
   const done = new Set<string>()
   const found: string[] = []
@@ -168,7 +168,7 @@ test('the client imports no room that has its own entry point', () => {
   expect([...reached].filter((path) => OWN_ENTRIES.includes(roomOf(path)))).toEqual([])
 })
 
-test('the check finds a cycle, also of types, but not through dynamic imports', () => {
+test('the check finds a cycle, even of types, but ignores dynamic imports', () => {
   const line = (from: string, to: string, isDynamic = false) => ({ from, to, isDynamic })
 
   expect(cyclesOf(['a', 'b', 'c'], [line('a', 'b'), line('b', 'c'), line('c', 'b')])).toEqual(['b > c > b'])

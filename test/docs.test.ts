@@ -69,7 +69,7 @@ describe('docs/spec.md', () => {
     expect(named.filter(({ section }) => !sections.includes(section))).toEqual([])
   })
 
-  test('is mentioned with its folder, so that readers find the file', () => {
+  test('is mentioned with its folder, so that readers can find the file', () => {
     const bare = mentions(/(?<![\w/])((?:spec|faults)\.md)/g).filter(
       ({ path }) => !path.startsWith('docs/') && !path.startsWith('test/'),
     )

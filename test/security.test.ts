@@ -41,7 +41,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S09: [
     [
       'test/auth/end-to-end.test.ts',
-      'that redirects is not followed, and nothing is sent to the target of the redirect',
+      'cannot redirect the request, and nothing is sent to the target of the redirect',
     ],
   ],
   S10: [['test/auth/end-to-end.test.ts', "two clients never use each other's token"]],
@@ -58,14 +58,14 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   ],
   S21: [['test/faults/bad-input.test.ts', '--disable-proto']],
   S22: [
-    ['test/auth/private-key.test.ts', 'hostile text costs in proportion to its length'],
+    ['test/auth/private-key.test.ts', 'hostile text takes time in proportion to its length'],
     ['test/scope/request.test.ts', 'takes no longer than reading it a few times'],
   ],
   S23: [
     ['test/policy/response.test.ts', 'whatever arrives, the result is no wait or one of 0 to five minutes'],
     ['test/auth/private-key.test.ts', 'a key cut at any byte of its DER never passes'],
   ],
-  S24: [['test/message/serialize.test.ts', 'is JSON within the limit, whatever goes in']],
+  S24: [['test/message/serialize.test.ts', 'is JSON within the limit, whatever the message is']],
   S25: [
     ['test/faults/overload.test.ts', "'F09'"],
     ['test/faults/overload.test.ts', "'F70'"],
@@ -100,14 +100,14 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],
   S47: [['collector/test/oauth.test.ts', 'failed logins are limited by address']],
   S48: [
-    ['collector/test/hostile.test.ts', 'headers over 16 KB are answered 431'],
-    ['collector/test/hostile.test.ts', 'headers that trickle are answered 408 at their time'],
+    ['collector/test/hostile.test.ts', 'headers over 16 KB get 431'],
+    ['collector/test/hostile.test.ts', 'slow headers get 408 at the time limit for headers'],
     ['collector/test/hostile.test.ts', 'connections over the limit are dropped'],
   ],
   S49: [
-    ['collector/test/hostile.test.ts', 'every response forbids sniffing, and input comes back only as JSON'],
+    ['collector/test/hostile.test.ts', 'every response forbids sniffing, and input is returned only as JSON'],
   ],
-  S50: [['collector/test/oauth.test.ts', 'an assertion is good once, in parallel too']],
+  S50: [['collector/test/oauth.test.ts', 'an assertion is valid once, even in parallel']],
 }
 
 /** Rows that are proved by tests of this file. */

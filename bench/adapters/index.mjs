@@ -6,8 +6,8 @@
  * - `specifier`: the module that the import scenario imports;
  * - `defaultsNote`: how its own defaults change the `default` scenarios, where they differ;
  * - `open(settings)`: a client with `track(event)`, `confirm(event)` (a promise of the delivery of this
- *   event) and
- *   `close()` (a promise of the delivery of all events); `flush()` where the client can be used afterwards.
+ *   event) and `close()` (a promise of the delivery of all events); `flush()` where the client can be used
+ *   afterwards.
  *
  * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth }`. With `isDefault` only key and
  * address are set and, where the default differs, a `flushAt` of 15.

@@ -3,8 +3,8 @@ import { open as openTrackpost, specifier } from './trackpost.mjs'
 export { specifier }
 
 /**
- * The SDK in a process that uses `fetch`, whose connections it then uses. Reading `Headers` makes Node.js
- * load `fetch`.
+ * The SDK in a process that uses `fetch`: it sends over the connections of `fetch`, which reading `Headers`
+ * makes Node.js load.
  */
 export function open(settings) {
   void globalThis.Headers

@@ -49,7 +49,7 @@ const server = serve(
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
 
 async function stop() {
-  // First the visitors, then the events.
+  // First end the requests, then send the events.
   await new Promise((resolve) => server.close(resolve))
   await analytics.closeAndFlush({ timeout: 8_000 })
 }

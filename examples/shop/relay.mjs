@@ -1,6 +1,6 @@
 /**
  * Stands between the shop and the collector and simulates failures of the network and the service: it passes
- * requests on, sends error responses on request, and keeps a list of the requests.
+ * requests on, sends the error responses that it is given, and keeps a list of the requests.
  */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
@@ -8,7 +8,6 @@ import { buffer } from 'node:stream/consumers'
 
 /**
  * Starts a relay on 127.0.0.1.
- *
  *
  * @param {string} target The address of the service to which requests are passed on.
  * @param {(message: object) => object | undefined} [alter] Changes a message, or loses it

@@ -1,7 +1,9 @@
 const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 const MAX_PROBLEMS = 10
 
-/** Prints, for a person, the events that were sent, those that arrived, and the outcome of the others. */
+/**
+ * Prints a report for people: the events that were sent, those that arrived, and the outcome of the others.
+ */
 export function printReport({ visits, expected, log, recorded, requests, problems, elapsedMs }) {
   console.log(`\nThe shop had ${visits.length} visits, which led to ${expected.length} events.\n`)
   printTable(kindTable(expected, log, recorded))

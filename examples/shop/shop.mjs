@@ -147,7 +147,7 @@ async function readVisit(request) {
     common: {
       userId: cookies.user,
       anonymousId: cookies.visitor,
-      // A visitor whose request to the shop is repeated is counted once.
+      // A visitor whose request is repeated on its way to the shop is counted once.
       messageId: id,
       context: {
         ip: request.socket.remoteAddress,
@@ -183,7 +183,7 @@ server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 
 process.once('SIGTERM', async () => {
   log('stopping', { stats: analytics.stats })
-  // First the visitors: requests that have no response yet may still track events.
+  // First let the requests end: they may still track events.
   await new Promise((resolve) => {
     server.close(resolve)
     // Node.js 18 and older leave idle connections open.

@@ -45,7 +45,7 @@ function write(root, text, visitMutant) {
   const lineOf = (node) => root.getLineAndCharacterOfPosition(node.getStart()).line + 1
   const raw = (node) => text.slice(node.getStart(), node.end)
 
-  // The text of a node with the mutants inside it, and around that the mutants of the node itself.
+  // The text of a node, with the mutants inside it and the mutants of the node itself.
   const print = (node) => {
     if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return raw(node)
     if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return raw(node)
@@ -71,7 +71,7 @@ function write(root, text, visitMutant) {
 
 function asleep(number, to, kind, inner) {
   const isAwake = `globalThis.isMutant(${number})`
-  // In its own braces: an `else` that follows belongs to the outer `if`.
+  // In its own braces: otherwise an `else` that follows would belong to this `if`.
   if (kind === 'no call') return `{ if (!${isAwake}) { ${inner} } }`
   if (kind === 'empty body') return `{ if (${isAwake}) return; ${inner.slice(1)}`
   return `(${isAwake} ? (${to}) : (${inner}))`

@@ -68,7 +68,7 @@ test('the credentials are created once, and get every call', async () => {
   ])
 })
 
-test('the code is loaded at once: later, no file descriptor may be free to read it with', async () => {
+test('the code is loaded at once: later, the process may have no free file descriptor to read it', async () => {
   const loaded = recorded()
   let isReadable = true
   const credentials = new LazyCredentials(async () => {
@@ -147,7 +147,7 @@ test('a trial after a failed load, or after close, rejects', async () => {
 })
 
 // On Cloudflare Workers, a promise made for one request never settles after that request has ended.
-test('P5: code that was never loaded for one caller is loaded for the next', async () => {
+test('P5: when loading the code never ends for one caller, it is loaded again for the next', async () => {
   let loads = 0
   const credentials = new LazyCredentials(() => {
     loads++

@@ -191,7 +191,7 @@ test('an API that refuses every token makes events fail with auth after one rene
   expect(api.bodies.length).toBeLessThanOrEqual(9)
 })
 
-test('a new token that is also refused is tried once for each batch, and not renewed', async () => {
+test('when a new token is also refused, each batch tries it once, and it is not renewed', async () => {
   const { tokens, api, analytics, codes } = await start()
   api.statuses.push(...new Array(100).fill(401))
 
@@ -278,7 +278,7 @@ describe('a token server that fails', () => {
     ['500', 500],
     ['503', 503],
     ['a reset connection', 'reset'],
-  ])('with %s gets the request again, and the events wait', async (_, failure) => {
+  ])('with %s gets the request again, while the events wait', async (_, failure) => {
     const { tokens, analytics } = await start()
     tokens.replies.push((_request, response) => {
       if (failure === 'reset') response.socket?.resetAndDestroy()
@@ -292,7 +292,7 @@ describe('a token server that fails', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('that is not running keeps the events waiting until it is', async () => {
+  test('keeps the events waiting until it is running again', async () => {
     const closed = await listen(() => {})
     await closed.close()
     const { api, analytics, errors } = await start({ authServer: closed.url })
@@ -312,7 +312,7 @@ describe('a token server that fails', () => {
       'in the middle of its JSON',
       (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n{"access_to'),
     ],
-  ])('that hangs %s is given up, and gets the request again', async (_, hang) => {
+  ])('gets the request again after it hangs %s', async (_, hang) => {
     let connections = 0
     const server = createServer((socket) => {
       connections++
@@ -345,7 +345,7 @@ describe('a token server that fails', () => {
     ],
     ['refuses the connection', /ECONNREFUSED/, () => ({ authServer: closedUrl })],
     ['has a name that cannot be resolved', /ENOTFOUND/, () => ({ httpClient: unknownName })],
-  ])('that %s causes counted retries, and the error says why', async (_, why, oauth) => {
+  ])('causes counted retries because it %s, and the error says why', async (_, why, oauth) => {
     const plain = await listen((_request, response) => response.end())
     closers.push(plain.close)
     const { api, analytics, errors } = await start({ ...oauth(plain.url), maxRetries: 1 })
@@ -358,7 +358,7 @@ describe('a token server that fails', () => {
     expect(api.bodies).toEqual([])
   })
 
-  test('that sends half a response gets the request again', async () => {
+  test('gets the request again after it has sent half a response', async () => {
     const { tokens, analytics } = await start()
     tokens.replies.push((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"access_token":"tok_half')
@@ -370,7 +370,7 @@ describe('a token server that fails', () => {
     expect((await analytics.flush()).delivered).toBe(1)
   })
 
-  test('that redirects is not followed, and nothing is sent to the target of the redirect', async () => {
+  test('cannot redirect the request, and nothing is sent to the target of the redirect', async () => {
     const elsewhere: string[] = []
     const target = await listen((request, response) => {
       elsewhere.push(request.url ?? '')
@@ -391,7 +391,7 @@ describe('a token server that fails', () => {
 })
 
 describe('a token server that refuses a token', () => {
-  test('gets one request, and every event fails with its code and description', async () => {
+  test('gets one request, and every event fails with the code and the description of the server', async () => {
     const { tokens, api, analytics, errors } = await start()
     tokens.replies.push((_request, response) =>
       tokens.send(response, 401, { error: 'invalid_client', error_description: 'The client was deleted.' }),
@@ -410,7 +410,7 @@ describe('a token server that refuses a token', () => {
     expect(errors[0]?.reason.message).toContain('invalid_client: The client was deleted.')
   })
 
-  test('because of a wrong audience is named in the error with its host only', async () => {
+  test('appears in the error with its host only, after a wrong audience', async () => {
     const { tokens, analytics, errors } = await start()
     const { host, port } = new URL(tokens.url)
     const other = new Analytics({
@@ -446,7 +446,7 @@ describe('a clock that is wrong', () => {
     ['an hour behind', -HOUR],
     ['ten years ahead', 87_660 * HOUR],
     ['ten years behind', -87_660 * HOUR],
-  ])('that is %s costs at most one refusal', async (_, wrongMs) => {
+  ])('costs at most one refusal when it is %s', async (_, wrongMs) => {
     // The clock of the server is the wrong one, so that nothing in this process has to be patched.
     const { tokens, api, analytics } = await start({}, {}, { nowMs: () => Date.now() - wrongMs })
 
@@ -458,7 +458,7 @@ describe('a clock that is wrong', () => {
     for (const { iat, exp } of tokens.claims) expect([iat, exp].every(Number.isInteger)).toBe(true)
   })
 
-  test('that jumps back an hour during the run costs one refusal', async () => {
+  test('costs one refusal when it jumps back an hour during the run', async () => {
     let jumpMs = 0
     const clock: Clock = { ...fastHost, now: () => Date.now() + jumpMs }
     const { tokens, api, analytics } = await start({}, {}, {}, clock)
@@ -479,7 +479,7 @@ describe('a clock that is wrong', () => {
     ['garbage', 'garbage'],
     ['in 1970', 'Thu, 01 Jan 1970 00:00:00 GMT'],
     ['in 9999', 'Fri, 31 Dec 9999 23:59:59 GMT'],
-  ])('is not assumed when Date is %s', async (_, date) => {
+  ])('is not suspected when Date is %s', async (_, date) => {
     const { tokens, api, analytics } = await start()
     tokens.replies.push((_request, response) => {
       response.sendDate = false
@@ -683,7 +683,7 @@ describe('the settings', () => {
     ['-1 retries', { ...good, maxRetries: -1 }, /^oauthSettings.maxRetries/],
     ['half a retry', { ...good, maxRetries: 0.5 }, /^oauthSettings.maxRetries/],
     ['a client that is not one', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
-  ])('with %s are refused, with their name', (_, oauthSettings, message) => {
+  ])('are refused with %s, and the error gives the name', (_, oauthSettings, message) => {
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
   })
 

@@ -93,7 +93,7 @@ describe('a signer that', () => {
     ['hangs', () => new Promise(() => {}), /took longer than 4000 ms/],
   ]
 
-  test.each(broken)('that %s once delays events but loses none', async (_, bad) => {
+  test.each(broken)('%s once delays events but loses none', async (_, bad) => {
     const { analytics, clock, assertions, signatures } = start([bad])
     const { outcomes, callback } = recordOutcomes()
 
@@ -109,7 +109,7 @@ describe('a signer that', () => {
   })
 
   test.each(broken)(
-    'that %s always makes waiting events fail with auth after the retries',
+    '%s always makes waiting events fail with auth after the retries',
     async (_, bad, message) => {
       const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], { maxRetries: 1 })
 
@@ -128,7 +128,7 @@ describe('a signer that', () => {
     },
   )
 
-  test('that quotes the ids of the application in its error does not get them into our error', async () => {
+  test('quotes the ids of the application in its error: our error does not contain them', async () => {
     const bad: Sign = (data) => {
       const [header, payload] = Buffer.from(data).toString('utf8').split('.') as [string, string]
       const [kid, iss] = [header, payload].map((part) => Buffer.from(part, 'base64url').toString('utf8'))
@@ -144,7 +144,7 @@ describe('a signer that', () => {
     expect(text).not.toMatch(new RegExp(`${CLIENT_ID}|${KEY_ID}`))
   })
 
-  test('that is slow leaves the rest of the timeout to the token request', async () => {
+  test('is slow leaves the rest of the timeout to the token request', async () => {
     const seen: number[] = []
     let answer: () => void = () => {}
     const slow: Sign = (data) =>
@@ -168,7 +168,7 @@ describe('a signer that', () => {
     expect(seen).toEqual([1_000])
   })
 
-  test('that hangs does not delay the end of the client, and leaves no timer', async () => {
+  test('hangs does not delay the end of the client, and leaves no timer', async () => {
     const { analytics, clock, errors, signatures } = start([() => new Promise(() => {})])
 
     trackPurchases(analytics, 2)
@@ -222,7 +222,7 @@ describe('the settings', () => {
       { signer: { sign, algorithm: 'RS256\r\n' } },
       /^oauthSettings.signer.algorithm/,
     ],
-  ])('with %s are refused by name', (_, given, message) => {
+  ])('are refused with %s', (_, given, message) => {
     const oauthSettings = { ...base, ...given }
 
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)

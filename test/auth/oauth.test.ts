@@ -151,7 +151,7 @@ describe('renewing a token', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('tokens with a life of 2 s last for ten batches a second for a minute without a gap, at one request a second', async () => {
+  test('tokens of 2 s are enough for ten batches a second for a minute, with one token request a second', async () => {
     const tokens = new Tokens()
     let count = 0
     tokens.auto = () => token(`token-${++count}`, 2_000)
@@ -197,7 +197,7 @@ describe('renewing a token', () => {
     ['10^10 s', 1e13],
     ['2^31 s', 2 ** 31 * 1_000],
   ])(
-    'a life of %s is renewed after a day, with a timer that every runtime can set',
+    'a token with a life of %s is renewed after a day, with a timer that every runtime can set',
     async (_, lifetimeMs) => {
       const tokens = new Tokens()
       await tokens.start(lifetimeMs)
@@ -256,7 +256,7 @@ describe('renewing a token', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('a refused renewal leaves the token as it is until it expires', async () => {
+  test('after a refused renewal the token is used until it expires', async () => {
     const tokens = new Tokens()
     await tokens.start(100_000)
     await tokens.clock.advance(50_000)
@@ -312,7 +312,7 @@ describe('renewing a token', () => {
 })
 
 describe('a token that the API refuses', () => {
-  test('leads to one new token, however many batches it had been sent with', async () => {
+  test('causes one token request, however many batches it had been sent with', async () => {
     const tokens = new Tokens()
     await tokens.start()
 
@@ -328,7 +328,7 @@ describe('a token that the API refuses', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('and that is new and was never accepted leads to no other for 30 s', async () => {
+  test('causes no token request for 30 s if it is new and was never accepted', async () => {
     const tokens = new Tokens()
     await tokens.start()
     tokens.credentials.onUnauthorized('Bearer first')
@@ -344,7 +344,7 @@ describe('a token that the API refuses', () => {
     expect(tokens.credentials.onUnauthorized('Bearer second')).toBe(true)
   })
 
-  test('and that was accepted before is replaced at once, at most four times a second', async () => {
+  test('is replaced at once if it was accepted before, at most four times a second', async () => {
     const tokens = new Tokens()
     await tokens.start()
     tokens.credentials.onUnauthorized('Bearer first')
@@ -364,7 +364,7 @@ describe('a token that the API refuses', () => {
   })
 
   // A gateway that refuses every third request, whatever the token.
-  test('again and again stops no caller, as long as each new token is accepted first', async () => {
+  test('can be refused again and again, as long as each new token is accepted first', async () => {
     const tokens = new Tokens()
     await tokens.start()
     let current = 'Bearer first'
@@ -409,7 +409,7 @@ describe('a token server that fails', () => {
     }
   })
 
-  test('that asks for a wait with 429 gets it, and such waits do not count as retries', async () => {
+  test('gets the wait that it asks for with 429, and such waits do not count as retries', async () => {
     const tokens = new Tokens({ maxRetries: 0 })
     const wait = watch(tokens.credentials.authorization())
     await tokens.answer(retry(120_000, true))
@@ -422,7 +422,7 @@ describe('a token server that fails', () => {
     expect(wait.value).toBe('Bearer rested')
   })
 
-  test('that sends 429 with a wait of a second, for ever, gets at most eight requests in a minute', async () => {
+  test('gets at most eight requests in a minute, even if it sends 429 with a wait of a second for ever', async () => {
     const tokens = new Tokens()
     tokens.auto = () => retry(1_000, true)
     watch(tokens.credentials.authorization())
@@ -432,7 +432,7 @@ describe('a token server that fails', () => {
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
 
-  test('maxRetries limits the requests of one wait, and the backoff goes on across waits', async () => {
+  test('gets at most maxRetries retries for each wait, and the backoff goes on across waits', async () => {
     const tokens = new Tokens({ maxRetries: 2 })
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
@@ -477,8 +477,8 @@ describe('a token server that fails', () => {
   })
 })
 
-describe('a token server that refuses a token', () => {
-  test('gets no request for a minute, and callers get the reason at once', async () => {
+describe('a token request that the server refuses', () => {
+  test('is not repeated for a minute, and callers get the reason at once', async () => {
     const tokens = new Tokens()
     tokens.auto = () => refusal()
     const waits = [watch(tokens.credentials.authorization())]
@@ -495,7 +495,7 @@ describe('a token server that refuses a token', () => {
     }
   })
 
-  test('gets a request after the minute, and a token ends the refusal', async () => {
+  test('is repeated after the minute, and a token ends the refusal', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.answer(refusal())
@@ -507,7 +507,7 @@ describe('a token server that refuses a token', () => {
     expect(wait.value).toBe('Bearer second')
   })
 
-  test('because of the clock gets another request at once, with its own time', async () => {
+  test('is repeated at once with the time of the server, if the clock was wrong', async () => {
     const tokens = new Tokens()
     const serverMs = tokens.clock.now() + HOUR
     const wait = watch(tokens.credentials.authorization())
@@ -519,7 +519,7 @@ describe('a token server that refuses a token', () => {
     expect(wait.value).toBe('Bearer second')
   })
 
-  test('because of the clock, although it had accepted one correction, gets another one', async () => {
+  test('is repeated with another correction, if the server has accepted an earlier one', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.answer(refusal(tokens.clock.now() + HOUR, true))
@@ -534,7 +534,7 @@ describe('a token server that refuses a token', () => {
     expect(wait.value).toBe('Bearer third')
   })
 
-  test('because of the clock, again and again, gets two requests', async () => {
+  test('is repeated only once in a row because of the clock', async () => {
     const tokens = new Tokens()
     tokens.auto = () => refusal(tokens.clock.now() + HOUR, true)
     const wait = watch(tokens.credentials.authorization())
@@ -560,7 +560,7 @@ describe('closing', () => {
     expect(tokens.clock.timerCount).toBe(0)
   })
 
-  test('abort ends the request in flight, rejects the waiting callers, and the client can still get a token', async () => {
+  test('with abort ends the request in flight and rejects the waiting callers, and the client can still get a token', async () => {
     const tokens = new Tokens()
     const wait = watch(tokens.credentials.authorization())
     await settled()
@@ -658,7 +658,7 @@ describe('a trial', () => {
 
   // Row F63.
   test.each(['the trial', 'the request'])(
-    'and a request with the same wrong clock are both repeated with the right one, %s first',
+    'runs at the same time as a request with the same wrong clock: both are repeated with the right one, %s first',
     async (first) => {
       const tokens = new Tokens()
       const trueMs = tokens.clock.now() + HOUR
@@ -679,7 +679,7 @@ describe('a trial', () => {
     },
   )
 
-  test('whose corrected clock is refused as well leaves the clock of the events unchanged', async () => {
+  test('has no effect on the clock for events when its corrected clock is refused as well', async () => {
     const tokens = new Tokens()
     const localMs = tokens.clock.now()
     tokens.auto = () => refusal(localMs + HOUR, true)

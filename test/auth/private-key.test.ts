@@ -132,7 +132,7 @@ describe('a key that is refused: the error names the reason, and shows nothing o
   })
 
   test.each(['-----BEGIN ', '-----BEGIN A', ' ', '\\n', '-----BEGIN PRIVATE KEY-----'])(
-    'hostile text costs in proportion to its length: %j',
+    'hostile text takes time in proportion to its length: %j',
     (text) => {
       const quickestMs = (length: number): number => {
         const hostile = text.repeat(length / text.length)

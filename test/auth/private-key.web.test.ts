@@ -32,8 +32,8 @@ test.each<[string, string, RegExp]>([
   expect(() => readPrivateKey(text)).toThrow(problem)
 })
 
-test('without node:crypto, a key whose size is known only after its import is refused then', async () => {
-  // Long enough to be taken for 2,048 bits.
+test('without node:crypto, a key whose size is unknown until its import is refused at that point', async () => {
+  // Long enough to look like 2,048 bits.
   const short = rsa(2_040)
 
   await expect(signsWith(pem(short), createPublicKey(short))).rejects.toThrow(

@@ -43,7 +43,7 @@ test('a correction that the server accepts is kept, and follows the local clock'
   expect(clock.nowMs()).toBe(TRUE_MS + 5_000)
 })
 
-test('a correction that the server refuses as well is undone, and not tried again at once', () => {
+test('a correction that the server also refuses is undone, and not tried again at once', () => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.correct(TRUE_MS + 3 * HOUR, false)).toBe(true)

@@ -233,7 +233,7 @@ describe('a refusal', () => {
   })
 })
 
-describe('a response that is not one', () => {
+describe('an invalid result of the HTTP client', () => {
   test.each<[string, Reply]>([
     [
       'an HTTP client that throws',
@@ -289,7 +289,7 @@ describe('a response that is not one', () => {
   })
 })
 
-test('the assertion and the ids are removed from what servers and clients quote', async () => {
+test('the assertion and the ids are removed from quotes of servers and clients', async () => {
   const seen: string[] = []
   const quote: Reply = ({ body }) => {
     const assertion = new URLSearchParams(body).get('client_assertion') as string
@@ -312,7 +312,7 @@ test('the assertion and the ids are removed from what servers and clients quote'
   }
 })
 
-test('a process that was suspended beyond the timeout before it could sign can sign again', async () => {
+test('after a suspension beyond the timeout, before the assertion was signed, the next request works', async () => {
   const clock = new FakeClock()
   const { requests, tokens } = withTokens(json({ access_token: 'tok' }), clock)
 
@@ -328,7 +328,7 @@ test('a process that was suspended beyond the timeout before it could sign can s
   expect(requests).toHaveLength(1)
 })
 
-test('when a test has mocked the clock to throw, a request fails and no promise rejects', async () => {
+test('when a mocked clock throws, a request fails but its promise does not reject', async () => {
   const clock = new FakeClock()
   const { request, answer } = await ask(json({ access_token: 'tok' }), clock)
   vi.spyOn(clock, 'now').mockImplementation(() => {

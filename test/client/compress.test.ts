@@ -146,7 +146,7 @@ describe('compressed requests', () => {
     expect(JSON.parse(requests[0]?.body ?? '')).toMatchObject({ writeKey: '[redacted]' })
   })
 
-  test('have in a retry another sentAt and their number, and the same messages', async () => {
+  test('have another sentAt and a retry count in a retry, but the same messages', async () => {
     respond = () => (received.length === 1 ? 503 : 200)
 
     expect(await trackAll(open(), 15)).toEqual(all(15, 'delivered'))
@@ -171,7 +171,7 @@ describe('limits', () => {
     expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
   })
 
-  test('of a service, if smaller, are found by halving', async () => {
+  test('are found by halving when those of the service are smaller', async () => {
     respond = ({ messages }) => (messages.length > 6 ? 413 : 200)
 
     expect(await trackAll(open({ flushAt: 24 }), 24)).toEqual(all(24, 'delivered'))
@@ -184,7 +184,7 @@ describe('limits', () => {
 })
 
 describe('a service that does not support gzip', () => {
-  test('and responds with 415 loses no event, and gets everything uncompressed from then on', async () => {
+  test('loses no event if it responds with 415, and gets everything uncompressed from then on', async () => {
     respond = ({ isCompressed }) => (isCompressed ? 415 : 200)
     const analytics = open({ flushAt: 10, maxRetries: 0 })
 
@@ -199,7 +199,7 @@ describe('a service that does not support gzip', () => {
     expect(analytics.stats).toMatchObject({ delivered: 80, failed: 0, pending: 0 })
   })
 
-  test('and reads gzip as bad JSON loses no event either', async () => {
+  test('loses no event if it reads gzip as bad JSON', async () => {
     respond = ({ isCompressed }) => (isCompressed ? 400 : 200)
     const analytics = open({ flushAt: 10, maxRetries: 0 })
 
@@ -220,7 +220,7 @@ describe('a service that does not support gzip', () => {
     expect(warned.filter((text) => text.includes('uncompressed'))).toEqual([])
   })
 
-  test('a 415 for an uncompressed body is the fault of the request', async () => {
+  test('a 415 for an uncompressed body is not about compression', async () => {
     respond = () => 415
 
     expect(await trackAll(open({ maxRetries: 0 }), 3)).toEqual(all(3, 'rejected'))
@@ -241,7 +241,7 @@ describe('compression that fails', () => {
     expect(warned).toEqual([expect.stringContaining('kaputt')])
   })
 
-  test('and never ends is given up after httpRequestTimeout', async () => {
+  test('is given up after httpRequestTimeout if it never ends', async () => {
     vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
 
     expect(await trackAll(open({ httpRequestTimeout: 50, flushAt: 5 }), 20)).toEqual(all(20, 'delivered'))
@@ -249,7 +249,7 @@ describe('compression that fails', () => {
     expect(warned).toEqual([expect.stringContaining('took longer than 50 ms')])
   })
 
-  test('and never ends does not delay closeAndFlush beyond its timeout', async () => {
+  test('does not delay closeAndFlush beyond its timeout if it never ends', async () => {
     vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
     const analytics = open()
     const outcomes: unknown[] = []

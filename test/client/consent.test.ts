@@ -70,7 +70,7 @@ describe('disable as a function', () => {
       'returns an object whose then throws',
       () => untyped(() => Object.defineProperty({}, 'then', { get: fail })),
     ],
-  ])('that %s sends nothing, and causes a warning', async (_, create) => {
+  ])('sends nothing and causes a warning if it %s', async (_, create) => {
     const { analytics, client } = createAnalytics({ disable: create() })
     const heard: WarningEvent[] = []
     analytics.on('warning', (warning) => heard.push(warning))
@@ -117,7 +117,7 @@ describe('disable as a function', () => {
     expect(warnings[0]).not.toContain('secret')
   })
 
-  test('that tracks an event is not called for that event, which is not sent', async () => {
+  test('is not called for an event that it tracks itself, which is not sent', async () => {
     let asked = 0
     const { analytics, client } = createAnalytics({
       disable: () => {

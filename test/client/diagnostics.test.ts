@@ -143,7 +143,7 @@ describe('the diagnostics channels', () => {
     expect(on('trackpost:outcome').map(({ messageId }) => messageId)).toEqual(['purchase-1', 'changed'])
   })
 
-  test('report accepted calls to a subscriber of that channel alone', () => {
+  test('report accepted calls to a subscriber of only that channel', () => {
     const { on } = subscribe(['trackpost:accepted'])
     const { analytics } = createAnalytics()
 
@@ -189,7 +189,7 @@ describe('the diagnostics channels', () => {
     expect(on('trackpost:outcome')).toMatchObject([{ messageId: 'purchase-1' }])
   })
 
-  test('report a rate limit that is extended as another pause', async () => {
+  test('report another pause when a rate limit is extended', async () => {
     const { on } = subscribe(['trackpost:pause'])
     const { analytics } = createAnalytics({ flushAt: 1, maxConcurrentRequests: 2 }, [
       status(429, { 'Retry-After': '10' }),

@@ -27,7 +27,7 @@ describe('the emitter', () => {
     ])
   })
 
-  test('an event that nobody listens to, error included, does nothing', () => {
+  test('an event without listeners, even an error, does nothing', () => {
     const emitter = new Emitter<Events>()
 
     expect(() => emitter.emit('error', new Error('échec'))).not.toThrow()
@@ -58,7 +58,7 @@ describe('the emitter', () => {
     expect(calls).toBe(1)
   })
 
-  test('a once listener is not called again when an earlier listener emits its event', () => {
+  test('a once listener is not called again when an earlier listener emits the event', () => {
     const emitter = new Emitter<Events>()
     const listener = vi.fn()
     emitter.once('drained', () => emitter.emit('drained'))
@@ -107,7 +107,7 @@ describe('the emitter', () => {
     expect(order).toEqual(['a', 'b', 'c', 'd', 'b', 'c', 'd'])
   })
 
-  test('the emitter says which events have listeners, and returns the listeners', () => {
+  test('the emitter says which events have listeners, and lists the listeners', () => {
     const emitter = new Emitter<Events>()
     const first = vi.fn()
     const second = vi.fn()
@@ -143,7 +143,7 @@ describe('the emitter', () => {
     expect(second).toHaveBeenCalledTimes(2)
   })
 
-  test('all listeners of one event, or of all, can be taken off', () => {
+  test('all listeners of one event, or of all events, can be removed', () => {
     const emitter = new Emitter<Events>()
     const listener = vi.fn()
     emitter.on('drained', listener).on('track', listener).on('error', listener)
@@ -167,7 +167,7 @@ describe('the emitter', () => {
   })
 
   test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'an event may be called %s',
+    'an event may have the name %s',
     (name) => {
       const emitter = new Emitter<Record<string, unknown[]>>()
       const listener = vi.fn()
@@ -260,7 +260,7 @@ describe('listeners that fail', () => {
     expect(warnings.join()).not.toContain('geheim')
   })
 
-  test('1,000 nested listeners end where the stack ends, without an error', () => {
+  test('1,000 nested listeners end at the end of the stack, without an error', () => {
     const emitter = new Emitter<Events>()
     let depth = 0
     emitter.on('drained', () => {

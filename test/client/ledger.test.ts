@@ -6,7 +6,7 @@ import { createItem, type Item } from '../../src/line/item.ts'
 
 /** Accepts one more call. */
 const accept = (ledger: Ledger): Item => createItem('track', ledger.accept())
-/** Settles an event in the way that a client does. */
+/** Settles an event like a client. */
 function settle(ledger: Ledger, item: Item, code?: Parameters<Ledger['settle']>[1]): void {
   item.state = 'done'
   ledger.settle(item, code)
@@ -92,7 +92,7 @@ describe('a barrier', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('does not count events that ended before it, even if after an earlier barrier', () => {
+  test('does not count events that ended before it was made', () => {
     const ledger = new Ledger()
     const open = accept(ledger)
     ledger.barrier()
@@ -108,7 +108,7 @@ describe('a barrier', () => {
 
   test('costs the same however many are open', () => {
     const ledger = new Ledger()
-    /** Milliseconds for 50 barriers in the fastest round, which the machine disturbed least. */
+    /** Milliseconds for 50 barriers in the fastest round, which other processes disturbed least. */
     const costs: number[] = []
     for (const open of [100, 20_000]) {
       while (ledger.pending < open) {
@@ -171,7 +171,7 @@ describe('a barrier', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('has a summary that counts the open events until it is reached', () => {
+  test('has a summary that counts open events as pending', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     accept(ledger)

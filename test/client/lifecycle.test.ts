@@ -30,7 +30,7 @@ describe('flush', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('with options that throw when they are read works as without options, and so does closeAndFlush', async () => {
+  test('works with options that throw when they are read as without options, and so does closeAndFlush', async () => {
     const { analytics } = createAnalytics()
     const options = {
       get timeout(): number {
@@ -61,7 +61,7 @@ describe('flush', () => {
   )
 
   test.each([0, undefined, Number.NaN, -1, '5'])(
-    'with a timeout of %s has no time limit',
+    'has no time limit with a timeout of %s',
     async (timeout) => {
       const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
       trackPurchases(analytics, 1)
@@ -109,7 +109,7 @@ describe('flush', () => {
 })
 
 describe('closeAndFlush', () => {
-  test('with a timeout of 0 waits without a time limit', async () => {
+  test('waits without a time limit when its timeout is 0', async () => {
     let answer = (): void => {}
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 1_000_000 }, [
       () =>
@@ -224,7 +224,7 @@ describe('the end of the process', () => {
   })
 
   // Row F104.
-  test('a callback that tracks again after each loss keeps it alive for exitTimeout and one second, not for ever', async () => {
+  test('a callback that tracks again after each loss keeps the process alive for exitTimeout and one second, not for ever', async () => {
     const listeners = process.listeners('beforeExit').length
     const { analytics, clock } = createAnalytics({ exitTimeout: 5_000 })
     await analytics.register({
@@ -246,7 +246,7 @@ describe('the end of the process', () => {
     const beforeExit = process.listeners('beforeExit')[0] as () => void
     expect(process.listeners('beforeExit').length).toBeGreaterThanOrEqual(listeners)
 
-    // In the way of Node.js: beforeExit, the work that follows from it, and again until there is none.
+    // Like Node.js: beforeExit, the work that follows from it, and again until there is none.
     let heldMs = 0
     for (let round = 0; round < 100; round++) {
       beforeExit()

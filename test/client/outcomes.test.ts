@@ -159,7 +159,7 @@ describe('the asynchronous context', () => {
 })
 
 describe('outcomes that are known within their call', () => {
-  test('leave the event loop free when each of them causes the next', async () => {
+  test('leave the event loop free when each outcome causes the next call', async () => {
     const { analytics, clock } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
     let refused = 0
     const retry = (): void => {
@@ -185,7 +185,7 @@ describe('outcomes that are known within their call', () => {
     await clock.advance(10)
   })
 
-  test('are reported within the turn when there are many, but never within their own call', () => {
+  test('are reported within the turn when there are many, but never during their own call', () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 })
     trackPurchases(analytics, 1)
     const outcomes: number[] = []
@@ -206,7 +206,7 @@ describe('outcomes that are known within their call', () => {
   })
 })
 
-test('an event that a full queue refuses is serialized for its callback, but not without a callback', async () => {
+test('an event that a full queue refuses is serialized only if it has a callback', async () => {
   const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 })
   trackPurchases(analytics, 1)
   const toJSON = vi.fn(() => 12.5)
@@ -243,7 +243,7 @@ describe('a stack overflow within a call', () => {
     await analytics.register(...plugins)
     const { callback, outcomes } = recordOutcomes()
 
-    // Twice, since the first overflow must not use up the means to notice it.
+    // Twice, since the first overflow must not disable the detection of the second.
     for (let round = 0; round < 2; round++) {
       overflow(() => trackPurchases(analytics, 1, callback))
       const summary = await analytics.flush()

@@ -90,7 +90,7 @@ describe('a function as a plugin', () => {
     expect(warnings).toEqual([expect.stringContaining("there is one named 'keep' already")])
   })
 
-  test('is not a class of which an instance was meant', async () => {
+  test('must not be a class instead of an instance', async () => {
     const { analytics, messages } = createTestClient()
     const warnings: unknown[] = []
     analytics.on('warning', ({ reason }) => warnings.push(String(reason)))

@@ -58,7 +58,7 @@ describe('an event between the plugins and its outcome', () => {
     expect(seen).toEqual([['purchase-1', 1, '7']])
   })
 
-  test('is passed in one Context to all who were there at the call', async () => {
+  test('reaches all callbacks and plugins that were there at the call in one Context', async () => {
     const { analytics } = createAnalytics()
     const seen: Context[] = []
     await analytics.register(
@@ -78,7 +78,7 @@ describe('an event between the plugins and its outcome', () => {
     ['track', 200],
     ['error', 400],
   ] as const)(
-    'is passed in the same Context to a listener for %s, when only this listener was there',
+    'reaches a listener for %s in the same Context, when only this listener was there',
     async (name, code) => {
       const { analytics } = createAnalytics({}, [status(code)])
       const seen: unknown[] = []
@@ -114,47 +114,50 @@ describe('an asynchronous plugin that tracks', () => {
   test.each([
     ['the client of the closure', false],
     ['the client that load was given', true],
-  ])('to %s: timers run, and every call has one outcome', async (_label, isGiven) => {
-    const { analytics, client } = createAnalytics()
-    const reasons: string[] = []
-    const outcomes: string[] = []
-    analytics.on('error', ({ reason }) => reasons.push(reason.message))
-    let given = analytics
-    let handled = 0
-    const echo = (name: string, type: Plugin['type']): Plugin => ({
-      name,
-      type,
-      load(_ctx, loadedInto) {
-        if (isGiven) given = loadedInto
-      },
-      async track(ctx) {
-        await undefined
-        await undefined
-        // Without a limit it would go on to this number.
-        if (handled++ < 3_000) {
-          given.track({ userId: 'usr_Zoë', event: `écho de ${name}` }, (error) => {
-            outcomes.push(error?.code ?? 'delivered')
-          })
-        }
-        return ctx
-      },
-    })
-    await analytics.register(echo('un', 'before'), echo('deux', 'enrichment'), echo('trois', 'destination'))
-    const timer = new Promise((resolve) => setTimeout(resolve, 0))
+  ])(
+    'with %s causes no endless loop: timers run, and every call has one outcome',
+    async (_label, isGiven) => {
+      const { analytics, client } = createAnalytics()
+      const reasons: string[] = []
+      const outcomes: string[] = []
+      analytics.on('error', ({ reason }) => reasons.push(reason.message))
+      let given = analytics
+      let handled = 0
+      const echo = (name: string, type: Plugin['type']): Plugin => ({
+        name,
+        type,
+        load(_ctx, loadedInto) {
+          if (isGiven) given = loadedInto
+        },
+        async track(ctx) {
+          await undefined
+          await undefined
+          // Without a limit it would go on to this number.
+          if (handled++ < 3_000) {
+            given.track({ userId: 'usr_Zoë', event: `écho de ${name}` }, (error) => {
+              outcomes.push(error?.code ?? 'delivered')
+            })
+          }
+          return ctx
+        },
+      })
+      await analytics.register(echo('un', 'before'), echo('deux', 'enrichment'), echo('trois', 'destination'))
+      const timer = new Promise((resolve) => setTimeout(resolve, 0))
 
-    trackPurchases(analytics, 1)
-    await timer
-    await settled()
-    const summary = await analytics.flush()
+      trackPurchases(analytics, 1)
+      await timer
+      await settled()
+      const summary = await analytics.flush()
 
-    const { accepted, delivered, failed, pending } = analytics.stats
-    expect(handled).toBeLessThan(50)
-    expect(new Set(reasons)).toEqual(new Set([REFUSED]))
-    expect(outcomes).toHaveLength(accepted - 1)
-    expect([accepted, pending]).toEqual([delivered + failed, 0])
-    expect(summary.pending).toBe(0)
-    expect(client.requests.flatMap(({ messageIds }) => messageIds)).toHaveLength(delivered)
-  })
+      const { accepted, delivered, failed, pending } = analytics.stats
+      expect(handled).toBeLessThan(50)
+      expect(new Set(reasons)).toEqual(new Set([REFUSED]))
+      expect(outcomes).toHaveLength(accepted - 1)
+      expect([accepted, pending]).toEqual([delivered + failed, 0])
+      expect(summary.pending).toBe(0)
+      expect(client.requests.flatMap(({ messageIds }) => messageIds)).toHaveLength(delivered)
+    },
+  )
 })
 
 // Row B31.
@@ -185,7 +188,7 @@ describe('the return value of a plugin', () => {
     ['a promise of an event', async ({ event }) => ({ ...event, event: 'Commande masquée' })],
   ]
 
-  test.each(replacements)('may be %s: this is sent, and passed to the callback', async (_label, replace) => {
+  test.each(replacements)('that is %s is sent, and passed to the callback', async (_label, replace) => {
     const { analytics, client } = createAnalytics()
     const seen: (string | undefined)[] = []
     await analytics.register({ name: 'masque', type: 'before', track: replace as never })
@@ -314,7 +317,7 @@ test('a log entry has the time of the clock', async () => {
   expect(times).toEqual([new Date(clock.now())])
 })
 
-test('a text over the default limit passes through plugins when maxMessageBytes is larger', async () => {
+test('a text over the default limit passes through plugins when maxMessageBytes allows it', async () => {
   const { analytics } = createAnalytics({ maxMessageBytes: 100_000 })
   const { outcomes, callback } = recordOutcomes()
   await analytics.register({ name: 'a', type: 'before', track: (ctx) => ctx })

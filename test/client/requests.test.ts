@@ -6,7 +6,7 @@ import { createAnalytics, recordOutcomes, trackPurchases } from '../support/crea
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 
-// The build for Cloudflare Workers uses this module instead of the other.
+// The build for Cloudflare Workers uses this module instead of requests.node.ts.
 vi.mock('../../src/client/requests.node.ts', () => import('../../src/client/requests.web.ts'))
 
 /** The request whose code runs now; 0 outside of all requests. */
@@ -100,7 +100,7 @@ async function inRequest(request: number, run: () => unknown): Promise<void> {
   await settled()
 }
 
-/** How long a request has to live to notice those that have ended. */
+/** How long a request must live to notice requests that have ended. */
 const LOST_MS = 6_000
 /** How many requests that wait for a moment notice it, and how many that do not wait. */
 const SHORT_REQUESTS = 60
@@ -206,7 +206,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 3, pending: 0 })
   })
 
-  test('when a request ends early, only its own events fail, as soon as another request looks', async () => {
+  test('when a request ends early, only its own events fail, as soon as another request notices it', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock, client } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 2, callback))
@@ -224,7 +224,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: SHORT_REQUESTS - 1, failed: 2, pending: 0 })
   })
 
-  test('when no request lives long enough to look, later ones still notice some of those that have ended', async () => {
+  test('when all requests are too short to notice it, later ones still notice some of those that have ended', async () => {
     const { analytics, clock } = createWorker({}, [silence])
     for (let request = 1; request <= CARELESS_REQUESTS; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))
@@ -237,7 +237,7 @@ describe('on Cloudflare Workers', () => {
     expect(pending).toBeGreaterThanOrEqual(1_000)
   })
 
-  test('a waiting request looks for requests that have ended', async () => {
+  test('a waiting request notices requests that have ended', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock } = createWorker({ httpRequestTimeout: 60_000 }, [silence])
     await inRequest(1, () => trackPurchases(analytics, 1, callback))
@@ -250,7 +250,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ failed: 1, pending: 1 })
   })
 
-  test('when a callback of an ended request tracks an event, it belongs to the request that looked', async () => {
+  test('when a callback of an ended request tracks an event, the event belongs to the request that noticed the end', async () => {
     const { analytics, clock, client } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1, () => trackPurchases(analytics, 3)))
     clock.end(1)
@@ -264,7 +264,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: SHORT_REQUESTS + 2, failed: 1, pending: 0 })
   })
 
-  test('a request that waits long because the service asked for it is not given up', async () => {
+  test('a request that waits long because the service asked for a wait is not given up', async () => {
     const { analytics, clock } = createWorker({}, [status(429, { 'Retry-After': '120' }), status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
 
@@ -292,7 +292,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ failed: 0, pending: 100 })
   })
 
-  test('a request whose code goes on is found again, however late its timers are', async () => {
+  test('a request that runs again is used again, however late its timers are', async () => {
     const { analytics, clock, client } = createWorker(WITHOUT_WAIT_UNTIL)
     for (let request = 1; request <= 200; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))
@@ -399,7 +399,7 @@ describe('on Cloudflare Workers', () => {
     await vi.waitFor(() => expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 }))
   })
 
-  test('a plugin that is registered outside of all requests loads there, and is used in all', async () => {
+  test('a plugin that is registered outside of all requests is loaded there, and used in all requests', async () => {
     const { analytics, client } = createWorker()
     const seen: string[] = []
     const track = ({ id }: Context): void => void seen.push(id)
@@ -428,7 +428,7 @@ describe('on Cloudflare Workers', () => {
     expect(client.batchSizes).toEqual([1])
   })
 
-  test('a plugin whose request ended while it was loading is left out, and other requests do not wait for ever', async () => {
+  test('a plugin whose request ended during its load is left out, and other requests do not wait for it for ever', async () => {
     const { analytics, client, clock } = createWorker()
     const failures: unknown[] = []
     analytics.on('warning', ({ plugin, reason }) => failures.push([plugin, (reason as Error).message]))
@@ -477,7 +477,7 @@ describe('on Cloudflare Workers', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('where requests cannot be distinguished, all code belongs to one', async () => {
+  test('where requests cannot be distinguished, all code belongs to the same request', async () => {
     vi.stubGlobal('WebSocketPair', undefined)
     const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
     await inRequest(1, () => trackPurchases(analytics, 2))

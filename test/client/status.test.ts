@@ -86,7 +86,7 @@ describe('status', () => {
     expect(analytics.status.lastError?.status).toBe(429)
   })
 
-  test('has a code in the last error when events were lost because of it', async () => {
+  test('has a code in its last error when events were lost because of it', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1, maxRetries: 1 }, [
       networkError('ECONNREFUSED'),
     ])
@@ -102,7 +102,7 @@ describe('status', () => {
     expect(analytics.status.lastError).toMatchObject({ code: 'retries_exhausted' })
   })
 
-  test('has the last error of an event that was never sent', async () => {
+  test('has a last error for an event that was never sent', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1 })
 
     trackPurchases(analytics, 2)
@@ -151,7 +151,7 @@ describe('status', () => {
     expect(analytics.status).toMatchObject({ queued: 0, queuedBytes: 0, inFlight: 0 })
   })
 
-  test('loses no event when a clock that a test has mocked throws', async () => {
+  test('loses no event when a mocked clock throws', async () => {
     const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1)
     const flushed = analytics.flush()

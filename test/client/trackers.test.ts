@@ -50,7 +50,7 @@ describe('promises', () => {
     expect(client.batchSizes).toEqual([2])
   })
 
-  test('one whose event fails rejects with that error, and so does a bad call', async () => {
+  test('a promise rejects with the error of its event, also after a bad call', async () => {
     const { analytics } = createAnalytics({ maxRetries: 0, strict: true }, [status(500)])
 
     await expect(analytics.promises.track({ userId: 'usr_Zoë', event: 'a' })).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe('promises', () => {
     expect(analytics.stats).toMatchObject({ failed: 2, pending: 0 })
   })
 
-  test('one whose event is dropped by a plugin, or tracked after close, rejects', async () => {
+  test('a promise rejects when its event is dropped by a plugin, or tracked after close', async () => {
     const { analytics } = createAnalytics()
     await analytics.register({ name: 'non', type: 'before', track: () => null })
     await expect(analytics.promises.track({ userId: 'u', event: 'a' })).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe('promises', () => {
     })
   })
 
-  test('one whose event is inside an asynchronous plugin does not wait for the interval', async () => {
+  test('a promise with its event inside an asynchronous plugin does not wait for the interval', async () => {
     const { analytics, client } = createAnalytics({ flushAt: 1_000 })
     await analytics.register({ name: 'géo', type: 'enrichment', track: async (ctx) => ctx })
 
@@ -214,7 +214,7 @@ describe('a scope', () => {
     ],
     [() => Object.defineProperty({}, 'then', { get: () => fail() }), 'scope: it failed, and was ignored'],
     [() => Object.defineProperty({}, 'context', { get: () => fail() }), 'scope: it failed, and was ignored'],
-  ])('the warning says what is wrong with it, but not what it threw: %s', async (scope, text) => {
+  ])('the warning says why it is invalid, but not what it threw: %s', async (scope, text) => {
     const { analytics } = createAnalytics({ scope: scope as never })
 
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
@@ -275,7 +275,7 @@ describe('a scope', () => {
     expect(sent).toMatchObject([{ context: { ip: '0.0.0.0' } }])
   })
 
-  test('a frozen object with getters is read at every call: it may stand for another user each time', async () => {
+  test('a frozen object with getters is read at every call, since it may return another user each time', async () => {
     let user = 0
     const moving = Object.freeze({
       get userId() {
@@ -383,7 +383,7 @@ describe('combine', () => {
     expect(second.analytics.stats.failures.invalid).toBe(1)
   })
 
-  test('reads parameters that are an instance of a class as one client reads them', async () => {
+  test('reads parameters that are an instance of a class like a single client', async () => {
     class Purchase {
       readonly #userId = 'usr_Zoë'
       get userId(): string {
@@ -404,7 +404,7 @@ describe('combine', () => {
     expect(b).toEqual(a)
   })
 
-  test('with parameters that throw when they are read fails on every client, and does not throw', async () => {
+  test('fails on every client when parameters throw, and does not throw itself', async () => {
     const [first, second] = [createAnalytics(), createAnalytics()]
     const codes: (string | undefined)[] = []
     const params = {

@@ -90,7 +90,7 @@ describe('verify', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('has no side effects: on stats, status, listeners and the gate', async () => {
+  test('has no side effects on stats, status, listeners and the gate', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 1 }, [
       status(503),
       status(503),
@@ -181,7 +181,7 @@ describe('verify', () => {
     expect(await analytics.verify()).toMatchObject({ reachable: false, hint: expect.stringMatching(/./) })
   })
 
-  test('reports an error in the loading of its code', async () => {
+  test('reports an error while loading its code', async () => {
     vi.doMock('../../src/client/verify.ts', () => {
       throw new Error('EMFILE: too many open files')
     })

@@ -163,14 +163,14 @@ describe('calls', () => {
 })
 
 describe('failures', () => {
-  test('flush rejects with the status text; with a callback the rejection may be ignored', async () => {
+  test('flush rejects with the status text; with a callback, its promise may be ignored', async () => {
     const { httpClient } = setUp(402)
     const analytics = new Analytics('wk', { httpClient })
     analytics.track({ userId: 'u', event: 'E' })
 
     await expect(analytics.flush()).rejects.toThrow('Payment Required')
     analytics.track({ userId: 'u', event: 'E' })
-    // The promise is dropped: its rejection must not end the process.
+    // The promise is ignored: its rejection must not end the process.
     const error = await new Promise<Error | undefined>((resolve) => void analytics.flush(resolve))
 
     expect(error).toBeInstanceOf(CompatError)
@@ -213,7 +213,7 @@ describe('failures', () => {
     expect(warned).toEqual([expect.stringContaining('a callback of flush threw')])
   })
 
-  test('a queue in Redis is refused with an error that says so', () => {
+  test('a queue in Redis is refused, and the error says so', () => {
     const errors: unknown[] = []
 
     new RudderAnalytics('wk').createPersistenceQueue({ redisOpts: {} }, (error) => errors.push(error))
@@ -222,7 +222,7 @@ describe('failures', () => {
   })
 })
 
-test('a callback and an errorHandler that reject are reported once, and otherwise ignored', async () => {
+test('a callback and an errorHandler that reject are reported once', async () => {
   const errorHandler = async (): Promise<void> => {
     throw new Error('of the errorHandler')
   }

@@ -69,7 +69,7 @@ describe('a batch that is refused because of its content', () => {
       }
     }
     expect(most).toBeLessThanOrEqual(24)
-    // Otherwise no case would have come near the limit.
+    // Otherwise the limit would not have been tested.
     expect(most).toBeGreaterThan(20)
   })
 
@@ -85,8 +85,8 @@ describe('a batch that is refused because of its content', () => {
     const failed = failedIn(outcomes)
     expect(bad.every((id) => failed.includes(id))).toBe(true)
     expect(new Set(codesOf(outcomes))).toEqual(new Set(['delivered', 'rejected']))
-    // Events that were delivered or refused alone are decided. Only events for which no request was left fail
-    // untested.
+    // Delivered events, and events that were refused alone, are decided. Only events for which no request was
+    // left fail untested.
     expect(failed.length).toBeLessThan(100)
   })
 
@@ -119,7 +119,7 @@ describe('a batch that is refused because of its content', () => {
     expect(codesOf(outcomes)).toEqual(new Array(1_000).fill('rejected'))
   })
 
-  test('exactly those events fail whose last request was refused, whenever the service starts to accept', async () => {
+  test('an event fails exactly if the last request with it was refused, whenever the service starts to accept', async () => {
     for (let refusals = 1; refusals <= 25; refusals++) {
       let number = 0
       const { client, outcomes } = await send(100, () => ({
@@ -140,7 +140,7 @@ describe('a batch that is refused because of its content', () => {
     }
   })
 
-  test('a part is sent as a whole when no request is left to halve it', async () => {
+  test('a part is sent as a whole when there are no requests left to halve it', async () => {
     let number = 0
     const { client, outcomes } = await send(1_000, () => ({
       status: ++number <= 11 ? 400 : 200,

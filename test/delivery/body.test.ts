@@ -22,7 +22,7 @@ describe('the envelope', () => {
     )
   })
 
-  test('its size, and that of a range, is the number of bytes in the body', () => {
+  test('the bytes of the envelope and of the range add up to the size of the body', () => {
     const envelope = new Envelope('wk_Zurich_7Qm4', store)
     const range = new Range(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
 

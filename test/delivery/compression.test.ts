@@ -65,7 +65,7 @@ describe('a body', () => {
       { bytes: BODY, encoding: undefined },
     ])
     expect(gzip).toHaveBeenCalledTimes(1)
-    // That is not a fault, and says nothing about other bodies.
+    // That is not a fault, and other bodies may become smaller.
     expect(warnings).toEqual([])
     await compression.encode(BODY, {})
     expect(gzip).toHaveBeenCalledTimes(2)
@@ -184,7 +184,7 @@ describe('an HTTP client', () => {
 describe('a service', () => {
   const gzip: Gzip = async (bytes) => bytes.subarray(1)
 
-  test('that responds with 415 gets this batch again, and all others, uncompressed, with one warning', async () => {
+  test('that responds with 415 gets this batch and all others uncompressed, with one warning', async () => {
     const { compression, batch, warnings } = setUp(gzip)
     const other = {}
     const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, other)] as const
@@ -200,7 +200,7 @@ describe('a service', () => {
     expect(warnings).toEqual(['the service refused a compressed body with 415'])
   })
 
-  test('that accepts uncompressed what it refused compressed with 400 does not know gzip: a warning says so', async () => {
+  test('that accepts an uncompressed body after a 400 for the compressed one does not know gzip: a warning says so', async () => {
     const { compression, batch, warnings } = setUp(gzip)
 
     expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
@@ -222,7 +222,7 @@ describe('a service', () => {
     expect(warnings).toEqual([])
   })
 
-  test('that has accepted a compressed body refuses the events, not gzip, with a later 400', async () => {
+  test('that has accepted a compressed body gets compressed ones even after a 400, which is about the events', async () => {
     const { compression, batch } = setUp(gzip)
     const first = await compression.encode(BODY, {})
     expect(compression.isRefused(first, {}, 200)).toBe(false)
@@ -244,7 +244,7 @@ describe('a service', () => {
   )
 })
 
-test('the code of the compression is loaded, and its error is quoted in a warning', async () => {
+test('an error in the loaded code of the compression is quoted in a warning', async () => {
   const { clock, batch } = setUp()
   const warnings: [string, string][] = []
   const gzip = () => Promise.reject(new Error('kaputt'))

@@ -329,7 +329,7 @@ describe('the bounds of the queue', () => {
     expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
-  test('with drop-oldest, as many events are displaced as the size of the new one needs', () => {
+  test('with drop-oldest, as many events are displaced as the new one needs room', () => {
     const { enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
     })
@@ -545,7 +545,7 @@ describe('retries', () => {
 
 // Row F03.
 describe('a connection that is lost', () => {
-  test('the batch is sent again at once, uncounted, and after that only after a wait', async () => {
+  test('the batch is sent again at once, uncounted; later attempts wait', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 2 },
       replies: [
@@ -626,7 +626,7 @@ describe('Retry-After', () => {
     expect(client.requests).toHaveLength(3)
   })
 
-  test('after a 429 it does not count as a retry', async () => {
+  test('a 429 with it does not count as a retry', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [status(429, { 'Retry-After': '2' }), status(429, { 'Retry-After': '2' }), status(200)],
@@ -640,7 +640,7 @@ describe('Retry-After', () => {
     expect(outcomes[0]?.attempts).toBe(3)
   })
 
-  test('after a 503 it counts as a retry', async () => {
+  test('a 503 with it counts as a retry', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1 },
       replies: [status(503, { 'Retry-After': '2' })],
@@ -1027,7 +1027,7 @@ describe('a batch that is too large for the service', () => {
 describe('abandoning', () => {
   const over = new DeliveryError('shutdown_timeout', 'zu spät')
 
-  test('waiting events, events in flight and events before a retry fail at once, each exactly once', async () => {
+  test('waiting events, events in flight and events before a retry fail at once, exactly once', async () => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 2 },
       replies: [hangUntilAborted, status(503), status(503)],
@@ -1119,7 +1119,7 @@ describe('errors on the side of the client', () => {
   }
 
   test.each(['throws', 'is NaN', 'cannot encode', 'rejects the encoding', 'has no memory'])(
-    'a host that %s costs a retry, but no event',
+    'when a host %s, the batch is retried and no event is lost',
     async (kind) => {
       const { fault, fail, clockThat } = createFaults()
       const encode: Encode = (bytes) => {
@@ -1269,7 +1269,7 @@ describe('errors on the side of the client', () => {
   })
 })
 
-test('after an outage, a service that refuses the encoding of the first body is available: all is sent at once', async () => {
+test('when a service responds again after an outage, all is sent at once, even if it refuses the encoding of the first body', async () => {
   const { client, clock, enqueue, outcomes } = setUpDelivery({
     settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
     replies: [status(503), status(415), status(200)],
@@ -1286,7 +1286,7 @@ test('after an outage, a service that refuses the encoding of the first body is 
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
 })
 
-test('after an outage, a service that rejects the first event is available: the next ones are sent at once', async () => {
+test('when a service responds again after an outage, all is sent at once, even if it rejects the first event', async () => {
   const { client, clock, enqueue, outcomes } = setUpDelivery({
     settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
     replies: [status(200), status(503), status(409), status(200)],
@@ -1350,7 +1350,7 @@ describe('events that come back from a spool', () => {
     expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
-  test('are sent without waiting for more when they are few', async () => {
+  test('are sent without waiting for more, even if they are few', async () => {
     const { admit, client } = setUpDelivery()
 
     admit('old1')
@@ -1451,7 +1451,7 @@ describe('credentials that can be renewed', () => {
     (request) =>
       status(request.headers['Authorization'] === `Bearer ${token}` ? 200 : 401)(request)
 
-  test('an error of the credentials ends the events with auth, and is their cause', async () => {
+  test('an error in the credentials makes events fail with auth, and is their cause', async () => {
     const cause = new TypeError('kaputt')
     const { credentials } = createTokens()
     const authorization = (): never => {
@@ -1504,7 +1504,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  test('a batch has as many renewals that succeed as it has retries', async () => {
+  test('a batch can have as many successful renewals as it has retries', async () => {
     const { credentials } = createTokens()
     let number = 0
     const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -1523,7 +1523,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests.length).toBeLessThanOrEqual(90)
   })
 
-  test('a batch that is refused with every token, while others are accepted, ends', async () => {
+  test('a batch that is refused with every token, while others are accepted, fails in the end', async () => {
     const { credentials } = createTokens()
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 2 },

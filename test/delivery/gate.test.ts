@@ -91,7 +91,7 @@ describe('a failure', () => {
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })
 
-  test('at the same time as another counts once', () => {
+  test('counts once with another at the same time', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter(), gate.enter()]
 
@@ -107,7 +107,7 @@ describe('a failure', () => {
     ['longer than the backoff', 7_000, 7_000],
     ['shorter than the backoff', 100, 500],
     ['zero', 0, 500],
-  ])('with a minimum that is %s takes the longer of the two', (_label, floorMs, waitMs) => {
+  ])('takes the longer of backoff and minimum, with a minimum %s', (_label, floorMs, waitMs) => {
     const { gate } = setUp()
 
     gate.fail(gate.enter(), floorMs)
@@ -116,7 +116,7 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(waitMs)
   })
 
-  test('with a minimum extends the wait of a failure at the same time, and never shortens it', () => {
+  test('extends the wait of another failure by its minimum, and never shortens it', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter()] as const
 
@@ -268,7 +268,7 @@ describe('a limit', () => {
     }
   }
 
-  /** Reaches the limit, waits, and reports `successes` (the first of which opens the gate). */
+  /** Reaches the limit, waits, and reports `successes` successes (the first of which opens the gate). */
   function meetLimit({ gate, clock }: ReturnType<typeof setUp>, successes: number): void {
     gate.limit(gate.enter(), 1_000)
     gate.leave()
@@ -348,7 +348,7 @@ describe('a response to a request from before an outage that is over', () => {
     return { gate, early }
   }
 
-  test('holds everything when it asks for a rest', () => {
+  test('holds everything back when it asks for a rest', () => {
     const { gate, early } = recovered()
 
     gate.rest(early, 5_000)
@@ -357,7 +357,7 @@ describe('a response to a request from before an outage that is over', () => {
     expect(gate.waitMs()).toBe(5_000)
   })
 
-  test('that is a failure is not followed by a request at once', () => {
+  test('does not cause a request at once when it is a failure', () => {
     const { gate, early } = recovered()
 
     gate.fail(early)
@@ -366,7 +366,7 @@ describe('a response to a request from before an outage that is over', () => {
     expect(gate.waitMs()).toBeGreaterThanOrEqual(500)
   })
 
-  test('that is a success changes nothing', () => {
+  test('changes nothing when it is a success', () => {
     const { gate, early } = recovered()
 
     gate.succeed(early)
@@ -375,7 +375,7 @@ describe('a response to a request from before an outage that is over', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('is not a lost stale connection', () => {
+  test('does not count as a lost connection that was stale', () => {
     const { gate, early } = recovered()
 
     expect(gate.isOpenFor(early)).toBe(false)

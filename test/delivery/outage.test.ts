@@ -21,7 +21,7 @@ const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => 
 
 describe('an outage, with default settings', () => {
   // Row P1.
-  test('of an hour loses no event that nobody awaits, and causes at most 15 requests a minute', async () => {
+  test('of an hour loses no event that nobody waits for, and causes at most 15 requests a minute', async () => {
     let isUp = false
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       replies: [(request) => (isUp ? status(200) : networkError('ECONNREFUSED'))(request)],
@@ -79,7 +79,7 @@ describe('an outage, with default settings', () => {
     expect(client.requests.length - before).toBe(4)
   })
 
-  test('the events that a flush waits for are awaited for as long as it is open', async () => {
+  test('events that a flush covers count as awaited while it is open', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({ replies: [status(503)] })
 
     enqueue('a1', 'a2')
@@ -95,7 +95,7 @@ describe('an outage, with default settings', () => {
     expect(idsOf(outcomes)).toEqual(['a1'])
   })
 
-  test('ends events at their time limit: deadline, with the last response of the service', async () => {
+  test('ends events at their time limit with deadline and the last response of the service', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { maxTotalBackoffDuration: 100, flushAt: 1 },
       replies: [status(503)],
@@ -134,7 +134,7 @@ describe('an outage, with default settings', () => {
     expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline', 'deadline'])
   })
 
-  test('is reported when it has lasted some time, and when it is over', async () => {
+  test('is reported after some time, and when it is over', async () => {
     const told: string[] = []
     const { clock, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
@@ -281,7 +281,7 @@ describe('with strict order, an event that the service cannot process', () => {
   test.each([
     ['next to each other', [...ids(3), 'bad1', 'bad2', 'bad3', ...ids(3, 'b')]],
     ['apart', ['bad1', ...ids(3), 'bad2', ...ids(3, 'b'), 'bad3', 'b4']],
-  ])('is found where there are three of them, %s, in one request or in several', async (_name, sent) => {
+  ])('is found when there are three of them, %s, in one request or in several', async (_name, sent) => {
     for (const flushAt of [20, 1]) {
       const { clock, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt, maxConcurrentRequests: 1, flushInterval: 1_000 },
@@ -296,7 +296,7 @@ describe('with strict order, an event that the service cannot process', () => {
     }
   })
 
-  test('is hardly suspected in an outage in which the service accepts requests without events', async () => {
+  test('costs few events when it is suspected in an outage in which requests without events are accepted', async () => {
     for (const ofEmpty of [200, 400, 402, 413]) {
       let isOver = true
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -324,7 +324,7 @@ describe('with strict order, an event that the service cannot process', () => {
     }
   })
 
-  test('does not delay the end of awaited events in an outage in which requests without events are accepted', async () => {
+  test('does not delay the failure of awaited events in an outage in which requests without events are accepted', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
       replies: [(request) => status(request.batch.length === 0 ? 200 : 503)(request)],
@@ -377,7 +377,7 @@ describe('with strict order, an event that the service cannot process', () => {
     },
   )
 
-  test('causes few requests where there is no longer a token', async () => {
+  test('causes few requests when there is no longer a token', async () => {
     let isGone = false
     const credentials: Credentials = {
       authorization: () => (isGone ? Promise.reject(new DeliveryError('auth', 'no token')) : 'Bearer t'),
@@ -422,7 +422,7 @@ describe('with strict order, an event that the service cannot process', () => {
     expect(codesOf(outcomes)).toEqual(['delivered'])
   })
 
-  test('is given up by a close while a request without events is in flight, and that request has no effect', async () => {
+  test('is given up by a close during a request without events, and this request has no effect', async () => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [(request) => (request.batch.length === 0 ? hangUntilAborted : status(500))(request)],
@@ -446,7 +446,7 @@ describe('with strict order, an event that the service cannot process', () => {
 describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the credentials', (code) => {
   const name = code === 401 || code === 403 ? 'auth' : 'rejected'
 
-  test('fails at once before the service has accepted anything', async () => {
+  test('makes events fail at once if the service has not accepted anything before', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 2 },
       replies: [status(code)],
@@ -459,7 +459,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
     expect(codesOf(outcomes)).toEqual([name, name])
   })
 
-  test('lets events wait after that, is reported once, and ends events with its own code', async () => {
+  test('makes events wait if it has, is reported once, and becomes the code of their failure', async () => {
     const refusals: string[] = []
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxTotalBackoffDuration: 3_600 },
@@ -480,7 +480,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
     expect(refusals[0]).toContain(`[${code}]`)
   })
 
-  test('loses nothing when it ends before the time limit of the events', async () => {
+  test('loses nothing if it ends before the time limit of the events', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(200), ...new Array(8).fill(status(code)), status(200)],
@@ -496,7 +496,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
 })
 
 describe('a deadline', () => {
-  test('says up to which place all items have waited for the limit, until it ends', () => {
+  test('returns the place up to which all items have waited for the limit, until it ends', () => {
     const deadline = new Deadline(1_000)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
 
@@ -515,7 +515,7 @@ describe('a deadline', () => {
     expect(deadline.expiredUpTo(3_000)).toBe(0)
   })
 
-  test('treats items that begin within a thousandth of it as one, but no more than these', () => {
+  test('treats items that begin within a thousandth of it as one, and no others', () => {
     const deadline = new Deadline(1_000)
 
     deadline.begin(5, 100)
@@ -525,7 +525,7 @@ describe('a deadline', () => {
     expect([deadline.expiredUpTo(1_100), deadline.expiredUpTo(1_101)]).toEqual([6, 7])
   })
 
-  test('keeps few marks, however many items begin', () => {
+  test('keeps a limited number of marks, however many items begin', () => {
     const deadline = new Deadline(1_000_000)
 
     for (let ms = 0; ms < 1_000_000; ms += 10) deadline.begin(ms, ms)

@@ -15,7 +15,7 @@ interface Reply {
 type OnHost = new (settings: AnalyticsSettings, host: FakeClock) => Analytics
 
 /**
- * A client on a fake clock whose requests get their responses from `answer`, and the times of the requests.
+ * A client on a fake clock that gets its responses from `answer`, and a list of the times of its requests.
  */
 function clientOn(
   host: FakeClock,
@@ -40,7 +40,7 @@ function clientOn(
   return { client, atMs, events }
 }
 
-/** Milliseconds between the first request, which gets `reply`, and the second. */
+/** The milliseconds between a first request, which gets `reply`, and the second one. */
 async function waitAfter(reply: Reply | ((host: FakeClock) => Reply), seed = 1): Promise<number> {
   const host = new FakeClock(undefined, seed)
   const { client, atMs } = clientOn(host, (index) =>

@@ -52,7 +52,7 @@ describe('the error of a response', () => {
     )
   })
 
-  test('a 304, and a redirect without an address, read as any failure', () => {
+  test('a 304, and a redirect without an address, are reported like any failure', () => {
     expect(errorOf(304, 'Not Modified').message).toBe('[304] Not Modified')
   })
 

@@ -148,7 +148,7 @@ describe('one attempt', () => {
     )
   })
 
-  test('has the further headers each time, and they never replace ours', async () => {
+  test('contains the further headers each time, and they never replace ours', async () => {
     const clock = new FakeClock()
     const client = new ScriptedClient(clock, [status(503)])
     // The settings refuse the second one; the sender checks again.
@@ -190,7 +190,7 @@ describe('one attempt', () => {
     expect(result.action === 'rejected' && result.toError('rejected').message).toBe(`[402] ${text}`)
   })
 
-  test('has its number and a new time of sending, and the same messages', async () => {
+  test('has an increased number and a new time of sending, and the same messages', async () => {
     const { clock, client, sender, range } = setUp(status(503))
     await sender.send(range, AUTHORIZATION).result
     clock.stall(1_500)

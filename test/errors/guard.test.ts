@@ -49,7 +49,7 @@ describe('guarded code', () => {
     expect(warnings).toEqual([])
   })
 
-  test('does not fail when emitWarning throws', () => {
+  test('causes no error when emitWarning throws', () => {
     vi.spyOn(process, 'emitWarning').mockImplementation(() => {
       throw new Error('non')
     })

@@ -92,7 +92,7 @@ test('a second signal does not wait', async () => {
 })
 
 test.each(['on', 'once'])(
-  'when the program has added a handler by %s, the end of the process is left to it',
+  'when the program has added a handler by %s, closeOn does not end the process',
   async (add) => {
     const { child, output, exit } = await start(`
     process.${add}('SIGTERM', () => console.log('host'))

@@ -55,7 +55,7 @@ test('SIGTERM while the tracking API is briefly unavailable loses nothing', asyn
   expect(receiver.duplicates).toEqual([])
 })
 
-test('waiting events that could not be delivered are shown by the exit code and on stderr', async () => {
+test('lost events are reported by the exit code and on stderr', async () => {
   await visitAll('not-the-key')
 
   service.child.kill('SIGTERM')

@@ -61,7 +61,7 @@ test('redaction removes every address, number and secret', async () => {
   ])
 })
 
-test('a filter lets only its events through, and dropped ones are reported', async () => {
+test('a filter lets only the chosen events through, and dropped ones are reported', async () => {
   const exit = await runExample('Filters')
 
   expect(exit).toMatchObject({ code: 0, stderr: '' })

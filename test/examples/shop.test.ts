@@ -61,7 +61,7 @@ test('with --stay the page with the events is served until SIGINT', async () => 
   await expect(fetch(url)).rejects.toThrow()
 })
 
-test('with --stay and a used port, the page is served on another port, and a loss still leads to exit code 1', async () => {
+test('with --stay and a port in use, the page is served on another port, and a loss still leads to exit code 1', async () => {
   const neighbour = createServer()
   onTestFinished(() => void neighbour.close())
   await takePort(neighbour)
@@ -85,7 +85,7 @@ async function pageOf(demo: ReturnType<typeof startNode>): Promise<string> {
   return url
 }
 
-/** Uses the port of the page. If it is already in use, nothing needs to be done. */
+/** Uses the port of the page. If the port is already in use, nothing needs to be done. */
 async function takePort(server: Server): Promise<void> {
   server.listen(PAGE_PORT, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {

@@ -12,7 +12,7 @@ interface CaseResult {
   problems: string[]
 }
 
-/** The table of cases. It runs in the host, so it must not use variables of this file. */
+/** The table of cases. It runs in the host process, so it must not use variables of this file. */
 async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   // biome-ignore lint/suspicious/noExplicitAny: what follows is wrong on purpose
   type Anything = any
@@ -1081,7 +1081,7 @@ row(
       try {
         wanted = JSON.stringify({ v: value })
       } catch {
-        // A BigInt leads to the tolerant serializer.
+        // A BigInt makes the client use the tolerant serializer.
       }
       last = ''
       const call = { userId: 'u', event: 'Any', properties: { v: value }, context: { v: value } }

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 const FOLDER = import.meta.dirname
 /** Properties of a server's options that are functions sent to the oracle. */
 const SCRIPTS = ['script', 'onHead', 'onConnection']
-/** Functions that send one of their arguments to another process: the index of this argument. */
+/** Functions that send one of their arguments to another process, with the index of this argument. */
 const SENDERS: Record<string, number> = { runHost: 1, run: 0 }
 
 const files = readdirSync(FOLDER)

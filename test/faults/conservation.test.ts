@@ -31,8 +31,8 @@ row(
       async (t) => {
         const client = t.create()
         for (let n = 0; n < t.args.events; n += t.args.perBatch) {
-          // One batch per turn, no faster than they are sent: otherwise the queue would merge them into a few
-          // large ones.
+          // One batch per turn, and the next one when it is sent: otherwise the queue would merge them into a
+          // few large ones.
           await t.trackAll(client, n, n + t.args.perBatch)
           await t.until(() => client.stats.pending < t.args.perBatch * 4, 20_000)
         }
@@ -78,7 +78,7 @@ for (const percent of [50, 90]) {
           {
             host: server.url,
             args: { events },
-            // Two weeks of fake time pass within seconds here: a prompt response must not count as late.
+            // Two weeks of the SDK's time pass within seconds here: a prompt response must not count as late.
             settings: { maxRetries, httpRequestTimeout: 20_000_000 },
             scale: 2_000,
           },

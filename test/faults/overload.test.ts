@@ -393,7 +393,7 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['rejected', 'queue_full'] })
     row.injected(ledger.counts['failed'] ?? 0)
     expect(report.result).toBe(true)
-    // Flush intervals, and no other wait.
+    // Flush intervals, and no other waits.
     expect(new Set(waitsOf(report, 'fired'))).toEqual(new Set([1_000]))
     expect(report.byOutcome).toEqual({ rejected: 10, delivered: 51, queue_full: 40 })
   },

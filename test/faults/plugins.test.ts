@@ -441,7 +441,7 @@ row(
     row.injected(table.length, 8)
     expect(report.byOutcome).toEqual({ delivered: 16 })
     for (const { how, errors } of table) expect({ how, errors }).toEqual({ how, errors: 1 })
-    // Only the plugin that hangs is awaited, once.
+    // Only the plugin that hangs is awaited, and only once.
     expect(waitsOf(report, 'fired')).toEqual([5_000])
   },
 )

@@ -35,7 +35,7 @@ row(
         .map(({ atMs }, index) => atMs - (ledger.requests[index]?.atMs ?? 0))
       for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_990)
       for (const set of waitsAfterRequests(report, 9_000).slice(0, waits.length)) {
-        // The timer has the rest of the 2 s: a busy machine has used some of it before.
+        // The delay of the timer is the rest of the 2 s: a busy machine has used some of them before.
         expect(Math.max(...set)).toBeGreaterThan(1_000)
         expect(Math.max(...set)).toBeLessThanOrEqual(2_300)
       }
@@ -67,7 +67,7 @@ for (const [id, limits, title] of [
   ['F49', [1_000, 10, 1_000], 'follows within 12 s; recovers to >= 80 % within 30 s'],
 ] as const) {
   row(id, `token bucket of ${limits.join(', then ')} requests/s`, title, async (row) => {
-    // Scaled: a second of the row is 100 or 250 ms. The shorter it is, the longer a request seems to take.
+    // Scaled: a second of the row takes 100 or 250 ms. With a smaller scale, requests seem to take longer.
     const scale = size(10, 4)
     const phaseMs = 20_000 / scale
     const server = await serve({
@@ -135,7 +135,7 @@ for (const [id, limits, title] of [
     )
     expect(good).toBeLessThanOrEqual(1.5 * Math.max(...limits))
     expect(limited / (good + limited)).toBeLessThanOrEqual(0.2)
-    // Less than half the limit is not a loss: a batch takes all waiting events, so that fewer requests
+    // A rate below half the limit is not a fault: a batch takes all waiting events, so that fewer requests
     // contain as many.
     if (id === 'F49') {
       const low = rate(32_000, 40_000, 200)

@@ -226,7 +226,7 @@ row(
       expect(report.warnings.map(({ code }) => code)).toEqual(['TRACKPOST_SHUTDOWN_TIMEOUT'])
       expect(run.stderr).toContain('TRACKPOST_SHUTDOWN_TIMEOUT')
       expect(report.lifeMs).toBeGreaterThanOrEqual(1_400)
-      // Nothing runs after it: neither a retry nor a second exitTimeout.
+      // No code runs after this: neither a retry nor a second exitTimeout.
       const fired = waitsOf(report, 'fired')
       expect(fired.filter((ms) => ms === 1_500)).toHaveLength(1)
       expect(fired.at(-1)).toBe(1_500)
@@ -256,7 +256,8 @@ row(
     row.injected((await server.report()).counts['held'] ?? 0)
     expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
     const fired = waitsOf(report, 'fired')
-    // Nothing runs after it: neither a retry nor a second exitTimeout. A first backoff may have ended before.
+    // No code runs after this: neither a retry nor a second exitTimeout. A first backoff may have ended
+    // before.
     expect(fired.at(-1)).toBe(450)
     expect(fired.filter((ms) => ms === 450)).toHaveLength(1)
     expect(fired.length).toBeLessThanOrEqual(3)
@@ -558,7 +559,7 @@ row(
         })
       }
       for (let count = 0; count < 5; count++) more()
-      // Before the others have resolved, so that all overlap.
+      // Before the other flushes have resolved, so that all overlap.
       void client.flush()
       const summaries: readonly { delivered: number }[] = await Promise.all(flushes)
       // The chain has not ended: only the flushes before it have resolved.

@@ -1,8 +1,8 @@
 /**
- * The soak test: 1,000 events a second, sent to a server with another fault every 5 s, for as long as wanted,
- * with OAuth (a token lasts 40 s, and each third token request fails) and a spool. `npm run soak -- --minutes
- * 60`. Prints its progress and a summary, and fails when an event is lost, a repeat differs, memory grows by
- * 1 MB an hour or more, or the number of file descriptors does not return to its start.
+ * The soak test: 1,000 events a second, sent to a server that causes another fault every 5 s, for as long as
+ * wanted, with OAuth (a token lasts 40 s, and each third token request fails) and a spool. `npm run soak --
+ * --minutes 60`. Prints its progress and a summary, and fails when an event is lost, a repeat differs, memory
+ * grows by 1 MB an hour or more, or file descriptors stay open.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -41,7 +41,7 @@ async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, 
   let samples = 0
   let heapKept = 0
   const sample = () => {
-    // Once a minute the heap after garbage collection, which shows growth.
+    // Collects garbage once a minute: the heap after that shows whether memory grows.
     if (samples++ % 12 === 0) {
       globalThis.gc()
       heapKept = process.memoryUsage().heapUsed
@@ -280,7 +280,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   const warm = samples.filter(({ atMs }) => atMs >= warmMs && atMs <= durationMs)
   const slope = slopePerHour(warm.map(({ atMs, rss }) => [atMs, rss / 1_048_576]))
   const heapSlope = slopePerHour(warm.map(({ atMs, heapKept }) => [atMs, heapKept / 1_048_576]))
-  // Outages use memory for a while: the minimum of each minute shows the rest.
+  // Outages use memory for a while; the minimum of each minute leaves that out.
   const minutes = new Map()
   for (const { atMs, rss } of warm) {
     const minute = Math.floor(atMs / 60_000)

@@ -46,7 +46,7 @@ row(
     expect(waits).toHaveLength(3)
     expect(waits[1]).toBeGreaterThanOrEqual(480)
     expect(waits[2]).toBeGreaterThanOrEqual(980)
-    // The real length of a wait also depends on the machine; the delay of its timer does not.
+    // The real length of a wait depends on the machine; the delay of its timer does not.
     const [first, second = [], third = []] = waitsAfterRequests(report, 9_000)
     expect(first).toEqual([])
     expect(Math.max(...second)).toBeGreaterThanOrEqual(250)

@@ -98,7 +98,7 @@ describe.each([
   ['Express', DIRECT, { code: 0 }],
   ['Fastify', DIRECT, { code: 0 }],
   ['Hono', DIRECT, { code: 0 }],
-  // It closes the client, and then ends by the signal as usual.
+  // The service closes the client, and then ends by the signal as usual.
   ['NestJS', DIRECT, { signal: 'SIGTERM' }],
   ['Next.js', PROXIED, { code: 0 }],
 ])('the example with %s', (name, { headers, ip }, end) => {

@@ -148,7 +148,7 @@ describe('the signal of a request', () => {
   test.each<[string, HTTPClient]>([
     ['over node:http', own],
     ['of the default settings', defaultClient()],
-  ])('works like one for the client %s, but is none', (_label, client) => {
+  ])('works for the client %s, but is not an AbortSignal', (_label, client) => {
     const abort = createAbort(client)
     const { signal } = abort
     const reason = new Error('no response within 10 ms')
@@ -168,7 +168,7 @@ describe('the signal of a request', () => {
   })
 
   test.each([false, true])(
-    'becomes an AbortSignal when the default client uses fetch after all; aborted before: %s',
+    'becomes an AbortSignal when the default client falls back to fetch; aborted before: %s',
     async (isAborted) => {
       let given: AbortSignal | undefined
       vi.stubGlobal('fetch', async (_url: string, { signal }: { signal: AbortSignal }) => {

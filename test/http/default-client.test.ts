@@ -9,7 +9,7 @@ import { createAbort } from '../../src/http/exchange.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 
-// Whether requests use fetch in a process that has never used it: test/runtimes/transport.test.ts.
+// test/runtimes/transport.test.ts checks which transport is used in a process that has never used fetch.
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1')
 const globals = globalThis as unknown as { [DISPATCHER]: Dispatcher | undefined }
@@ -24,7 +24,7 @@ function request(url: string): HTTPClientRequest {
   return { url, method: 'POST', headers: {}, body: '{}', httpRequestTimeout: 10_000 }
 }
 
-/** A service that sends `100 Continue` although nobody asked for it, and then its response. */
+/** A service that sends `100 Continue` although the client has not asked for it, and then its response. */
 async function serveContinue(): Promise<string> {
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {
@@ -43,7 +43,7 @@ async function serveContinue(): Promise<string> {
   return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/v1/batch`
 }
 
-test('F21: when fetch cannot read an unasked 100 Continue, requests use node:http from then on', async () => {
+test('F21: when fetch cannot read an unexpected 100 Continue, requests use node:http from then on', async () => {
   const url = await serveContinue()
   const client = defaultClient()
   // Node.js loads undici when one of its classes is first used.
@@ -56,7 +56,7 @@ test('F21: when fetch cannot read an unasked 100 Continue, requests use node:htt
   expect(await response.text?.()).toBe('{}')
 })
 
-test('a dispatcher around the one of fetch is not bypassed', async () => {
+test('a dispatcher that wraps the one of fetch is not bypassed', async () => {
   const url = await serveContinue()
   const client = defaultClient()
   const original = globals[DISPATCHER] as Dispatcher
@@ -74,7 +74,7 @@ test('a dispatcher around the one of fetch is not bypassed', async () => {
   await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
 })
 
-test('a response that closes the connection instead of sending a status rejects', async () => {
+test('a connection that is closed without a status makes the request reject', async () => {
   const server = await listen(() => {})
   open.push(() => server.close())
   server.server.on('upgrade', (_request, socket) => socket.destroy())
@@ -85,7 +85,7 @@ test('a response that closes the connection instead of sending a status rejects'
   await expect(new NodeHTTPClient().makeRequest(request(server.url))).rejects.toThrow()
 })
 
-/** The idle connections of node:http, and those that were there before. */
+/** Returns the idle connections of node:http, and those that were idle before. */
 function watchConnections(): () => readonly Socket[] {
   const agents = new Set<http.Agent>()
   const original = http.request

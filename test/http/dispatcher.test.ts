@@ -72,7 +72,7 @@ describe('a request through the dispatcher of fetch', () => {
     })
   })
 
-  test.each([301, 302, 303, 307, 308, 401, 407, 429, 503])('has %i as a response', async (status) => {
+  test.each([301, 302, 303, 307, 308, 401, 407, 429, 503])('resolves with a %i', async (status) => {
     let requests = 0
     const url = await serve((_incoming, reply) => {
       requests++
@@ -324,7 +324,7 @@ test('a dispatcher that keeps its handlers keeps neither the responses nor the s
     },
   }
   const exchange = async (): Promise<WeakRef<object>[]> => {
-    // Not an AbortSignal, which Node.js keeps in other places.
+    // Not an AbortSignal: Node.js keeps references to those elsewhere.
     const signal = { addEventListener() {}, removeEventListener() {} } as unknown as AbortSignal
     const response = await dispatchRequest(dispatcher, request('http://localhost/', { signal }))
     return [new WeakRef(response), new WeakRef(signal)]

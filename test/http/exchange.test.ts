@@ -17,11 +17,11 @@ const REQUEST = {
   timeoutMs: 10_000,
 }
 
-/** An exchange whose outcomes can be looked at. */
+/** An exchange whose outcomes can be inspected. */
 interface Watched {
   readonly clock: FakeClock
   readonly exchange: Exchange
-  /** The request as the client got it. */
+  /** The request that the client got. */
   readonly request: HTTPClientRequest
   result: ExchangeResult | undefined
   isFinished: boolean
@@ -145,7 +145,7 @@ describe('the deadline', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('makes a later response be discarded unread', async () => {
+  test('discards a later response unread', async () => {
     const late = deferred<HTTPResponse>()
     const watched = start(() => late.promise)
     let isCancelled = false
@@ -163,7 +163,7 @@ describe('the deadline', () => {
     expect(isCancelled).toBe(true)
   })
 
-  test('makes a later rejection be ignored', async () => {
+  test('ignores a later rejection', async () => {
     const late = deferred<HTTPResponse>()
     const watched = start(() => late.promise)
     await watched.clock.advance(10_000)
@@ -174,7 +174,7 @@ describe('the deadline', () => {
     expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
-  test('ends a body that never ends a second after the headers; the status counts', async () => {
+  test('ends an endless body a second after the headers, and the status counts', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }))
 
     await watched.clock.advance(999)
@@ -189,7 +189,7 @@ describe('the deadline', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('also limits the body of headers that come just in time', async () => {
+  test('also applies to the body, when headers come just in time', async () => {
     const headers = deferred<HTTPResponse>()
     const watched = start(() => headers.promise)
     await watched.clock.advance(9_900)
@@ -296,7 +296,7 @@ describe('a client that misbehaves', () => {
     ],
   ]
 
-  test.each(failures)('and %s gives no response', async (_label, makeRequest, cause) => {
+  test.each(failures)('gives no response when it %s', async (_label, makeRequest, cause) => {
     const watched = start(makeRequest)
 
     await settled()
@@ -306,7 +306,7 @@ describe('a client that misbehaves', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test.each(['statusText', 'headers'])('and whose %s throws has ended all the same', async (name) => {
+  test.each(['statusText', 'headers'])('ends the exchange when its %s throws', async (name) => {
     const response = ok()
     Object.defineProperty(response, name, {
       get() {
@@ -322,7 +322,7 @@ describe('a client that misbehaves', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('and gives a malformed response has its body cancelled, so that its connection is free', async () => {
+  test('gives a malformed response: its body is cancelled, so that the connection is free', async () => {
     let isCancelled = false
     const body = new ReadableStream({
       cancel() {
@@ -360,7 +360,7 @@ describe('a body that does not end is cancelled, for a client that ignores its s
     expect(cancelled).toEqual(['of the web', 'of Node.js'])
   })
 
-  test('a body whose cancel throws does not stop the end of the exchange', async () => {
+  test('a body whose cancel throws does not prevent the end of the exchange', async () => {
     const reader = {
       read: () => new Promise(() => {}),
       cancel() {
@@ -387,7 +387,7 @@ describe('the body of a response', () => {
     expect(watched.result).toMatchObject({ status: 503, body: 'x'.repeat(1_024) })
   })
 
-  test('is awaited for one second with an error status, which counts without it after that', async () => {
+  test('is awaited for one second with an error status, and left out after that', async () => {
     const watched = start(() => failed(() => new Promise(() => {})))
 
     await watched.clock.advance(999)
@@ -423,7 +423,7 @@ describe('the body of a response', () => {
     expect(wanted.result).toMatchObject({ body: '{"success' })
   })
 
-  test('may be awaited for another time', async () => {
+  test('may be awaited for a custom time', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }), new FakeClock(), {
       keptBytes: 9,
       bodyTimeoutMs: 10_000,

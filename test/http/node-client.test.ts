@@ -138,7 +138,7 @@ describe('without a global fetch', () => {
     expect(await response.text?.()).toBe('{"success":true}')
   })
 
-  test('a request that cannot load node:http does not stop the next one', async () => {
+  test('a request that cannot load node:http does not break the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
     // As on Node.js 18, which has no other means of loading it.

@@ -6,7 +6,7 @@ import { BodyReader, cancelBody, readAll } from '../../src/http/response.ts'
 
 const KIB = new Uint8Array(1_024)
 
-/** A body of `kibibytes`, or one without an end, and whether it was read or cancelled. */
+/** A body of `kibibytes`, or an endless one, and whether it was read or cancelled. */
 function bodyOf(kibibytes: number): {
   response: HTTPResponse
   state: { read: number; isCancelled: boolean }
@@ -34,7 +34,7 @@ function discardBody(response: HTTPResponse): Promise<Error | undefined> {
 }
 
 describe('discarding a body', () => {
-  test.each([0, 1, 64])('of %i KiB reads it to its end', async (kibibytes) => {
+  test.each([0, 1, 64])('reads one of %i KiB to its end', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
 
     await discardBody(response)
@@ -43,7 +43,7 @@ describe('discarding a body', () => {
   })
 
   // Row F28.
-  test.each([66, Number.POSITIVE_INFINITY])('of %s KiB cancels it just past 64', async (kibibytes) => {
+  test.each([66, Number.POSITIVE_INFINITY])('cancels one of %s KiB just past 64', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
 
     await discardBody(response)
@@ -51,7 +51,7 @@ describe('discarding a body', () => {
     expect(state).toEqual({ read: 65, isCancelled: true })
   })
 
-  test('that breaks off is not a failure', async () => {
+  test('does not fail if it breaks off', async () => {
     const body = new ReadableStream({
       pull: () => Promise.reject(new Error('terminated')),
     })
@@ -61,7 +61,7 @@ describe('discarding a body', () => {
     expect(error?.message).toBe('terminated')
   })
 
-  test('that somebody else reads leaves it alone', async () => {
+  test('leaves one alone that somebody else is reading', async () => {
     const { response, state } = bodyOf(1)
     ;(response as unknown as Response).body?.getReader()
 
@@ -165,7 +165,7 @@ describe('keeping the first bytes', () => {
     expect(reader.text).toBe(kept)
   })
 
-  test('a body that breaks off, or is too long, is kept as far as it has arrived', async () => {
+  test('the beginning of a body that breaks off or is too long is kept', async () => {
     const broken = new BodyReader(1_024)
     const long = new BodyReader(4)
 
@@ -191,7 +191,7 @@ describe('keeping the first bytes', () => {
 })
 
 describe('cancelling a body', () => {
-  test('that comes too late leaves it unread', () => {
+  test('cancels it unread if it comes too late', () => {
     const { response, state } = bodyOf(1)
 
     cancelBody(response)
@@ -199,7 +199,7 @@ describe('cancelling a body', () => {
     expect(state).toEqual({ read: 0, isCancelled: true })
   })
 
-  test('that is a Node.js stream destroys it', () => {
+  test('destroys it if it is a Node.js stream', () => {
     let isDestroyed = false
     const body = {
       destroy() {
@@ -227,7 +227,7 @@ describe('cancelling a body', () => {
         },
       },
     ],
-  ])('that is %s is not a failure', (_label, response) => {
+  ])('does not fail for %s', (_label, response) => {
     expect(() => cancelBody(response)).not.toThrow()
   })
 })

@@ -104,7 +104,7 @@ test('each turn is reported once, however many events were added in it', async (
 })
 
 describe('due items', () => {
-  test('are those that were ready when all were made due, and those that were given back', () => {
+  test('are those that were ready when all were made due, and those that were returned', () => {
     const line = fill(1, 1)
     expect(line.ready.isDue).toBe(false)
 
@@ -133,7 +133,7 @@ describe('due items', () => {
   })
 })
 
-test('the line behaves like a sorted list, whatever is taken, given back and removed', () => {
+test('the line behaves like a sorted list, whatever is taken, returned and removed', () => {
   const step = fc.oneof(
     {
       weight: 6,

@@ -14,7 +14,7 @@ interface Stored {
   stored: StoredMessage
 }
 
-/** The place of a message in memory, which only tests of memory look at. */
+/** The place of a message in memory, which only tests of memory need. */
 function placeOf({ stored }: Stored): { slab: { bytes: Uint8Array } | undefined; start: number } {
   return stored as unknown as ReturnType<typeof placeOf>
 }
@@ -99,7 +99,7 @@ describe('the memory of the store', () => {
     expect(textOf(store, waiting)).toBe('{"event":"waits"}')
   })
 
-  test('has the same place for one message after the other', () => {
+  test('uses the same place for one message after the other', () => {
     const store = new SlabStore()
     const places = new Set<string>()
     const slabs = new Set<unknown>()

@@ -253,7 +253,7 @@ describe('ids', () => {
     ['empty text', ''],
   ]
   test.each(KINDS.flatMap((kind) => noIds.map(([label, value]) => ({ kind, label, value }))))(
-    'a $kind with no id but $label is refused',
+    'a $kind with $label as its only id is refused',
     ({ kind, value }) => {
       const error = refusalOf(kind, { ...LEAST[kind], userId: value })
 
@@ -590,7 +590,7 @@ describe('reading the arguments', () => {
   })
 })
 
-describe('defaults', () => {
+describe('the setting defaults', () => {
   test('are used for what the call leaves out', () => {
     const message = build(
       'track',
@@ -716,7 +716,7 @@ describe('isoTime', () => {
 })
 
 describe('msOf', () => {
-  test('reads what isoTime has written, of any time', () => {
+  test('reads every time that isoTime has written', () => {
     const moments = [-1, 0, 5, Date.UTC(2026, 10, 20), 8.64e15]
     const texts = moments.map(isoTime)
 
@@ -847,7 +847,7 @@ describe('P19: a clock that cannot be read', () => {
   })
 })
 
-describe('P19, row B35: a field that throws when anything of it is read', () => {
+describe('P19, row B35: a field of which nothing can be read', () => {
   const revoked = (): object => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
@@ -864,7 +864,7 @@ describe('P19, row B35: a field that throws when anything of it is read', () => 
     expect(JSON.parse(serialize(message))).toMatchObject({ ...LEAST[kind], [name]: '[Throws]' })
   })
 
-  test('keeps, in the context, what can be read of it and what the client adds', () => {
+  test('of a context loses only the parts that cannot be read', () => {
     const throwing = {
       ip: '203.0.113.7',
       get locale(): string {
@@ -884,7 +884,7 @@ describe('P19, row B35: a field that throws when anything of it is read', () => 
     })
   })
 
-  test('still gets the category of a page', () => {
+  test('of a page still gets the category', () => {
     const page = { ...LEAST.page, category: 'Kasse', properties: revoked() }
 
     expect(build('page', page).properties).toEqual({ category: 'Kasse' })

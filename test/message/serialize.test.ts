@@ -85,7 +85,7 @@ describe('values that JSON.stringify refuses', () => {
     )
   })
 
-  test('what is sent is JSON within the limit, whatever goes in', () => {
+  test('the result is JSON within the limit, whatever the message is', () => {
     const odd = fc.letrec((tie) => ({
       value: fc.oneof(
         { maxDepth: 4 },

@@ -134,7 +134,7 @@ describe('values that JSON.stringify can write', () => {
     ),
   })).value
 
-  test('the JSON of the copy is the same for any value', () => {
+  test('the copy of any value has the same JSON', () => {
     fc.assert(
       fc.property(json, (value) => {
         expect(jsonOf(value)).toBe(JSON.stringify(value))
@@ -181,7 +181,7 @@ describe('values that JSON.stringify cannot write', () => {
     expect(snapshot(basket)).toEqual({ articles: 3, self: CIRCULAR })
   })
 
-  test('a cycle of two, and one through an array, are marked', () => {
+  test('a cycle of two objects, and one through an array, are marked', () => {
     const shop: Record<string, unknown> = { name: 'Café Müller' }
     const owner = { name: 'Zoë', shop }
     shop['owners'] = [owner]
@@ -282,7 +282,7 @@ describe('values that JSON.stringify cannot write', () => {
     },
   )
 
-  test('a branch that throws in two places is marked in both, and not as its own ancestor', () => {
+  test('a branch that throws in two places is marked in both as throwing, not as a cycle', () => {
     const lying = new Proxy({}, { ownKeys: () => ['a', 'a'] })
 
     expect(snapshot({ first: lying, second: lying })).toEqual({ first: THROWS, second: THROWS })
@@ -295,7 +295,7 @@ describe('values that JSON.stringify cannot write', () => {
     expect(snapshot({ before: 1, bad: proxy, after: 2 })).toEqual({ before: 1, bad: THROWS, after: 2 })
   })
 
-  test('siblings of a deep branch that throws are not confused with their ancestors', () => {
+  test('siblings of a deep branch that throws are not marked as a cycle', () => {
     const city = { name: 'Łódź' }
     const bad = {
       nested: {

@@ -126,7 +126,7 @@ function runWebpack(entry: string, path: string, filename: string): Promise<stri
 }
 
 test.each(Object.entries(BUNDLERS))(
-  '%s: a program with OAuth runs as one file, without other files',
+  '%s: a program with OAuth is bundled into one file, which runs alone',
   async (name, { source, bundle }) => {
     const entry = await project.add(`test/package/consumers/${source}`)
     const folder = join(project.folder, `bundle-${name.replace(/\W+/g, '-')}`)

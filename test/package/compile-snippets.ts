@@ -4,7 +4,6 @@ import { type Project, REPOSITORY, runTool } from './project.ts'
 /**
  * Compiles each snippet in its own file, with the installed package, as its user would.
  *
- *
  * @param name A name for the files.
  * @param header The first lines of each file.
  * @param types Packages of `@types` that are installed.

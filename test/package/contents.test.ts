@@ -79,8 +79,7 @@ test('no file of the build imports itself through others', async () => {
     return (await Promise.all([...imports].map((next) => cyclesFrom(next, [...path, file])))).flat()
   }
 
-  // Each file is read in the order of the runtime: the exports of a file are undefined in a file that it
-  // imports.
+  // Follows the order of the runtime: the exports of a file are still undefined in a file that it imports.
   expect(await importsOf('index.js')).toEqual(expect.arrayContaining(['shared.js', ...PLATFORMS]))
   expect(await cyclesFrom('index.js', [])).toEqual([])
 })

@@ -61,7 +61,7 @@ beforeEach(() => {
   receiver.events.length = 0
 })
 
-/** Runs an example in the way of its reader: with the test runner that it imports, or as a program. */
+/** Runs an example as its reader would: with the test runner that it imports, or as a program. */
 async function runExample(
   { language, code }: Example,
   name: string,

@@ -66,7 +66,6 @@ declare module 'vitest' {
 /**
  * A project for one test file: a copy of the project that was installed once for all.
  *
- *
  * @param parent The project can use the packages that are installed in this folder. Default: the folder for
  * temporary files.
  */

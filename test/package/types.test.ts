@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
-/** Code of users that must compile, mostly because it compiles with the SDK that they come from. */
+/** Code of users that must compile. Most of it compiles with the SDKs from which users come. */
 const ACCEPTED = {
   'a callback with the current parameters': `
     const callback = (error?: unknown, ctx?: Context): void => console.log(error, ctx?.event.userId)
@@ -275,7 +275,7 @@ describe('a program written for @segment/analytics-node', () => {
     expect(output).toBe('')
   })
 
-  test('compiles with only the import changed', async () => {
+  test('compiles when only the import is changed', async () => {
     const program = await readFile(join(folder, 'program.mts'), 'utf8')
     const ported = program.replace("from '@segment/analytics-node'", "from 'trackpost'")
     const { compilerOptions, files } = JSON.parse(await readFile(join(folder, 'tsconfig.json'), 'utf8'))

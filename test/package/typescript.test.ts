@@ -100,8 +100,8 @@ const every = (version: Combination['version']): Combination[] =>
     .flatMap((resolution) => [true, false].map((hasNodeTypes) => ({ version, resolution, hasNodeTypes })))
 
 /**
- * The oldest version by the oldest and the newest way to resolve, the newest version by every way, which
- * takes no time.
+ * The oldest version with the oldest and the newest module resolution, and the newest version, which is fast,
+ * with every one.
  */
 const usual: Combination[] = [
   { version: '5.0', resolution: 'node10', hasNodeTypes: false },

@@ -69,7 +69,7 @@ describe('a handler for all kinds', () => {
     expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual([...KINDS])
   })
 
-  test('that is asynchronous and tracks an event for each event does not loop for ever', async () => {
+  test('causes no endless loop when it is asynchronous and tracks an event for each event', async () => {
     const { analytics } = createAnalytics()
     let handled = 0
     analytics.on('error', () => {})

@@ -99,7 +99,7 @@ describe('updating the event', () => {
   })
 })
 
-test('any number of paths can be set, each at any time', () => {
+test('any number of paths can be set, each any number of times', () => {
   const ctx = createContext()
   const numbers = Array.from({ length: 1_000 }, (_, index) => index)
 

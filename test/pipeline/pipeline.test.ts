@@ -15,7 +15,7 @@ function setUp(clock: Clock = new FakeClock()) {
   const reports: PluginFailure[] = []
   const client = { VERSION: '0.1.0' } as PluginHost
   const pipeline = new Pipeline({ clock, client, report: (failure) => void reports.push(failure) })
-  /** Runs one event, and records the result of the before and enrichment plugins. */
+  /** Runs one event through the before and enrichment plugins, and records the result. */
   const run = (ctx = createContext()) => {
     const ends: (DeliveryError | undefined)[] = []
     const contexts: Context[] = []
@@ -134,7 +134,7 @@ describe('the order', () => {
     expect(order).toEqual(['loaded', 'bilan', 'outil'])
   })
 
-  test('lets utility plugins wait for asynchronous after plugins, and flushes wait for them', async () => {
+  test('lets utility plugins wait for asynchronous after plugins, and a flush wait for utility plugins', async () => {
     const { pipeline } = setUp()
     const order: string[] = []
     const answer = deferred()
@@ -214,7 +214,7 @@ describe('the return value of a handler', () => {
     nonsense.map(([value, got]) => ({ way, track: () => wrap(value) as never, got })),
   )
 
-  test.each(cases)('of a before plugin that $way $got fails the event', async ({ track, got }) => {
+  test.each(cases)('fails the event when a before plugin $way $got', async ({ track, got }) => {
     const { pipeline, run } = setUp()
     await pipeline.register(createPlugin('filtre', 'before', { track }))
 
@@ -227,24 +227,21 @@ describe('the return value of a handler', () => {
     )
   })
 
-  test.each(cases)(
-    'of an enrichment plugin that $way $got is reported, and the event goes on',
-    async (one) => {
-      const { pipeline, reports, run } = setUp()
-      await pipeline.register(createPlugin('géo', 'enrichment', { track: one.track }))
+  test.each(cases)('is reported when an enrichment plugin $way $got, and the event goes on', async (one) => {
+    const { pipeline, reports, run } = setUp()
+    await pipeline.register(createPlugin('géo', 'enrichment', { track: one.track }))
 
-      const { ctx, ends, contexts } = run()
-      await settled()
+    const { ctx, ends, contexts } = run()
+    await settled()
 
-      expect(ends).toEqual([undefined])
-      expect(contexts).toEqual([ctx])
-      expect(ctx.event.event).toBe('Commande passée')
-      expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored', ctx }])
-    },
-  )
+    expect(ends).toEqual([undefined])
+    expect(contexts).toEqual([ctx])
+    expect(ctx.event.event).toBe('Commande passée')
+    expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored', ctx }])
+  })
 
   test.each(ways.flatMap(([way, wrap]) => [null, false].map((value) => ({ way, value, wrap }))))(
-    'of a before plugin that $way $value drops the event',
+    'drops the event when a before plugin $way $value',
     async ({ value, wrap }) => {
       const { pipeline, run } = setUp()
       const order: string[] = []
@@ -259,7 +256,7 @@ describe('the return value of a handler', () => {
     },
   )
 
-  test.each([null, false])('of an enrichment plugin cannot drop the event with %s', async (value) => {
+  test.each([null, false])('cannot drop the event in an enrichment plugin: %s', async (value) => {
     const { pipeline, reports, run } = setUp()
     await pipeline.register(createPlugin('géo', 'enrichment', { track: () => value as never }))
 
@@ -268,7 +265,7 @@ describe('the return value of a handler', () => {
   })
 
   test.each(['before', 'enrichment'] as const)(
-    'may be absent in a %s plugin, which changes nothing',
+    'may be absent in a %s plugin, and then changes nothing',
     async (type) => {
       const { pipeline, reports, run } = setUp()
       await pipeline.register(createPlugin('a', type, { track: () => undefined }))
@@ -284,7 +281,7 @@ describe('the return value of a handler', () => {
   test.each(
     (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
   )(
-    'may be another context that a $type plugin $way, which the next plugin also gets',
+    'may be another context, which the next plugin gets too: a $type plugin $way it',
     async ({ type, wrap }) => {
       const { pipeline, run } = setUp()
       const seen: Context[] = []
@@ -320,7 +317,7 @@ describe('the return value of a handler', () => {
 
   test.each(
     (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
-  )('may be an event object that a $type plugin $way, which becomes the event', async ({ type, wrap }) => {
+  )('may be an event object, which becomes the event: a $type plugin $way it', async ({ type, wrap }) => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', type, {
@@ -336,7 +333,7 @@ describe('the return value of a handler', () => {
     expect(ctx.event).toMatchObject({ event: 'Commande annulée', messageId: 'commande-17' })
   })
 
-  test('as a new event inherits the fields that it does not have', async () => {
+  test('may be a new event, which inherits the fields that it does not have', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', 'before', { track: () => ({ type: 'track', event: 'Autre', userId: 'u' }) as never }),
@@ -362,7 +359,7 @@ describe('the return value of a handler', () => {
     expect(run().contexts[0]?.event.event).toBe('Autre')
   })
 
-  test('fails the event when it is a context with something that is not an event', async () => {
+  test('fails the event when it is a context whose event is not an event', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(createPlugin('a', 'before', { track: () => new Context(5 as never) }))
 
@@ -425,7 +422,7 @@ describe('the return value of a handler', () => {
   ]
 
   test.each(hostile)(
-    'is %s: it fails in a before plugin and is skipped in an enrichment plugin',
+    'that is %s fails in a before plugin and is skipped in an enrichment plugin',
     async (_label, make) => {
       const { clock, pipeline, reports, run } = setUp()
       await pipeline.register(createPlugin('géo', 'enrichment', { track: make as never }))
@@ -442,7 +439,7 @@ describe('the return value of a handler', () => {
     },
   )
 
-  test('may be a promise that calls back twice with a promise that hangs: it is awaited once', async () => {
+  test('may be a thenable that calls back twice, first with a promise that hangs: it is awaited once', async () => {
     const { clock, pipeline, run } = setUp()
     // biome-ignore lint/suspicious/noThenProperty: wrong on purpose
     const hanging = { then() {} }
@@ -466,27 +463,24 @@ describe('the return value of a handler', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test.each(ways)(
-    'a plugin that sets ctx.event to nonsense and %s the context has failed',
-    async (_way, wrap) => {
-      const { pipeline, reports, run } = setUp()
-      const spoil = (ctx: Context): never => {
-        ctx.event = null as never
-        return wrap(ctx) as never
-      }
-      await pipeline.register(createPlugin('géo', 'enrichment', { track: spoil }))
-      const enriched = run()
-      await settled()
-      await pipeline.register(createPlugin('filtre', 'before', { track: spoil }))
-      const filtered = run()
-      await settled()
+  test.each(ways)('a plugin that sets ctx.event to nonsense and %s the context fails', async (_way, wrap) => {
+    const { pipeline, reports, run } = setUp()
+    const spoil = (ctx: Context): never => {
+      ctx.event = null as never
+      return wrap(ctx) as never
+    }
+    await pipeline.register(createPlugin('géo', 'enrichment', { track: spoil }))
+    const enriched = run()
+    await settled()
+    await pipeline.register(createPlugin('filtre', 'before', { track: spoil }))
+    const filtered = run()
+    await settled()
 
-      expect(enriched.ends).toEqual([undefined])
-      expect(enriched.ctx.event.event).toBe('Commande passée')
-      expect(reports.map(({ plugin, verb }) => [plugin, verb])).toEqual([['géo', 'failed and was skipped']])
-      expect(filtered.ends[0]?.message).toMatch(/^the plugin 'filtre' failed: it set ctx.event to null/)
-    },
-  )
+    expect(enriched.ends).toEqual([undefined])
+    expect(enriched.ctx.event.event).toBe('Commande passée')
+    expect(reports.map(({ plugin, verb }) => [plugin, verb])).toEqual([['géo', 'failed and was skipped']])
+    expect(filtered.ends[0]?.message).toMatch(/^the plugin 'filtre' failed: it set ctx.event to null/)
+  })
 
   test.each(['destination', 'after', 'utility'] as const)(
     'the return value of a %s plugin is ignored',
@@ -628,7 +622,7 @@ describe('plugins that never settle', () => {
 
     const { ends } = run()
     clock.stall(6_500)
-    // Timers fire first, and then events of sockets are handled.
+    // Timers fire first, and then the events of sockets are handled.
     await clock.advance(0)
     answer.resolve()
     await settled()
@@ -1131,7 +1125,7 @@ describe('deregistering plugins', () => {
 
 // Row F105.
 describe('tracking from inside a plugin', () => {
-  test('an event that a plugin tracks is accepted, and one that it tracks while handling that one is not', async () => {
+  test('an event that a plugin tracks is accepted, but not an event that it tracks for that one', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1149,7 +1143,7 @@ describe('tracking from inside a plugin', () => {
     expect(inner.map(({ ends }) => ends[0]?.code)).toEqual(['plugin', undefined])
   })
 
-  test('the plugin may track one for the next event again', async () => {
+  test('a plugin may track another event for the next event', async () => {
     const { pipeline, run } = setUp()
     let echoes = 0
     await pipeline.register(
@@ -1224,7 +1218,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     },
   )
 
-  test('one event of a plugin is accepted for each event, as with a synchronous plugin', async () => {
+  test('is accepted once for each event, as with a synchronous plugin', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1244,37 +1238,34 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(inner.map(({ ends }) => ends[0]?.message)).toEqual([undefined, REFUSED])
   })
 
-  test.each(['destination', 'after', 'utility'] as const)(
-    'is limited in a %s plugin as well',
-    async (type) => {
-      const { pipeline, run } = setUp()
-      const ends: (string | undefined)[] = []
-      const settle = (ctx = createContext()): void => {
-        pipeline.run('track', ctx, (error) => {
-          ends.push(error?.message)
-          if (error !== undefined) return
-          void pipeline.distribute('track', ctx)
-          queueMicrotask(() => pipeline.conclude('track', ctx))
-        })
-      }
-      await pipeline.register(
-        createPlugin('écho', type, {
-          async track() {
-            await undefined
-            settle()
-          },
-        }),
-      )
+  test.each(['destination', 'after', 'utility'] as const)('is also limited in a %s plugin', async (type) => {
+    const { pipeline, run } = setUp()
+    const ends: (string | undefined)[] = []
+    const settle = (ctx = createContext()): void => {
+      pipeline.run('track', ctx, (error) => {
+        ends.push(error?.message)
+        if (error !== undefined) return
+        void pipeline.distribute('track', ctx)
+        queueMicrotask(() => pipeline.conclude('track', ctx))
+      })
+    }
+    await pipeline.register(
+      createPlugin('écho', type, {
+        async track() {
+          await undefined
+          settle()
+        },
+      }),
+    )
 
-      settle()
-      await settled()
-      expect(run().ends).toEqual([undefined])
+    settle()
+    await settled()
+    expect(run().ends).toEqual([undefined])
 
-      expect(ends).toEqual([undefined, undefined, REFUSED])
-    },
-  )
+    expect(ends).toEqual([undefined, undefined, REFUSED])
+  })
 
-  test('is recognized after a timer, but not for ever in work that a handler has left behind', async () => {
+  test('is recognized even after a timer, but not for ever in work that outlives its handler', async () => {
     const { clock, pipeline, run } = setUp()
     const ends: (string | undefined)[] = []
     await pipeline.register(
@@ -1343,7 +1334,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toContain(REFUSED)
   })
 
-  test('work that a synchronous handler has left behind cannot stop timers from firing', async () => {
+  test('work that outlives a synchronous handler cannot stop timers from firing', async () => {
     const { pipeline } = setUp(systemClock)
     let handled = 0
     let isStopped = false
@@ -1375,7 +1366,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(handled).toBeLessThan(20_000)
   })
 
-  test('events that are put off to the next turn keep their order, and leave no timer', async () => {
+  test('events that are delayed to the next turn keep their order, and leave no timer', async () => {
     const { clock, pipeline } = setUp()
     const order: number[] = []
     await pipeline.register(createScribe('a', 'before', []))
@@ -1392,7 +1383,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('events that are put off to the next turn wait for a plugin that loads in it, too', async () => {
+  test('events that are delayed to the next turn also wait for a plugin that loads in it', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
     const loading = deferred()
@@ -1413,7 +1404,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(order.length).toBeGreaterThan(50)
   })
 
-  test('an event that a plugin tracks with another client counts there as an event of a caller', async () => {
+  test('an event that a plugin tracks with another client counts there as tracked by a caller', async () => {
     const one = setUp()
     const two = setUp()
     const ends: (string | undefined)[] = []
@@ -1437,7 +1428,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([REFUSED, undefined, undefined])
   })
 
-  test('a context with which a plugin replaces its own is still not one of a caller', async () => {
+  test('an event that a plugin tracks is still recognized when another plugin replaces its context', async () => {
     const { pipeline } = setUp()
     const ends: (string | undefined)[] = []
     const track = (): void => {
@@ -1462,7 +1453,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([undefined, undefined, REFUSED])
   })
 
-  test('many events within one call of the caller do not wait', async () => {
+  test('a burst of events within one call does not wait', async () => {
     const { clock, pipeline, run } = setUp()
     await pipeline.register(createScribe('a', 'before', []))
 
@@ -1536,7 +1527,7 @@ describe("a plugin with onLoadFailure 'drop'", () => {
     expect(run().ends).toEqual([undefined])
   })
 
-  test('is not the default: otherwise events go on', async () => {
+  test('is not the default: otherwise events are sent without the plugin', async () => {
     const { pipeline, run } = setUp()
     const load = (): Promise<never> => Promise.reject(new Error('non'))
     await pipeline.register(createPlugin('a', 'before', { load, onLoadFailure: 'skip' }))
@@ -1555,7 +1546,7 @@ describe('plugins whose properties throw', () => {
   })
 
   test.each(['name', 'type', 'load', 'isLoaded', 'onLoadFailure', 'track'])(
-    'at %s, are refused, and nothing is left of them',
+    'are refused when they throw at %s, and nothing is left of them',
     (name) => {
       const { pipeline, run } = setUp()
       const plugin = new Proxy(createPlugin('a', 'before', { track: (ctx) => ctx }), throws([name]))
@@ -1567,7 +1558,7 @@ describe('plugins whose properties throw', () => {
   )
 
   test.each(['name', 'type', 'isLoaded', 'alternativeNames', 'track', 'unload'])(
-    'later, at %s, cause no error for the caller',
+    'cause no error for the caller when they throw later, at %s',
     async (name) => {
       for (const type of ['before', 'enrichment', 'destination', 'after', 'utility'] as const) {
         const { pipeline, run } = setUp()
@@ -1592,7 +1583,7 @@ describe('plugins whose properties throw', () => {
     },
   )
 
-  test('keep their name when it becomes a symbol', async () => {
+  test('keep their name when its property becomes a symbol', async () => {
     const { pipeline, reports, run } = setUp()
     const plugin = createPlugin('a', 'enrichment', {
       track() {
@@ -1635,7 +1626,7 @@ describe('the asynchronous context', () => {
       ...more,
     })
 
-  test('of plugins is that of the call, even after others that are asynchronous or hang', async () => {
+  test('of plugins is that of the call, even after plugins that are asynchronous or hang', async () => {
     const { clock, pipeline, run } = setUp()
     const seen: string[] = []
     await pipeline.register(observe('a', 'before', seen))
@@ -1697,7 +1688,7 @@ describe('abandoning', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('means that events that waited for a plugin to load pass through no plugin', async () => {
+  test('lets events that waited for a plugin to load pass through no plugin', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     const loading = deferred()

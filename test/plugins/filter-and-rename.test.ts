@@ -86,7 +86,7 @@ describe('rename', () => {
     expect(sent).toEqual(['b', 'a', 'Order Completed', 'Order_Completed', 'constructor', '__proto__', 'a'])
   })
 
-  test('leaves a name alone that another plugin has replaced by something that is not a string', async () => {
+  test('does not change a name that another plugin has replaced by something that is not a string', async () => {
     const { track } = rename({ '5': 'five', undefined: 'none' }) as Required<Plugin>
     const events: object[] = [{ event: 5 }, { event: undefined }, { event: { toString: () => '5' } }]
     const before = events.map((event) => ({ ...event }))

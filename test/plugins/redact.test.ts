@@ -47,7 +47,7 @@ describe('redaction by key', () => {
     },
   )
 
-  test('replaces a value of any type as a whole, but leaves undefined and null', () => {
+  test('replaces a value of any type as a whole, but leaves null and undefined', () => {
     const given = { a: { secret: { x: [1] } }, b: [{ secret: 5 }, { secret: false }, { secret: null }] }
 
     expect(properties({ keys: ['secret'] }, given)).toEqual({
@@ -154,7 +154,7 @@ describe('redaction by pattern', () => {
     },
   )
 
-  test('searches the text itself, not in lower case', () => {
+  test('searches the text itself, not its lower-case form', () => {
     const result = properties(
       { patterns: ['a.b*(c)$&\\', 'ÅSTRÖM'] },
       { x: 'A.B*(C)$&\\ aXb', y: 'Zoë Åström' },
@@ -163,7 +163,7 @@ describe('redaction by pattern', () => {
     expect(result).toEqual({ x: '[redacted] aXb', y: 'Zoë [redacted]' })
   })
 
-  test('of one pattern does not hide text from another one', () => {
+  test('of one pattern does not hide matches of another one', () => {
     const text = 'write to zoe42@example.com today'
 
     for (const patterns of [

@@ -51,7 +51,7 @@ describe('a sample', () => {
   test.each([
     [0, 0],
     [1, 50],
-  ])('at a rate of %d keeps %d of 50', async (rate, expected) => {
+  ])('at a rate of %d keeps %d of 50 users', async (rate, expected) => {
     expect(await keptUsers({ rate }, 50)).toHaveLength(expected)
   })
 
@@ -84,7 +84,7 @@ describe('a sample', () => {
     expect(failed).toBe(100 - delivered)
   })
 
-  test('by a custom key keeps events without one, and an invalid key loses only its event', async () => {
+  test('by a custom key keeps events without a key, and an invalid key loses only its event', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     const keys: unknown[] = [undefined, null, 7, '', {}, Symbol('s'), Promise.resolve('x')]

@@ -35,7 +35,7 @@ describe('the real clock', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  test('a delay beyond the limit of timers becomes the longest possible one, not none', () => {
+  test('a delay beyond the limit of timers becomes the longest possible delay, not zero', () => {
     const run = vi.fn()
     systemClock.setTimer(run, Number.POSITIVE_INFINITY)
 
@@ -107,7 +107,7 @@ describe('in its own process', () => {
   })
 })
 
-/** A clock whose timers fire on request of the test, while its time stands still. */
+/** A clock whose time stands still, and whose timers fire when the test says so. */
 function setUp() {
   const timers: (() => void)[] = []
   const below = new FakeClock()
@@ -193,7 +193,7 @@ test.each([
   ['is not a number', () => Number.NaN],
   ['is out of range', () => 7],
   ['is 1', () => 1],
-])('a random number that %s is replaced by a good one', (_label, random: () => number) => {
+])('a random number that %s is replaced by a valid one', (_label, random: () => number) => {
   const below = new FakeClock()
   below.random = random
 

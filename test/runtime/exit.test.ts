@@ -33,7 +33,7 @@ afterEach(() => {
   vi.resetModules()
 })
 
-/** @param others Listeners of the program, behind ours. */
+/** @param others Listeners of the program, after ours. */
 async function runOutOfWork(others = () => {}): Promise<void> {
   emit('beforeExit')
   others()

@@ -196,7 +196,7 @@ describe('the setting logger', () => {
     },
   )
 
-  test('may be one that tracks events, without an endless loop', async () => {
+  test('may be one that tracks events, which causes no endless loop', async () => {
     let lines = 0
     const track = () => {
       if (++lines < 1_000) trackPurchases(analytics, 1)

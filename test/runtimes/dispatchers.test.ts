@@ -8,8 +8,8 @@ import { type Loopback, listen } from '../support/loopback.ts'
 import { runtime } from '../support/runtimes.ts'
 
 /**
- * The versions of undici that a program may configure: all that run on this version, besides the one inside
- * Node.js.
+ * The versions of undici that a program may configure: all that run on this version of Node.js, besides the
+ * built-in one.
  */
 const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
   'undici 5': { path: () => runtime('undici-5'), since: 18 },
@@ -137,8 +137,8 @@ test.each(CASES)(
 
     const results = (await run(node, 'dispatchers.cjs', { UNDICI: path() })) as Record<string, object>
 
-    // A rate limit with its duration does not count as a retry: only code that read the headers of the error
-    // waits.
+    // A client that could not read the header of a 429 would not retry: a retry after the given wait is not
+    // counted.
     const expected = Object.keys(results).map((kind) => {
       const redirect = /^redirect-(\d+)/.exec(kind)?.[1]
       if (redirect !== undefined) return [kind, { delivered: 0, statuses: [Number(redirect)] }]

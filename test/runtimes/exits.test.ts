@@ -52,7 +52,7 @@ describe.each(['node-16', 'node-20', 'node-22', 'node-24', 'node-26', 'bun', 'de
     },
   )
 
-  test('a listener that tracks each time does not keep the process alive for ever, and gets a failure', async () => {
+  test('a listener that tracks each time does not keep the process alive for ever, and gets the failure of its last event', async () => {
     const { outcomes, stderr } = await run(binary, 'each time')
 
     expect(received).toEqual(['Script Started', 'Script Ended'])

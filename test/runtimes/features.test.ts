@@ -178,8 +178,8 @@ async function runInNext(id: string): Promise<Results> {
 }
 
 /**
- * The runtime interface of AWS Lambda, which suspends the function as soon as it asks for another invocation
- * than the only one.
+ * The runtime interface of AWS Lambda, which suspends the function as soon as it asks for a second
+ * invocation.
  */
 async function runInLambda(id: string): Promise<Results> {
   const results: Record<string, Result> = {}
@@ -212,7 +212,7 @@ async function runInLambda(id: string): Promise<Results> {
   })
   try {
     await Promise.race([over, lambda.ended])
-    // The environment ends in the way of a function with an extension.
+    // The environment shuts down as for a function with an extension.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
     const { end } = await lambda.ended

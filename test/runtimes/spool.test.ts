@@ -127,7 +127,7 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on 
 describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('Q3: the end of a process, on %s', (name) => {
   const args = name === 'deno' ? ['run', '-A', '--node-modules-dir=manual'] : []
   test.each(['exit', 'throw'])(
-    'events from listeners of exit are kept, whenever these were added: %s',
+    'events from listeners of exit are kept, whenever the listeners were added: %s',
     async (how) => {
       const { end } = await start(runtime(name), args, `listener ${how}`).ended
 

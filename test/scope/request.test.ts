@@ -66,7 +66,7 @@ describe('a request of node:http', () => {
     })
   })
 
-  test('with forged headers gives the same by default', async () => {
+  test('gives the same values with forged headers by default', async () => {
     const honest = await receive(get('/a'), (request) => requestScope(request))
 
     expect(await receive(get('/a', ...FORGED), (request) => requestScope(request))).toEqual(honest)
@@ -98,7 +98,7 @@ describe('a request of node:http', () => {
     expect(context.page?.url).toBe(url)
   })
 
-  test('of Express gives the address and path from before its routers', () => {
+  test('gives, with Express, the address and path from before its routers', () => {
     const request = { ...node({ host: 'shop.example' }), url: '/7', originalUrl: '/orders/7' }
 
     expect(requestScope(request).context.page?.path).toBe('/orders/7')
@@ -123,7 +123,7 @@ describe('a request of node:http', () => {
     })
   })
 
-  test('of HTTP/2 has an authority instead of the Host header', async () => {
+  test('has, over HTTP/2, an authority instead of the Host header', async () => {
     const server = http2.createServer()
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -227,7 +227,7 @@ describe('behind trusted proxies', () => {
     const read = (forwarded: string) => requestScope(node({ forwarded }), options).context.ip
 
     expect(read('for="203.0.113.66;x=", for=198.51.100.9')).toBe('198.51.100.9')
-    // A quote that never ends: no address is better than one that the client has chosen.
+    // A quote that never ends: better no address than one that the client has chosen.
     expect(read('for="203.0.113.66, for=198.51.100.9')).toBeUndefined()
     expect(read('for=198.51.100.9;host="a, for=203.0.113.66"')).toBe('198.51.100.9')
     expect(read('for=198.51.100.9;host="a\\", for=203.0.113.66"')).toBe('198.51.100.9')
@@ -275,14 +275,14 @@ describe('a Fetch request', () => {
   const request = (headers: Record<string, string> = {}) =>
     new Request('https://shop.example/a?b#c', { headers })
 
-  test('has no address; the option ip supplies one', () => {
+  test('has no address, unless the option ip supplies one', () => {
     const page = { url: 'https://shop.example/a?b', path: '/a', search: '?b' }
 
     expect(requestScope(request()).context).toEqual({ page })
     expect(requestScope(request(), { ip: '2001:DB8::7' }).context).toEqual({ ip: '2001:db8::7', page })
   })
 
-  test('with forged headers gives the same by default', () => {
+  test('gives the same values with forged headers by default', () => {
     const forged = {
       'x-forwarded-for': '203.0.113.66',
       'x-forwarded-host': 'evil.example',
@@ -298,7 +298,7 @@ describe('a Fetch request', () => {
     expect(requestScope(request(forged), { trustProxy: ['0.0.0.0/0'] })).toEqual(requestScope(request()))
   })
 
-  test('behind one proxy has address, host and protocol from the proxy', () => {
+  test('gets, behind one proxy, address, host and protocol from the proxy', () => {
     const headers = {
       'x-forwarded-for': '203.0.113.66, 198.51.100.9',
       'x-forwarded-proto': 'https',
@@ -317,7 +317,7 @@ describe('a Fetch request', () => {
     })
   })
 
-  test('inside another object, as in Hono and Fastify, is found', () => {
+  test('is found inside another object, as in Hono and Fastify', () => {
     expect(requestScope({ raw: request(), headers: {}, url: '/x' } as never)).toEqual(requestScope(request()))
   })
 })

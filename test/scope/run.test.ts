@@ -11,7 +11,7 @@ async function pause(turns: number): Promise<void> {
 }
 
 describe('a running scope', () => {
-  test('is the scope of the code in its function, after each await, and undefined outside', async () => {
+  test('applies to the code in its function, after each await, and not outside', async () => {
     expect(currentScope()).toBeUndefined()
 
     const seen = await Promise.all(
@@ -33,7 +33,7 @@ describe('a running scope', () => {
     expect(currentScope()).toBeUndefined()
   })
 
-  test('is merged with an outer scope as by with()', async () => {
+  test('is merged with an outer scope, as with() does', async () => {
     const outer = { anonymousId: 'v-7', userId: 'old', context: { ip: '192.0.2.1', page: { path: '/a' } } }
     const inner = { userId: 'ada', context: { page: { search: '?b' } }, integrations: { All: false } }
     const params = { event: 'Signed Up', context: { locale: 'de-CH' } }
@@ -56,7 +56,7 @@ describe('a running scope', () => {
     expect(bySetting).toMatchObject(rest)
   })
 
-  test('leaves the outer scope unchanged when it ends, also by an error', () => {
+  test('leaves the outer scope unchanged when it ends, even by an error', () => {
     runWithScope({ userId: 'ada' }, () => {
       expect(() =>
         runWithScope({ userId: 'Zoë' }, () => {
@@ -91,7 +91,7 @@ describe('a running scope', () => {
     expect(warnings).toEqual([expect.stringContaining('non')])
   })
 
-  test.each([undefined, null, 'ada', 7, []])('replaced by %j changes nothing', (nonsense) => {
+  test.each([undefined, null, 'ada', 7, []])('may be %j, which changes nothing', (nonsense) => {
     const seen = runWithScope({ userId: 'ada' }, () => runWithScope(nonsense as never, currentScope))
 
     expect(seen?.userId).toBe('ada')
@@ -116,14 +116,14 @@ describe('a running scope', () => {
     ['a function', () => ({ userId: 'Zoë' })],
     ['a Map', new Map([['userId', 'Zoë']])],
     ['a string', 'Zoë'],
-  ])('replaced by %s is reported and ignored', (given, scope) => {
+  ])('may not be %s, which is reported and ignored', (given, scope) => {
     const seen = runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))
 
     expect(seen).toMatchObject({ userId: 'ada' })
     expect(warnings).toEqual([expect.stringContaining(`expected an object, got ${given}`)])
   })
 
-  test.each([undefined, null])('replaced by %s is ignored silently', (scope) => {
+  test.each([undefined, null])('may not be %s, which is ignored silently', (scope) => {
     expect(runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))).toMatchObject({
       userId: 'ada',
     })

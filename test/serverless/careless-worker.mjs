@@ -1,4 +1,4 @@
-// A Worker some of whose requests end while their events are being sent, and others wait for their events.
+// A Worker in which some requests end while their events are being sent, and others wait for their events.
 import { env } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 

@@ -1,6 +1,6 @@
-// A platform for functions, reduced to what a handler can see: runs one invocation for each line of stdin.
-// When an invocation is over, the process stops itself at once, by the signal in the line, before anything
-// else can run.
+// A platform for functions, reduced to the parts that a handler uses: runs one invocation for each line of
+// stdin. When an invocation is over, the process stops itself at once with the signal in the line, before any
+// other code can run.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 

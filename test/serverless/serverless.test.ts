@@ -128,7 +128,6 @@ class Deployed {
 /**
  * Invokes a function `count` times; the process is frozen after each invocation, and killed after the last.
  *
- *
  * @returns The number of events that had arrived when each invocation ended.
  */
 async function run(module: string, count: number, node = process.execPath): Promise<number[]> {

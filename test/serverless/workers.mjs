@@ -44,7 +44,7 @@ if (CLIENT_KEY !== undefined) {
   }
 }
 
-/** How often a callback has run, also callbacks of requests that have ended. */
+/** How often callbacks have run, including those of requests that have ended. */
 let told = 0
 
 const forms = {
@@ -86,7 +86,7 @@ export default {
       messageId: `message-${id}`,
     })
     if (!searchParams.has('early')) return new Response(await outcome)
-    // Responds in the middle of the client's work, where the test asks for it.
+    // Ends the request early, while the client waits for this resource, where the test asks for it.
     if (searchParams.get('early') === 'asked') await fetch(`${TRACKPOST_HOST}/asked`)
     return new Response('early')
   },

@@ -202,7 +202,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'a hundred concurrent requests that await a callback all get it',
+    'a hundred concurrent requests that each await a callback all get it',
     async () => {
       const calls = Array.from({ length: 100 }, () => create('callback'))
 
@@ -236,7 +236,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'no request waits for another: a service that responds to none until all have arrived gets all',
+    'no request waits for another: all get a response from a service that waits for all of them',
     async () => {
       const calls = createCalls()
       const missing = new Set(idsOf(calls))

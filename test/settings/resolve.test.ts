@@ -17,12 +17,12 @@ function namesOf<Type extends 'integer' | 'choice' | 'boolean'>(type: Type): Nam
   )
 }
 
-/** The settings with an additional one of any type: JavaScript callers pass anything. */
+/** The settings with one more, of any type: JavaScript callers pass anything. */
 function resolveWith(settings: Record<string, unknown>) {
   return resolveSettings({ writeKey: WRITE_KEY, ...settings } as AnalyticsSettings)
 }
 
-/** The error for these settings. */
+/** The error that these settings cause. */
 function refusalOf(settings: unknown): SettingsError {
   try {
     resolveSettings(settings as AnalyticsSettings)
@@ -132,11 +132,11 @@ describe('numbers', () => {
     [{ maxRetries: undefined }, false],
     [{ maxRetries: 3 }, true],
     [{ maxRetries: 0 }, true],
-  ])('with %j, whether maxRetries was given is %s', (settings, isGiven) => {
+  ])('%j sets isMaxRetriesGiven to %s', (settings, isGiven) => {
     expect(resolveWith(settings).isMaxRetriesGiven).toBe(isGiven)
   })
 
-  test('zero retries and a zero exit time count as values', () => {
+  test('maxRetries 0 and exitTimeout 0 are not replaced by defaults', () => {
     const resolved = resolveWith({ maxRetries: 0, exitTimeout: 0 })
 
     expect(resolved.maxRetries).toBe(0)
@@ -144,7 +144,7 @@ describe('numbers', () => {
   })
 })
 
-describe('limits in bytes that contradict each other', () => {
+describe('limits in bytes', () => {
   test.each([
     [
       { maxMessageBytes: 600_000 },
@@ -158,11 +158,11 @@ describe('limits in bytes that contradict each other', () => {
       { maxQueueBytes: 32_767 },
       'maxQueueBytes: expected at least 32768 (bytes), since a message may have 32768 bytes (maxMessageBytes); got 32767',
     ],
-  ])('are refused: %j', (settings, message) => {
+  ])('are refused when they contradict each other: %j', (settings, message) => {
     expect(refusalOf({ writeKey: WRITE_KEY, ...settings }).message).toBe(message)
   })
 
-  test('are accepted at the smallest values that agree', () => {
+  test('are accepted at the smallest consistent values', () => {
     const limits = { maxMessageBytes: 1_024, maxQueueBytes: 1_024, maxBodyBytes: 8_192 }
 
     expect(resolveWith(limits)).toMatchObject(limits)
@@ -334,7 +334,7 @@ describe('names of other SDKs', () => {
     },
   )
 
-  test('a kill switch that is not a boolean is refused: otherwise it would send', () => {
+  test('a kill switch that is not a boolean is refused: otherwise the client would send', () => {
     const error = refusalOf({ writeKey: WRITE_KEY, enabled: 'false' })
 
     expect(error.message).toBe('enabled: expected a boolean, got a string')
@@ -604,7 +604,7 @@ describe('the settings object', () => {
     expect(refusalOf(settings).message).toBe(`settings: expected an object, got ${got}`)
   })
 
-  test('is read exactly once, setting by setting', () => {
+  test('is read only once, setting by setting', () => {
     const reads: string[] = []
     const settings = {}
     const names = [...SETTING_NAMES, ...KILL_SWITCHES.map(([name]) => name)]

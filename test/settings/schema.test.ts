@@ -112,7 +112,7 @@ describe('a setting that is declared', () => {
     expect(complaints(settings)).toEqual([])
   })
 
-  test('and is neither in the table nor resolved, does not compile', { timeout: 60_000 }, () => {
+  test('does not compile when it is neither in the table nor resolved', { timeout: 60_000 }, () => {
     const all = complaints(declared)
 
     expect(all).toHaveLength(2)
@@ -120,7 +120,7 @@ describe('a setting that is declared', () => {
     expect(all[1]).toMatch(/^resolve.ts: .*'colour' is missing/)
   })
 
-  test('and is in the table but not resolved, does not compile', { timeout: 60_000 }, () => {
+  test('does not compile when it is in the table but not resolved', { timeout: 60_000 }, () => {
     const inTable = schema.replace(
       "  writeKey: { type: 'string',",
       "  colour: { type: 'string', default: 'bleu' },\n  writeKey: { type: 'string',",

@@ -124,7 +124,7 @@ describe('P16: a client whose constructor throws', () => {
 })
 
 describe('an outage', () => {
-  test('does not end events by maxRetries', async () => {
+  test('does not make events fail by maxRetries', async () => {
     const { analytics, clock } = createHost().start({ maxRetries: 0, flushAt: 1 }, [
       ...Array.from({ length: 8 }, () => unavailable),
       status(200),
@@ -152,7 +152,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('ends events that have failed for maxTotalBackoffDuration', async () => {
+  test('makes events fail that have been waiting for maxTotalBackoffDuration', async () => {
     const { analytics, clock } = createHost().start({ flushAt: 1, maxTotalBackoffDuration: 60 }, [
       unavailable,
     ])
@@ -193,7 +193,7 @@ describe('an outage', () => {
   })
 })
 
-test('the channel of outcomes has the id of each event, also of those that were only in the spool', async () => {
+test('the channel of outcomes has the id of each event, even if it was only in the spool', async () => {
   const ids = { accepted: new Set<unknown>(), outcome: new Set<unknown>() }
   const listeners = (['accepted', 'outcome'] as const).map((name) => {
     const listener = (message: unknown) => ids[name].add((message as { messageId: unknown }).messageId)
@@ -287,7 +287,7 @@ describe('stored', () => {
   })
 })
 
-test('a spool is used by one client', () => {
+test('only one client can use a spool', () => {
   const { spool } = createHost().start()
 
   expect(() => createAnalytics({ spool })).toThrow(/spool: expected a separate one/)

@@ -12,7 +12,6 @@ export interface SpoolStore {
 /**
  * The tests for every implementation of `Spool`.
  *
- *
  * @param create Creates an empty store.
  */
 export function describeConformance(create: () => Promise<SpoolStore>): void {

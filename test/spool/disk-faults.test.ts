@@ -101,7 +101,7 @@ describe('a failing disk', () => {
     },
   )
 
-  test('removed files are written to one new place, even when two operations notice it at once', async () => {
+  test('removed files are written to only one new place, even when two operations notice it at once', async () => {
     const [fs, clock] = [createDisk(), new FakeClock()]
     const directory = temporaryDirectory()
     const spool = open(directory, fs, clock, { sync: 'interval' })
@@ -339,7 +339,7 @@ test('the channel of outcomes has the kind of each lost event', async () => {
 describe('Q1: a runtime that denies every sync', () => {
   const denied = (): string => 'ERR_ACCESS_DENIED'
 
-  test('still gets writes, one report, and a stored() that does not promise too much', async () => {
+  test('does not stop writes, is reported once, and stored() does not promise too much', async () => {
     const directory = temporaryDirectory()
     const disk = createDisk()
     Object.assign(disk.faults, { sync: denied, syncDirectory: denied })

@@ -14,7 +14,7 @@ interface DirectoryNode {
   readonly kind: 'directory'
   cached: Map<string, Node>
   durable: Map<string, Node>
-  /** Unsynced changes of names, in order. */
+  /** Changes of names that are not synced yet, in order. */
   unsynced: ((names: Map<string, Node>) => void)[]
   modifiedMs: number
 }

@@ -178,7 +178,7 @@ describe('a power cut that loses all unsynced data', () => {
     ['interval', ['a', 'b']],
     ['always', ['a', 'b', 'c']],
   ])("with sync: '%s', synced events are read", async (mode, expected) => {
-    // For unsynced data, the names are lost and the content is torn.
+    // Of unsynced data, the names are lost and the content is torn.
     const machine = createMachine(() => 0.6)
     const { spool, clock, kill } = machine.start(mode)
     await append(spool, 'a', 'b')
@@ -307,7 +307,7 @@ describe('damage in a file of this process', () => {
     ['two apart', [1, 3], ['a', '(lost)', 'c', '(lost)', 'e']],
     ['the last record', [4], ['a', 'b', 'c', 'd', '(lost)']],
     ['all of them', [0, 1, 2, 3, 4], ['(lost)', '(lost)', '(lost)', '(lost)', '(lost)']],
-  ])('loses only the damaged events, in their place: %s', async (_label, damaged, expected) => {
+  ])('loses only the damaged events: %s', async (_label, damaged, expected) => {
     const { disk, start } = createMachine()
     const { spool } = start()
     for (const text of texts) spool.append(bytesOf(text), false)

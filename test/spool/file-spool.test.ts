@@ -97,7 +97,7 @@ describe('messages of an earlier process', () => {
 })
 
 describe('one process', () => {
-  test('reads the messages that it does not hold in memory, but not those that it holds', async () => {
+  test('reads the messages that the process no longer holds in memory, but not those that it holds', async () => {
     const spool = open(temporaryDirectory(), createProcess(new Set()))
     spool.append(bytesOf('held 1'), true)
     spool.append(bytesOf('let go 1'), false)
@@ -173,7 +173,7 @@ describe('one process', () => {
   })
 })
 
-test('with a large maxBytes writes files of the largest size', async () => {
+test('writes files of the largest size with a large maxBytes', async () => {
   const directory = temporaryDirectory()
   const spool = open(directory, createProcess(new Set()), { maxBytes: 4_000_000_000 })
   for (let number = 0; number < 50; number++) {

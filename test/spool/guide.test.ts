@@ -42,11 +42,11 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
 /** The promises that hold in every mode. */
 const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a call from a listener of `exit`': [
-    [EXITS, 'events from listeners of exit are kept, whenever these were added'],
+    [EXITS, 'events from listeners of exit are kept, whenever the listeners were added'],
   ],
   '`fsync` is denied, as by the permission model of Node.js': [
     [EXITS, 'SIGKILL loses nothing; denied operations are reported once'],
-    ['test/spool/disk-faults.test.ts', 'still gets writes, one report, and a stored() that does not promise'],
+    ['test/spool/disk-faults.test.ts', 'does not stop writes, is reported once, and stored() does not promise'],
   ],
   'the disk is full, or fails': [
     [FAULTS, 'lets events wait in memory with one warning, and gets them when there is room'],
@@ -97,7 +97,7 @@ describe('the promises about the spool in the guide', () => {
     expect(read(file)).toContain(title)
   })
 
-  test('are tested in each mode where one proof is for all modes', () => {
+  test('are proved in each mode where one proof is for all modes', () => {
     expect(read(DEATHS)).toContain("test.each(['never', 'interval', 'always'])")
     for (const mode of ['never', 'interval', 'always']) expect(read(FAULTS)).toContain(`['${mode}', [`)
   })

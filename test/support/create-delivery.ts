@@ -144,7 +144,9 @@ export function setUpDelivery({
     item.stored = store.put(json)
     line.admit(item)
   }
-  /** Takes room, like an event inside an asynchronous plugin; the returned function frees it. */
+  /**
+   * Occupies room in the queue, like an event inside an asynchronous plugin; the returned function frees it.
+   */
   const hold = (bytes: number): (() => void) => {
     const item = createItem('track', ++calls)
     line.enterPlugins(item, bytes)

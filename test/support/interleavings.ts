@@ -23,10 +23,10 @@ interface Call {
   /** Whether a callback, a flush or the close waits for it, or has waited. */
   isAwaited: boolean
   readonly sinceMs: number
-  /** Failed requests that contained it, and those of them that must count as retries. */
+  /** Failed requests that contained the event, and those of them that must count as retries. */
   failures: number
   retries: number
-  /** The last request that contained it contained nothing else. */
+  /** Whether the last request with the event contained no others. */
   isAlone: boolean
 }
 
@@ -71,7 +71,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const isHandedOver = chance(0.1)
   // Nobody waits for an event, and the service becomes unreachable and returns.
   const isQuiet = chance(0.25)
-  // Some services accept few events at a time; some refuse a batch because of one of its events, or fail
+  // Some services accept few events at a time; others refuse a batch because of one of its events, or fail
   // because of it.
   const mostEvents = chance(0.3) ? 1 + below(4) : Number.POSITIVE_INFINITY
   const badShare = chance(0.3) ? pick([0.02, 0.2, 1]) : 0
@@ -203,7 +203,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const trackInside = (): void => {
     if (calls.length < MAX_CALLS) call()
   }
-  /** Makes every call without an outcome awaited, and returns the indexes of these calls. */
+  /** Marks every call without an outcome as awaited, and returns the indexes of these calls. */
   const awaitAll = (): number[] =>
     calls.flatMap((call, index) => {
       if (call.outcomes > 0) return []
@@ -289,7 +289,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   return { calls: calls.length, requests, outcomes }
 }
 
-/** The number of calls of one run from which on plugins track no more. */
+/** The number of calls of one run after which plugins track no more. */
 const MAX_CALLS = 400
 
 /** The default of `maxRetries`. */

@@ -9,7 +9,7 @@ export interface Life {
   line(): Promise<string>
   /** Resolves when it has written this to stderr. */
   says(text: string): Promise<void>
-  /** Resolves when it has ended, to its exit and all text that it wrote to stderr. */
+  /** Resolves when the program has ended, to its exit and all text that it wrote to stderr. */
   readonly ended: Promise<{ end: number | NodeJS.Signals | null; stderr: string }>
 }
 

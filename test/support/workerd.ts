@@ -19,7 +19,6 @@ export interface Worker {
 /**
  * Bundles a worker into one module, like Cloudflare's tools. Fails when it needs a `node:` module.
  *
- *
  * @param external Modules that the runtime has. Default: its own.
  */
 export async function bundleWorker(

@@ -198,7 +198,7 @@ describe('expected values are compared in the form in which they are sent (E2)',
     }
   })
 
-  test('an instance of which nothing is sent', () => {
+  test('an instance whose content is not sent', () => {
     const client = createTestClient()
     client.analytics.track({ userId: 'ada', event: 'E', properties: { value: new Secret() } })
 
@@ -244,7 +244,7 @@ describe('while an event is inside a plugin (E1)', () => {
   }
 
   test.each(['the client', 'its analytics', 'its messages'])(
-    'a matcher that gets %s cannot decide, and throws',
+    'a matcher that gets %s throws, since it cannot decide',
     async (what) => {
       const client = await createSlow()
       client.analytics.on('error', () => {})

@@ -32,7 +32,7 @@ describe('a client behind the handlers', () => {
     expect(messages).toMatchObject([order(1), { type: 'identify' }])
   })
 
-  test('sees the replies of respond, request by request', async () => {
+  test('uses the replies of respond, request by request', async () => {
     const requests: ServiceRequest[] = []
     const taken: Message[] = []
     server.use(
@@ -90,7 +90,7 @@ async function post(path: string, body: string | Uint8Array, headers: Record<str
 }
 
 describe('a request', () => {
-  test('of one message has its kind from its path', async () => {
+  test('for one message has the kind in its path', async () => {
     const messages: Message[] = []
     server.use(...handlers({ host, onMessage: (message) => messages.push(message) }))
 
@@ -99,7 +99,7 @@ describe('a request', () => {
     expect(messages).toEqual([{ type: 'page', userId: 'ada', name: 'Pricing' }])
   })
 
-  test('that is compressed is read, and its context and integrations are merged into its messages', async () => {
+  test('is read when it is compressed, and its context and integrations are merged into its messages', async () => {
     const requests: ServiceRequest[] = []
     server.use(...handlers({ host, respond: (request) => void requests.push(request) }))
     const batch = [{ type: 'track', context: { ip: '::1' }, integrations: { A: true } }]
@@ -121,7 +121,7 @@ describe('a request', () => {
   })
 
   test.each(['{', '[]', '{}', '{"batch":{}}', 'null'])(
-    'with the body %s is refused in the way of the service',
+    'is refused with the body %s, as by the service',
     async (body) => {
       server.use(...handlers({ host, respond: () => ({ status: 200 }) }))
 
@@ -129,7 +129,7 @@ describe('a request', () => {
     },
   )
 
-  test('that must wait gets the time to wait', async () => {
+  test('may be told how long to wait', async () => {
     server.use(
       ...handlers({ host, respond: () => ({ status: 429, retryAfter: 7, body: { message: 'slow' } }) }),
     )
@@ -139,7 +139,7 @@ describe('a request', () => {
     expect(response).toEqual({ status: 429, retryAfter: '7', body: { message: 'slow' } })
   })
 
-  test('for a token gets one', async () => {
+  test('for a token gets a token', async () => {
     server.use(...handlers({ host }))
 
     expect(await post('/token', 'grant_type=client_credentials')).toMatchObject({

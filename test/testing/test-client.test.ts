@@ -101,14 +101,14 @@ describe('messages', () => {
 })
 
 describe('the client', () => {
-  test('is a real client with strict', () => {
+  test('is a real client, with strict', () => {
     const { analytics } = createTestClient()
 
     expect(analytics).toBeInstanceOf(Analytics)
     expect(() => analytics.track({ userId: '', event: 'x' })).toThrow(DeliveryError)
   })
 
-  test('accepts the settings of production without sending anything or requesting a token', async () => {
+  test('accepts the settings of production, but sends nothing and requests no token', async () => {
     const httpClient = vi.fn()
     const { analytics } = createTestClient({
       writeKey: 'of-production',

@@ -1,6 +1,6 @@
 /**
  * Preloaded into every host process: counts the timers that are set through the globals, and makes time
- * faster for code that looks the globals up, as the SDK does at each call.
+ * faster for code that reads the globals at each call, as the SDK does.
  */
 export interface RealClock {
   setTimeout: typeof setTimeout
@@ -51,10 +51,10 @@ const patched = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]):
     one.firedAs = fired++
     run(...args)
   }
-  // A timer that is held back is still a timer: it can be cancelled, and is live until then.
+  // A timer that is held back is still a timer: it is live until it fires or is cancelled.
   const timer = realSetTimeout(held === undefined ? fire : () => {}, ms / scale)
   held?.add(fire)
-  // The built-in fetch looks the globals up as well; its timers do not belong to the SDK.
+  // The built-in fetch also reads the globals; its timers do not belong to the SDK.
   const caller = new Error('caller').stack?.split('\n')[2] ?? ''
   if (!caller.includes('node:internal')) live.set(timer, `${ms} ms ${caller.trim()}`)
   if (caller.includes('/dist/') && asked.length < MAX_ASKED) asked.push(one)

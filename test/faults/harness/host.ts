@@ -76,7 +76,7 @@ function searchForSecrets(value: unknown, where: string): void {
   try {
     text = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 })
   } catch {
-    // The program threw an error on purpose that cannot be inspected.
+    // The program threw an object on purpose that cannot be inspected.
     return
   }
   if (job.canaries.some((canary) => text.includes(canary))) report.leaks.push(where)

@@ -1,4 +1,7 @@
-/** The side of the test: starts oracles and hosts, and checks the rules of docs/faults.md, section 1.0. */
+/**
+ * The parent process of the tests: starts oracles and hosts, and checks the rules of docs/faults.md, section
+ * 1.0.
+ */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +16,7 @@ import type { Row } from './row.ts'
 export const ROOT = resolve(import.meta.dirname, '../../..')
 /** Use the numbers of the matrix instead of smaller ones. */
 export const isFull = process.env['FAULTS_FULL'] === '1'
-/** The number of a row in the default and in the full size. */
+/** `normal` in the default size of a row, `full` in the full size. */
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 

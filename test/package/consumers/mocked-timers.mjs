@@ -52,7 +52,7 @@ for (const apis of [['setTimeout'], ['setTimeout', 'Date']]) {
     analytics.track({ userId: 'ada', event: 'First' })
     await turn()
 
-    // Each step is shorter than the wait, 2 s for the header of the response.
+    // Each step is shorter than the wait, which is 2 s because of the Retry-After header.
     for (let step = 0; step < 5; step++) {
       analytics.track({ userId: 'ada', event: `Event ${step}` })
       void analytics.flush()

@@ -1,5 +1,5 @@
-// Runs the shop of program.mts for a test, with either library: node drive.mjs PROGRAM. Prints the results of
-// the shop. It imports neither of them.
+// Runs the shop of program.mts with one of the two libraries, for a test: node drive.mjs PROGRAM. Prints the
+// results of the shop. This file imports neither library.
 const { Shop, contextFor } = await import(process.argv[2] as string)
 
 const seen: unknown[] = []

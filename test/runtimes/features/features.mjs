@@ -1,5 +1,5 @@
-// The columns of docs/platforms.md, each in the way in which users use it. Every platform runs these
-// functions, each in its host, and each returns what it has observed. The service that receives the events
+// The columns of docs/platforms.md, each written as by its users. Every platform runs these functions in its
+// own host program, and each function returns what it has observed. The service that receives the events
 // checks the rest.
 
 const EVENT = { userId: 'usr_Zoë' }

@@ -4,11 +4,11 @@ import process from 'node:process'
 
 const [frameworks, bundle] = process.argv.slice(2)
 const require = createRequire(`${frameworks}/`)
-// The server of Next.js begins in the same way.
+// The server of Next.js starts in the same way.
 require('next/dist/server/node-environment-baseline')
 const { run } = require('next/dist/server/web/sandbox')
 const handed = []
-// Next.js has listeners for uncaught errors, which print nothing.
+// Next.js adds listeners for uncaught errors, which print nothing.
 const fail = (error) => {
   console.error(error)
   process.exit(1)

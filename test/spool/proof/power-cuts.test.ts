@@ -25,7 +25,7 @@ function randomOf(seed: number): () => number {
   }
 }
 
-/** The worst event that a message survives: nothing, the death of the process, or a power cut. */
+/** The worst that a message survives: nothing, the death of the process, or a power cut. */
 type Safety = 'nothing' | 'death' | 'power cut'
 
 /** One directory, and the processes that use it in turn. */
@@ -59,7 +59,7 @@ class Sequence {
    */
   #hadFaults = false
   #count = 0
-  /** Every recovered message of this process. */
+  /** All recovered messages of this process. */
   readonly #seen = new Set<string>()
   /** Messages that the process has released from memory and not yet read. */
   readonly #waiting = new Set<string>()
@@ -203,7 +203,7 @@ class Sequence {
     }
   }
 
-  /** Ends the process, alone or with the machine, and starts the next one. */
+  /** Kills the process, with or without a power cut, and starts the next one. */
   async #end(isPowerCut: boolean): Promise<void> {
     // A sync may have failed, and the process may have died before it could write everything again: after
     // that, no sync proves anything.
