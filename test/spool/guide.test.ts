@@ -46,7 +46,10 @@ const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   ],
   '`fsync` is denied, as by the permission model of Node.js': [
     [EXITS, 'SIGKILL loses nothing; denied operations are reported once'],
-    ['test/spool/disk-faults.test.ts', 'does not stop writes, is reported once, and stored() does not promise'],
+    [
+      'test/spool/disk-faults.test.ts',
+      'does not stop writes, is reported once, and stored() does not promise',
+    ],
   ],
   'the disk is full, or fails': [
     [FAULTS, 'lets events wait in memory with one warning, and gets them when there is room'],
