@@ -146,9 +146,7 @@ export class Delivery {
   /** Sends all that may be sent now. Never throws. */
   #pump(): void {
     try {
-      // First: while the clock throws, nothing is sent.
-      const nowMs = this.#options.clock.monotonic()
-      if (!this.#outage.isQuiet) this.#results.expire(nowMs)
+      if (!this.#outage.isQuiet) this.#results.expire(this.#options.clock.monotonic())
       this.#sendDue()
     } catch (error) {
       // For example a clock that tests have mocked away. The next event, flush or response tries again.

@@ -124,7 +124,7 @@ class ClientExchange implements Exchange {
     const keptBytes = isError ? Math.max(wantedBytes, EXCERPT_BYTES) : wantedBytes
     const reader = new BodyReader(keptBytes)
     this.#reader = reader
-    if (keptBytes === 0) this.#resolve({ ...head, body: '' })
+    if (keptBytes === 0) this.#resolve(head)
     else this.#conclude = () => this.#resolve({ ...head, body: reader.text })
     void reader.read(response).then(() => this.#close())
   }
@@ -192,11 +192,11 @@ function isByteClient(client: HTTPClient): client is ByteHTTPClient {
 }
 
 /** The parts of a response that are used, or a text that says what is wrong with it. */
-function readHead(response: HTTPResponse | null | undefined): Omit<ResponseHead, 'body'> | string {
+function readHead(response: HTTPResponse | null | undefined): ResponseHead | string {
   try {
     const { status, statusText, headers } = response ?? ({} as HTTPResponse)
     if (!Number.isInteger(status)) return 'the HTTP client resolved without an integer status'
-    return { status, statusText: typeof statusText === 'string' ? statusText : '', headers }
+    return { status, statusText: typeof statusText === 'string' ? statusText : '', headers, body: '' }
   } catch {
     return 'the HTTP client resolved with an object that throws'
   }

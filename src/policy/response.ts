@@ -27,8 +27,8 @@ export function headerValue(headers: HTTPHeaders | undefined, name: string): str
   if (headers === undefined || headers === null) return undefined
   try {
     if (typeof headers.get === 'function') return textOf(headers.get(name))
-    for (const [key, value] of Object.entries(headers)) {
-      if (key.length === name.length && key.toLowerCase() === name) return textOf(value)
+    for (const key of Object.keys(headers)) {
+      if (key.length === name.length && key.toLowerCase() === name) return textOf(headers[key])
     }
   } catch {
     // As if it were absent: the status alone decides.
