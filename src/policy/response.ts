@@ -28,7 +28,8 @@ export function headerValue(headers: HTTPHeaders | undefined, name: string): str
   try {
     if (typeof headers.get === 'function') return textOf(headers.get(name))
     for (const key of Object.keys(headers)) {
-      if (key.length === name.length && key.toLowerCase() === name) return textOf(headers[key])
+      if (key.length === name.length && key.toLowerCase() === name)
+        return textOf((headers as Record<string, unknown>)[key])
     }
   } catch {
     // As if it were absent: the status alone decides.
