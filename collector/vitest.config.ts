@@ -9,7 +9,7 @@ export default defineConfig({
     // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,
     testTimeout: 120_000,
-    // Of hooks that start a server or remove a project; no machine is slow enough to decide one.
+    // For hooks that start a server or remove a project. Long enough for any machine.
     hookTimeout: 120_000,
     // A polled condition comes true at once or never; the limit only has to outlast a busy machine.
     expect: { poll: { timeout: 60_000 } },

@@ -14,7 +14,7 @@ import { printable } from './output/text.ts'
 export interface ClientListener {
   /** A warning that cost no event. */
   warn(text: string): void
-  /** No request is sent for this long, as `status` says. */
+  /** Milliseconds for which no request is sent, as in `status`. */
   pause?(waitMs: number, status: Status): void
 }
 
@@ -33,7 +33,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
       if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status)
     },
     warn: (fields: object, message: string) => {
-      // An outage is reported otherwise: callbacks get the error of the service, and `pause` the wait.
+      // Outages are left out here: callbacks get the error of the service, and `pause` gets the wait.
       if ((fields as { code?: string }).code !== 'outage')
         listener.warn(printable(message.replace(PREFIX, '')))
     },

@@ -192,7 +192,7 @@ test('a dry run reports every mistake with line and column, and sends nothing', 
 
   expect(code).toBe(1)
   expect(stderr.split('\n')).toEqual([
-    `${file}:2:40: expected a value, but "}" stands there`,
+    `${file}:2:40: expected a value, but found "}"`,
     `${file}:3: column "event": track: event: expected a non-empty string, got undefined`,
     `${file}:4: column "type": type: expected identify, track, page, screen, group or alias, got "buy"`,
     `${file}:5: expected an object, got an array`,
@@ -200,7 +200,7 @@ test('a dry run reports every mistake with line and column, and sends nothing', 
     expect.stringMatching(/:7: the message has 33\d\d\d bytes; the limit is 32768$/),
     '',
   ])
-  expect(stdout).toContain('7 lines: 1 in order, 6 not (invalid 3, invalid_json 2, too_large 1)')
+  expect(stdout).toContain('7 lines: 1 valid, 6 invalid (invalid 3, invalid_json 2, too_large 1)')
   expect(existsSync(`${file}.trackpost-state.json`)).toBe(false)
   expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
 })

@@ -105,7 +105,7 @@ for (const [major, node] of nodes) {
 
     expect([code, server.taken.length]).toEqual([1, 300])
     expect(stdout).toContain('300 delivered, 1 refused (invalid_json 1)')
-    expect(stderr).toMatch(/a\.ndjson:301:40: expected a value, but "}" stands there\n$/)
+    expect(stderr).toMatch(/a\.ndjson:301:40: expected a value, but found "}"\n$/)
   })
 }
 

@@ -185,6 +185,6 @@ test('a JSON error is reported with line and column, even if it is not in the fi
   expect(parseObject(record).problem).toMatchObject({
     linesDown: 2,
     column: 6,
-    message: 'expected ":", but "2" stands there',
+    message: 'expected ":", but found "2"',
   })
 })

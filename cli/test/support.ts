@@ -19,7 +19,7 @@ export function launcher(): string {
 export interface RunOptions {
   readonly env?: Record<string, string>
   readonly cwd?: string
-  /** The content of stdin; without it stdin is empty. */
+  /** The content of stdin; empty by default. */
   readonly input?: string | Buffer
   readonly node?: string
   readonly nodeArgs?: readonly string[]
@@ -133,7 +133,7 @@ export function shareCollector(): TestCollector {
   return shared
 }
 
-/** A real collector in a process of its own. */
+/** A real collector in a separate process. */
 export async function startCollector(...args: string[]): Promise<TestCollector> {
   const collector = await launchCollector(...args)
   onTestFinished(() => collector.stop())

@@ -14,7 +14,7 @@ function blocks(language: string): string[] {
     .map(([, , text]) => text as string)
 }
 
-/** A project that has installed what the guide says. */
+/** A project with the packages that the guide installs. */
 function newProject(): string {
   const folder = newFolder()
   const link = (target: string, name: string): void => {

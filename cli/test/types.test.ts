@@ -180,7 +180,7 @@ describe('a plan that cannot become types is reported with line and column, and 
     [
       'no JSON',
       '{\n  "track": {\n    "Paid": {,}\n',
-      ':3:14: expected a key in double quotes, but "," stands there',
+      ':3:14: expected a key in double quotes, but found ","',
     ],
     ['an empty file', '', ':1:1: expected a value, but the plan ends'],
     ['a plan that is a list', '[]', ':1:1: the plan: expected an object with track, got []'],

@@ -56,7 +56,7 @@ export class Backend {
       .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
   }
 
-  /** Begins to look for what others write, and to make the pending deliveries. */
+  /** Starts to follow the writes of other processes, and to make the pending deliveries. */
   async start(): Promise<void> {
     await this.#stats.load()
     this.#store.start({

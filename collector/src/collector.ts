@@ -286,7 +286,7 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    // No client waits any more: those whose events are not written yet have had no 200.
+    // All connections are closed. Clients whose events are not written yet have not got a 200.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
     await this.#logConsumer?.close()

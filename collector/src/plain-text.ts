@@ -1,4 +1,4 @@
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 
 /**

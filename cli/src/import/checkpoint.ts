@@ -35,7 +35,7 @@ export class Checkpoint {
   #hasFailed = false
   #last: Progress | undefined
 
-  /** @param path `undefined` if the import cannot be resumed; refused lines are written all the same. */
+  /** @param path `undefined` if the import cannot be resumed; refused lines are written nevertheless. */
   constructor(
     path: string | undefined,
     rejects: Rejects,

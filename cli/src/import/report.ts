@@ -47,9 +47,9 @@ export function describeProblem(file: string, record: SourceRecord, problem: Pro
 export function summarize(result: ImportResult, command: string): string {
   const { file, lines, delivered, refused, reasons, isDryRun, elapsedMs, rejects, dropped } = result
   const perSecond = elapsedMs > 0 ? Math.round((lines / elapsedMs) * 1_000).toLocaleString('en-US') : '0'
-  const outcomes = [`${delivered.toLocaleString('en-US')} ${isDryRun ? 'in order' : 'delivered'}`]
+  const outcomes = [`${delivered.toLocaleString('en-US')} ${isDryRun ? 'valid' : 'delivered'}`]
   outcomes.push(
-    `${refused.toLocaleString('en-US')} ${isDryRun ? 'not' : 'refused'}${refused > 0 ? ` (${byReason(reasons)})` : ''}`,
+    `${refused.toLocaleString('en-US')} ${isDryRun ? 'invalid' : 'refused'}${refused > 0 ? ` (${byReason(reasons)})` : ''}`,
   )
   const text = [
     `${printable(file)}: ${counted(lines, 'line')}: ${outcomes.join(', ')}, in ${duration(elapsedMs)} (${perSecond}/s)`,

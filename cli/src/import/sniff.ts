@@ -19,7 +19,7 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 /**
  * Refuses a file that is not UTF-8 text.
  *
- * @throws UsageError that names the format, and what to do.
+ * @throws UsageError with the format and the remedy.
  */
 export function requireText(head: Buffer): void {
   const isWide =

@@ -1,7 +1,7 @@
 import { editDistance } from '../../../src/settings/suggest.ts'
 
 /** Control characters, and characters that change the direction of text: a file could use them to forge lines. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this finds them in order to replace them
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 
 /** `text` with control characters as escapes. */

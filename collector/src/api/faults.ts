@@ -71,7 +71,7 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
   }
 }
 
-/** Null means the default, as `GET` shows it, except for `times`, where it is a value. */
+/** Null means the default, as in responses to `GET`. Only for `times`, null is a value of its own. */
 function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
   return {
     ...rest,

@@ -10,7 +10,7 @@ import { readQuery } from './query.ts'
 const MAX_IDS = 1000
 const idsSchema = z.array(z.string().min(1).max(20)).max(MAX_IDS)
 const retrySchema = z.strictObject({ ids: idsSchema.optional() })
-// Ids are required, also to discard all: discarded messages are gone for good.
+// Ids are required, also to discard all: discarded messages cannot be restored.
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
 /** Handles requests about the log, the only ones of a front without a store. Returns false for every other address. */

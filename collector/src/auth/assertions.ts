@@ -64,7 +64,7 @@ export class AssertionChecker {
   /**
    * Finds the application of an assertion, and uses the assertion up.
    *
-   * @throws TokenError when it is refused; an error of the store when that is unavailable.
+   * @throws TokenError when it is refused; an error of the store if the store is unavailable.
    */
   async check(assertion: string): Promise<Application> {
     let header: ProtectedHeaderParameters
@@ -165,7 +165,7 @@ function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
   return keys
 }
 
-/** Says what is wrong with an assertion. Clients recognise a wrong clock by "expired" and "not yet valid". */
+/** The problem with an assertion, in words. Clients recognise a wrong clock by "expired" and "not yet valid". */
 function describe(cause: unknown): string {
   if (cause instanceof errors.JWTExpired) return 'the assertion has expired'
   if (cause instanceof errors.JWTClaimValidationFailed) {

@@ -32,7 +32,7 @@ const TOKEN_ALGORITHM = 'ES256'
  * together.
  */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** Largest difference between the clocks of two processes at which one accepts a new token of the other. */
+/** Tolerance for different clocks: a process accepts a token that another one has issued up to this far in its future. */
 const PROCESS_CLOCKS_SECONDS = 60
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
@@ -144,7 +144,7 @@ export class TokenServer {
       // Another process may have made the key a moment ago.
       keys = await this.#keyring.readSince(askedAtMs)
     }
-    // Revoked keys verify no signatures: all we say is that the key was ours once.
+    // The signature is not verified with a revoked key: the answer only says that the key was one of ours.
     if (keys.revoked.has(keyId)) return 'expired'
     const key = keys.checking.get(keyId)
     return key === undefined ? 'invalid' : this.#verifyWith(key, keys, token, nowMs)

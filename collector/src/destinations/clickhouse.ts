@@ -67,7 +67,7 @@ export class ClickHouseSender implements BatchSender {
     const insert = async (group: readonly Row[]): Promise<BatchOutcome> => {
       const outcome = await this.#insert(group, signal)
       if (outcome.kind !== 'refused' || isTableSound) return outcome
-      // Checks the table again: if somebody has changed it, all rows would seem to be at fault.
+      // Checks the table again: if it was changed, all rows would seem invalid.
       this.#isReady = false
       const reason = await this.#ensureTable(signal)
       isTableSound = reason === undefined

@@ -62,7 +62,7 @@ export class Deliverer {
     this.#running = this.#work()
       .then(() => queue.nextDueMs(this.#destination.name))
       .catch((cause: unknown) => {
-        // The outcome could not be written. Wait: the receiver would get the same event again and again.
+        // The outcome could not be written. Without a wait, the receiver would get the same event in a loop.
         onFault(`destination ${this.#destination.name}`, cause)
         return clock.now() + FAULT_RETRY_MS
       })

@@ -55,7 +55,7 @@ export interface FaultState {
 const MAX_RULES = 1000
 const MAX_DELAY_MS = 600_000
 
-/** A fault that cannot be set; the message names what is wrong with it. */
+/** A fault that cannot be set; the message names the problem. */
 export class FaultError extends Error {
   override readonly name = 'FaultError'
 }

@@ -91,7 +91,7 @@ export async function listen(
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
-    // A request that has begun is recorded elsewhere. A connection without any bytes had none: browsers open spare connections.
+    // A request that has begun is recorded elsewhere. A connection without any bytes is not recorded: browsers open spare ones.
     const wasRequest = socket.bytesRead > 0 && !requestsOf.get(socket)
     if (broken !== undefined && wasRequest) handlers.broken(socket.remoteAddress ?? '', broken)
   })

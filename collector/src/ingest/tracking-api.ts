@@ -192,7 +192,7 @@ export class TrackingApi {
     const receivedAtMs = this.#parts.clock.now()
     this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
-    // The record says what exactly is wrong, for the developer; the response does not, since the caller may be guessing.
+    // Only the record names the exact problem, for the developer. The response does not, since the caller may be guessing keys.
     const problem =
       caller.outcome === 'unauthorized'
         ? new HttpProblem(

@@ -6,7 +6,7 @@ export interface JsonError {
   line: number
   /** From 1, in UTF-16 units. */
   column: number
-  /** Names what was expected there, and what was found. */
+  /** Names the expected and the found text. */
   message: string
 }
 
@@ -125,7 +125,7 @@ class Reader {
 
   #fail(expected: string): never {
     const found = this.#text[this.#at]
-    const what = found === undefined ? 'the body ends' : `${JSON.stringify(found)} stands there`
+    const what = found === undefined ? 'the body ends' : `found ${JSON.stringify(found)}`
     throw new Mistake(this.#at, `expected ${expected}, but ${what}`)
   }
 }

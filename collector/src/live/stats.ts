@@ -4,7 +4,7 @@ import type { Totals } from '../store/event-store.ts'
 import type { NewRequest } from '../store/ports.ts'
 import { StoreUnavailableError } from '../store/unavailable.ts'
 
-/** Totals of what is recorded, and how much came in each of the last seconds. */
+/** Totals of the records, and the number of events in each of the last seconds. */
 export interface Stats {
   accepted: number
   rejected: number
@@ -80,7 +80,7 @@ export class StatsKeeper {
       if (wasLoaded) {
         this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
       }
-      // More events came during the read, which may or may not include them.
+      // More events arrived during the read, which may or may not include them.
       if (version !== this.#version) this.#isStale = true
     } catch (cause) {
       this.#onFault('the totals could not be read', cause)

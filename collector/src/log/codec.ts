@@ -132,7 +132,7 @@ function dedupIdOf(events: readonly NewEvent[]): string | undefined {
   return hash.digest('base64url')
 }
 
-/** @throws DecodeError when the payload does not have the format of this version; says what is wrong. */
+/** @throws DecodeError when the payload does not have the format of this version; the message names the problem. */
 export function decode(payload: Uint8Array): DecodedMessage {
   const lines = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8').split('\n')
   const [version, key] = (lines[0] as string).split(' ')

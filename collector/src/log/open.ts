@@ -12,7 +12,7 @@ export interface LogParts {
 }
 
 /**
- * Opens the log at an address, `nats://...`. If it is unavailable, goes on trying in the background.
+ * Opens the log at an address, `nats://...`. If it is unavailable, keeps trying in the background.
  *
  * @throws ConfigError when the address is wrong, or the log is available but cannot be used.
  */

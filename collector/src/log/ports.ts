@@ -10,8 +10,8 @@ import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
 /** Accepts events: a store, or a log in front of one. */
 export interface EventWriter {
   /**
-   * Resolves when the events are stored, with the known result of each, in order. When it rejects, some of them may be stored
-   * all the same.
+   * Resolves when the events are stored, with the known result of each, in order. If it rejects, some of them may be stored
+   * nevertheless.
    */
   append(events: readonly NewEvent[]): Promise<ReadonlyArray<Pick<EventSummary, 'status'>>>
 }
@@ -21,7 +21,7 @@ export interface LogMessage {
   readonly payload: Uint8Array
   /** It is in the store: the log may forget it. */
   done(): void
-  /** It is still being processed: the log delivers it to nobody else yet. */
+  /** It is still being processed: the log does not redeliver it yet. */
   working(): void
   /** It could not be written: redeliver it after this time. */
   retryAfter(ms: number): void
@@ -61,7 +61,7 @@ export interface DeadLetters {
   list(limit: number): Promise<DeadLetter[]>
   /** Puts them into the log again, all or some; returns how many there were. */
   retry(ids?: readonly string[]): Promise<number>
-  /** Deletes some of them for good; returns how many there were. */
+  /** Deletes some of them permanently; returns how many there were. */
   discard(ids: readonly string[]): Promise<number>
 }
 

@@ -3,7 +3,7 @@ import type { EventWriter } from '../log/ports.ts'
 import type { NewEvent } from '../store/ports.ts'
 import type { Meter } from './meter.ts'
 
-/** Measures how long the appends of a log take, which is what clients wait for. */
+/** Measures how long the appends of a log take: clients wait for them. */
 export class MeteredLog implements EventWriter {
   readonly #log: EventWriter
   readonly #meter: Meter

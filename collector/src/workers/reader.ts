@@ -18,7 +18,7 @@ const { path, plan: planFile } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
-/** By the id of the query that each of them aborts. */
+/** One controller for each running query, by the id of the query. */
 const underWay = new Map<number, AbortController>()
 
 parentPort?.on('message', (message: Question | Cancellation | 'close') => {

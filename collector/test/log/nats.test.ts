@@ -202,7 +202,7 @@ test('when a worker ends, others get the messages that it has not taken', async 
   expect(ids.has('m0')).toBe(false)
 })
 
-test('the next worker gets the messages that an ending one returns, at once and each once', async () => {
+test('when a worker returns messages at its end, the next one gets each of them at once and only once', async () => {
   const { url } = await startNats()
   const [first, second] = [await open(url), await open(url)]
   for (const id of ['a', 'b', 'c', 'd']) await first.append([newEvent(id)])

@@ -18,7 +18,7 @@ async function press(page: Page, key: string, times: number): Promise<void> {
   for (let i = 0; i < times; i++) await page.keyboard.press(key)
 }
 
-/** The title of the selected row, if all of it can be seen: neither cut off nor under the heads of the columns. */
+/** The title of the selected row, if the row is completely visible: neither cut off nor under the column headings. */
 const wholeSelected = (page: Page) =>
   page.evaluate(() => {
     const list = document.querySelector('.list')?.getBoundingClientRect()
@@ -30,7 +30,7 @@ const wholeSelected = (page: Page) =>
     return isWhole ? selected?.querySelector('.title')?.textContent : undefined
   })
 
-test('C6: a long list scrolls with the arrows, and at its top shows again what comes', async () => {
+test('C6: arrow keys scroll a long list, and at its top new items are shown again', async () => {
   const collector = await openWithMany()
   const page = await openPage(collector)
   await row(page, 'Event 149').waitFor()
@@ -47,7 +47,7 @@ test('C6: a long list scrolls with the arrows, and at its top shows again what c
   await row(page, 'Later').waitFor()
 })
 
-test('the row of the opened event is in view: by its address, after Older, and when its row gets two lines', async () => {
+test('the row of the opened event is visible: after a link, after Older, and when it changes to two lines', async () => {
   const collector = await openWithMany()
   const { events } = (await (await fetch(`${collector.url}/api/events?event=Event+60`)).json()) as {
     events: Array<{ id: string }>

@@ -11,7 +11,7 @@ useBrowser()
 
 const PHONE = { viewport: { width: 390, height: 844 } }
 
-/** By how many pixels an element is wider than what can be seen of it. */
+/** The width in pixels of the hidden part of an element. */
 const hidden = (page: Page, selector: string) =>
   page
     .locator(selector)
@@ -38,7 +38,7 @@ test.each([1440, 390])('%i px: no type, value or id is longer than its screen', 
   expect(await hidden(page, '.person')).toBe(0)
 })
 
-test('on a phone, no destination lies over the time, and two that failed are counted', async () => {
+test('on a phone, destinations do not cover the time, and two failed ones are shown as a number', async () => {
   const dead = { type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 }
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
   const name = 'A destination whose name is the title of a ticket'
@@ -61,7 +61,7 @@ test('on a phone, no destination lies over the time, and two that failed are cou
   }
 })
 
-test('the menu of a value is in view, wherever the value is', async () => {
+test('the menu of a value is visible, wherever the value is', async () => {
   const collector = await openCollector()
   const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`value${index}`, index]))
   await post(collector, '/v1/track', track({ event: 'Many', properties }))
@@ -70,7 +70,7 @@ test('the menu of a value is in view, wherever the value is', async () => {
   const keys = panel(page).locator('.json button.key')
   await keys.last().waitFor()
 
-  // As far down as it goes in the window.
+  // As far down as possible in the window.
   const key = keys.filter({ hasText: 'value10' })
   await key.evaluate((node) => node.scrollIntoView({ block: 'end' }))
   await key.click()
@@ -80,7 +80,7 @@ test('the menu of a value is in view, wherever the value is', async () => {
   await expect.poll(async () => ((await last.boundingBox())?.y ?? 1000) + 20).toBeLessThan(844)
 })
 
-test('a screen that waits for its data says so', async () => {
+test('a screen shows that it waits for its data', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track())
   const page = await openPage(collector, { at: 'nowhere' })
@@ -93,7 +93,7 @@ test('a screen that waits for its data says so', async () => {
   }
 })
 
-test('a list that could not be loaded is asked for again with a button, and its search is not called wrong', async () => {
+test('a list that could not be loaded has a button to try again, and its search is not reported as invalid', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector, { at: 'nowhere', expected: /503/ })
@@ -110,7 +110,7 @@ test('a list that could not be loaded is asked for again with a button, and its 
   await row(page, 'A').waitFor()
 })
 
-test('no more users are asked for than the collector lists at once', async () => {
+test('a request for users never exceeds the limit of the collector', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'nowhere' })
   const limits: number[] = []
@@ -132,7 +132,7 @@ test('no more users are asked for than the collector lists at once', async () =>
   expect((await fetch(`${collector.url}/api/users?limit=${most + 1}`)).status).toBe(400)
 })
 
-test('the chart of all time begins with the first event or request, not in 1970', async () => {
+test('the chart for all time begins with the first event or request, not in 1970', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/nowhere', {})
   await post(collector, '/v1/track', track())

@@ -106,7 +106,7 @@ test('a plan that cannot be parsed ends the start with a message of one line', a
   await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* cannot be read \(ENOENT\)/)
   writeFileSync(path, '{\n  "track": [}')
   await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(
-    `${path}:2:13: expected a value, but "}" stands there`,
+    `${path}:2:13: expected a value, but found "}"`,
   )
 })
 

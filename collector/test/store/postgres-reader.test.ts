@@ -30,7 +30,7 @@ async function addEvents(database: Database, count: number): Promise<void> {
 
 describeWithPostgres('the reader of PostgreSQL', () => {
   test.each(['newest', 'oldest'] as const)(
-    'a search that runs out of time returns a cursor, and its pages together are complete, %s first',
+    'a search that runs out of time returns a cursor, and all its pages together have every event, %s first',
     async (order) => {
       const database = await openDatabase()
       await addEvents(database, 40_000)

@@ -89,7 +89,7 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
   return `${name}: ${state}${why}${often}`
 }
 
-/** A summary of deliveries: the failed one by its name, or their number, then the number of those that have arrived. */
+/** A summary of deliveries: the name of the failed one, or their number if there are several; then the number of delivered ones. */
 export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
   const failed = outcomes.filter(({ state }) => state === 'failed')

@@ -22,7 +22,7 @@ const TYPING_MS = 250
  * Enter turns it into a chip; Backspace at the start turns the last chip back into text.
  */
 export function SearchLine({ label, placeholder, line, onLine, suggestions, error, onRetry }: SearchProps) {
-  // Otherwise the error is not about what was typed.
+  // Otherwise, the error is not about the typed text.
   const isWrong = error?.status === 400
   const [draft, setDraft] = useState('')
   const input = useRef<HTMLInputElement>(null)

@@ -173,7 +173,7 @@ function join(): void {
 /**
  * Begins to listen. A hidden tab gives the stream up, and takes it again when it is visible.
  *
- * @returns A function that stops it for good.
+ * @returns A function that stops it permanently.
  */
 export function listen(): () => void {
   const gone = new AbortController()

@@ -75,8 +75,7 @@ function Refusal({ request }: { request: RequestDetails }) {
     <div class={`explanation ${fault !== null ? 'info' : (help?.severity ?? 'error')}`}>
       {fault !== null && (
         <p>
-          <Pill tone="info">fault</Pill>{' '}
-          <strong>The response was a fault that somebody had set: {fault}</strong>
+          <Pill tone="info">fault</Pill> <strong>This response was a fault on demand: {fault}</strong>
         </p>
       )}
       {problem !== null && (

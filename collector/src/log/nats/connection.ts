@@ -73,7 +73,7 @@ export class LogConnection {
   }
 
   /**
-   * Starts to connect. If the log is unavailable, goes on trying after the return.
+   * Starts to connect. If the log is unavailable, keeps trying after the return.
    *
    * @throws ConfigError when the log is available but cannot be used.
    */
@@ -150,7 +150,7 @@ export class LogConnection {
     this.#reason = reason
   }
 
-  /** Checks the streams, again and again until they can be used. */
+  /** Checks the streams repeatedly until they can be used. */
   async #check(): Promise<void> {
     const manager = this.#manager
     if (manager === undefined || this.#isChecking || this.#isClosed) return
@@ -212,7 +212,7 @@ export class LogConnection {
     }
   }
 
-  /** Most bytes of a message: what suits the store and what the server accepts, whichever is less. */
+  /** Maximum size of a message in bytes: the limit of the server, or a lower one that suits the store. */
   get maxMessageBytes(): number {
     const { max_payload = 1024 ** 2 } = this.#connection?.info ?? {}
     return Math.min(MAX_CHUNK_BYTES, max_payload - HEADER_BYTES)

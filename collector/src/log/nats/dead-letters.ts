@@ -11,7 +11,7 @@ const FULL = 'the dead letters are full: try some again, or discard them'
 /** Messages that one call retries. */
 const MAX_RETRIES = 10_000
 
-/** The dead letters, in a stream of their own. */
+/** The dead letters, in a separate stream. */
 export class NatsDeadLetters implements DeadLetters {
   readonly #connection: LogConnection
   readonly #names: Names

@@ -62,7 +62,7 @@ export class Subscription implements LogSubscription {
     }
   }
 
-  /** Makes one request; resolves when all its messages have come, or it has expired. */
+  /** Makes one request; resolves when all its messages have arrived, or it has expired. */
   async #read(): Promise<void> {
     this.#consumer ??= await this.#open()
     if (this.#isClosed) return
