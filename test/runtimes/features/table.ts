@@ -57,7 +57,7 @@ const ENDED: Exception = {
 }
 const NO_CHANNELS: Exception = {
   isAbsent: true,
-  note: 'The runtime has no `node:diagnostics_channel`. Local events and `logger` say the same.',
+  note: 'The runtime has no `node:diagnostics_channel`. Local events and `logger` report the same.',
 }
 
 export const PLATFORMS: readonly Platform[] = [
@@ -70,7 +70,7 @@ export const PLATFORMS: readonly Platform[] = [
     except: {
       closeOn: {
         refused: 'closeOn: no signal reaches a worker thread',
-        note: 'The main thread gets the signals. Have it post a message on which the thread calls `closeAndFlush()`.',
+        note: 'The main thread gets the signals. Let it post a message, on which the thread calls `closeAndFlush()`.',
       },
     },
   },
@@ -79,25 +79,25 @@ export const PLATFORMS: readonly Platform[] = [
     id: 'permission',
     title: 'permission model',
     where:
-      'Node.js 26 with `--permission --allow-net`, all to be read, and the directory of the spool to be written',
+      'Node.js 26 with `--permission --allow-net`, read access to everything, and write access to the directory of the spool',
     except: {
       spool: {
         saw: { ...FEATURES.spool.saw, stored: false, denied: expect.stringContaining('denies fsync') },
-        note: 'Node.js denies `fsync`: the death of the process takes nothing, a power cut may take the last seconds. See [the spool](./spool.md#files).',
+        note: 'Node.js denies `fsync`: no event is lost when the process dies, but a power cut may destroy the last seconds. See [the spool](./spool.md#files).',
       },
     },
   },
   {
     id: 'beforeExit',
     title: '`beforeExit` listener',
-    where: "all of it from `process.once('beforeExit', ...)`, on Node.js 26",
+    where: "everything runs in `process.once('beforeExit', ...)`, on Node.js 26",
     except: {},
   },
   {
     id: 'exit',
     title: '`exit` listener',
     where:
-      "all of it from `process.on('exit', ...)`, on Node.js 26; the next process sends what the spool has kept",
+      "everything runs in `process.on('exit', ...)`, on Node.js 26; the next process sends the events in the spool",
     except: {
       ...Object.fromEntries(Object.keys(FEATURES).map((name) => [name, ENDED])),
       spool: {
@@ -110,7 +110,7 @@ export const PLATFORMS: readonly Platform[] = [
   {
     id: 'deno',
     title: 'Deno',
-    where: 'Deno 2 with `--allow-net --allow-env`, and the directory of the spool to be read and written',
+    where: 'Deno 2 with `--allow-net --allow-env`, and read and write access to the directory of the spool',
     except: {},
   },
   {
@@ -124,7 +124,7 @@ export const PLATFORMS: readonly Platform[] = [
       },
       scope: {
         refused: 'Could not resolve "node:async_hooks"',
-        note: 'It needs the flag `nodejs_compat`. [`analytics.with()`](./scopes.md) works without.',
+        note: 'It needs the flag `nodejs_compat`. [`analytics.with()`](./scopes.md) works without it.',
       },
       channels: NO_CHANNELS,
       closeOn: {
@@ -155,7 +155,7 @@ export const PLATFORMS: readonly Platform[] = [
       'a runtime on Node.js 24 that asks a local runtime interface for invocations, is stopped by SIGSTOP after each, and gets SIGTERM at the end',
     except: {
       spool: {
-        note: '`/tmp` belongs to the environment: its files outlive an invocation, not a deployment. Await `flush()`.',
+        note: '`/tmp` belongs to the environment: its files survive an invocation, but not a deployment. Await `flush()`.',
       },
       closeOn: { note: 'Lambda sends SIGTERM to functions that have an extension, and to no others.' },
     },
@@ -206,8 +206,8 @@ export function writeDocument(): string {
 
 <!-- Written by test/runtimes/features.test.ts: \`WRITE_TABLE=1 npx vitest run --project runtimes test/runtimes/features.test.ts\` -->
 
-Each cell is a test that runs the packed package on the platform itself, against a service on loopback: **yes** is delivered
-and told as the guides say, **refused** is said in one sentence at the call, at construction or by the bundler, and **–** does not apply.
+Each cell is a test that runs the packed package on the platform itself, against a service on loopback. **yes**: events are delivered
+and reported as in the guides. **refused**: one sentence says so, at the call, at construction or by the bundler. **–**: does not apply.
 
 | | ${titles.join(' | ')} |
 |---|${names.map(() => '---|').join('')}
@@ -223,7 +223,7 @@ ${notes.map((text, index) => `${index + 1}. ${text}`).join('\n')}
 |---|---|
 ${PLATFORMS.map(({ title, where }) => `| ${title} | ${where} |`).join('\n')}
 
-[features.mjs](../test/runtimes/features/features.mjs) has what is run. Other versions of Node.js, and what each does with retries and limits:
+[features.mjs](../test/runtimes/features/features.mjs) has the code of each cell. Other versions of Node.js, and what each does with retries and limits:
 \`npm run test:runtimes\`. Functions in production: [serverless](./serverless.md).
 `
 }
