@@ -80,7 +80,7 @@ export class Commit {
   }
 }
 
-/** The arguments of `append` from the keys on. */
+/** The arguments of `append` from the keys on, in their order. */
 function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
   const starts: number[] = []
   let start = 0
@@ -88,27 +88,15 @@ function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
     starts.push(start)
     start += events.length
   }
-  const { deliveries, sources, sourceIndexes, reasons } = written
+  const { events, inheritedFrom, deliveries, sources, sourceIndexes, reasons } = written
+  const facts = events.map(factsOf)
+  const firsts = inheritedFrom.filter((from, index): from is number => from === index)
   return [
     groups.map(({ key }) => key),
     starts,
     sources,
     sourceIndexes.map((index) => index + 1),
     reasons,
-    ...columnsOf(written),
-    deliveries.map(({ index }) => index + 1),
-    deliveries.map(({ destination }) => destination),
-    deliveries.map(({ state }) => state),
-    deliveries.map(({ reason }) => reason),
-    requestsJson(requests),
-  ]
-}
-
-/** The values of the events, in the order of the parameters of `append`. */
-function columnsOf({ events, inheritedFrom }: NewEvents): SqlValue[] {
-  const facts = events.map(factsOf)
-  const first = inheritedFrom.filter((from, index): from is number => from === index)
-  return [
     events.map(({ kind }) => kind),
     facts.map(({ name }) => name),
     facts.map(({ userId }) => userId),
@@ -122,8 +110,13 @@ function columnsOf({ events, inheritedFrom }: NewEvents): SqlValue[] {
     facts.map(({ warnings }) => warnings),
     facts.map(({ violations }) => violations),
     inheritedFrom.map((from) => (from === null ? null : from + 1)),
-    first.map((from) => from + 1),
-    first.map((from) => events[from]?.inherited ?? ''),
+    firsts.map((from) => from + 1),
+    firsts.map((from) => events[from]?.inherited ?? ''),
+    deliveries.map(({ index }) => index + 1),
+    deliveries.map(({ destination }) => destination),
+    deliveries.map(({ state }) => state),
+    deliveries.map(({ reason }) => reason),
+    requestsJson(requests),
   ]
 }
 

@@ -89,28 +89,17 @@ export class Database implements Queryable {
     run: (connection: Queryable) => Promise<T>,
     { timeoutMs = STATEMENT_TIMEOUT_MS, begin = 'BEGIN' } = {},
   ): Promise<T> {
-    return marking(() => this.#transaction(run, timeoutMs, begin))
-  }
-
-  async #transaction<T>(
-    run: (connection: Queryable) => Promise<T>,
-    timeoutMs: number,
-    begin: string,
-  ): Promise<T> {
-    const client = await checkOut(this.#writing)
-    this.#inTransaction.add(client)
-    let failure: Error | undefined
-    try {
-      if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
-      return await runOn(client, begin, run, timeoutMs)
-    } catch (cause) {
-      // Closing the connection ends the transaction, even if the server no longer responds.
-      failure = cause as Error
-      throw cause
-    } finally {
-      this.#inTransaction.delete(client)
-      checkIn(client, failure)
-    }
+    return marking(() =>
+      inTransaction(this.#writing, begin, timeoutMs, async (connection, client) => {
+        if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
+        this.#inTransaction.add(client)
+        try {
+          return await run(connection)
+        } finally {
+          this.#inTransaction.delete(client)
+        }
+      }),
+    )
   }
 
   /** Cuts open transactions, which rolls them back, and prevents new ones. */
@@ -125,20 +114,7 @@ export class Database implements Queryable {
    * They have their own connections, so that a long query never delays a write.
    */
   async reading<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
-    return again(() => this.#readOnce(run))
-  }
-
-  async #readOnce<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
-    const client = await checkOut(this.#reading)
-    let failure: Error | undefined
-    try {
-      return await runOn(client, BEGIN_READING, run, STATEMENT_TIMEOUT_MS)
-    } catch (cause) {
-      failure = await rollback(client, cause as Error)
-      throw cause
-    } finally {
-      checkIn(client, failure)
-    }
+    return again(() => inTransaction(this.#reading, BEGIN_READING, STATEMENT_TIMEOUT_MS, run))
   }
 
   /** A connection outside of the pools, for `LISTEN`; the caller connects and ends it. */
@@ -174,7 +150,10 @@ function again<T>(read: () => Promise<T>): Promise<T> {
   })
 }
 
-/** Rolls back a transaction whose statement failed, so that the connection can be reused; returns undefined when it can. */
+/**
+ * Rolls back a transaction that failed, so that the connection can be reused; returns undefined when it can. Otherwise the
+ * connection is closed, which ends the transaction even if the server no longer responds.
+ */
 async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
   if (isPassing(cause)) return cause
   try {
@@ -185,23 +164,33 @@ async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | un
   }
 }
 
-/** Runs statements in one transaction of a connection; the caller ends one that fails. */
-async function runOn<T>(
-  client: pg.PoolClient,
+/** Runs statements in one transaction, on a connection of its own. */
+async function inTransaction<T>(
+  pool: pg.Pool,
   begin: string,
-  run: (connection: Queryable) => Promise<T>,
   timeoutMs: number,
+  run: (connection: Queryable, client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  await client.query(begin)
-  const result = await run({
+  const client = await checkOut(pool)
+  const connection: Queryable = {
     async query<R>(text: string, values: readonly SqlValue[] = []) {
       // The types of the client do not know that each query may have a limit of its own.
       const limited = { text, values: storable(values), query_timeout: timeoutMs }
       return (await client.query<R & pg.QueryResultRow>(limited)).rows
     },
-  })
-  await client.query('COMMIT')
-  return result
+  }
+  let failure: Error | undefined
+  try {
+    await client.query(begin)
+    const result = await run(connection, client)
+    await client.query('COMMIT')
+    return result
+  } catch (cause) {
+    failure = await rollback(client, cause as Error)
+    throw cause
+  } finally {
+    checkIn(client, failure)
+  }
 }
 
 function newPool(config: pg.PoolConfig): pg.Pool {

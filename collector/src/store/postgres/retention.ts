@@ -1,6 +1,7 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { countsOf } from '../writing/counts.ts'
-import type { Database, Queryable } from './database.ts'
+import type { Database } from './database.ts'
+import { CHANNEL } from './functions.ts'
 import {
   detachDay,
   detachedDays,
@@ -102,7 +103,8 @@ export class Retention {
         if (!lock?.is_mine) return false
         if (!(await detachedDays(connection)).includes(day)) return false
         // Only some tables are detached: the next run continues.
-        if ((await this.#attached(connection, day)).length > 0) return false
+        for (const table of PARTITIONED)
+          if ((await partitionedDays(connection, table)).includes(day)) return false
         for (const statement of uncount(day)) await connection.query(statement)
         await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
         await connection.query('DELETE FROM log_day WHERE day = $1', [day])
@@ -110,14 +112,6 @@ export class Retention {
       },
       { timeoutMs: ADDING_UP_MS },
     )
-  }
-
-  async #attached(connection: Queryable, day: string): Promise<string[]> {
-    const attached: string[] = []
-    for (const table of PARTITIONED) {
-      if ((await partitionedDays(connection, table)).includes(day)) attached.push(table)
-    }
-    return attached
   }
 
   async #forgetKeys(): Promise<void> {
@@ -185,6 +179,6 @@ export async function clearAll(database: Database): Promise<void> {
     )
     await connection.query('DELETE FROM log_day')
     await connection.query('UPDATE log_head SET epoch = epoch + 1, floor = last_seq, day = NULL')
-    await connection.query("SELECT pg_notify('trackpost', '')")
+    await connection.query(`SELECT pg_notify('${CHANNEL}', '')`)
   })
 }
