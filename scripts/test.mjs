@@ -26,8 +26,11 @@ const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) =
 /**
  * The steps by name. A step with `reports` is counted by its tests, any other step counts as one. Parallel
  * steps build nothing that others read; the longest come first, so that the last ones end at about the same
- * time. `inFull` steps belong to the full form and to `--rest`, `inNight` steps only to the full form, and
- * `inRest` steps to `--rest` as well as the default form, which leaves out a part of them.
+ * time.
+ * - Without a mark: only in the default form and with `--full`.
+ * - `inRest`: also with `--rest`, for the part that the default form leaves out.
+ * - `inFull`: with `--full` and with `--rest`, but not in the default form.
+ * - `inFull` and `inNight`: only with `--full`.
  */
 const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },

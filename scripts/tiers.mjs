@@ -56,8 +56,10 @@ export const FULL_FILES = {
     'collector/test/page/events.test.ts',
     'collector/test/page/hostile-text.test.ts',
     'collector/test/page/layout.test.ts',
+    'collector/test/page/list.test.ts',
     'collector/test/page/odd.test.ts',
     'collector/test/page/screens.test.ts',
+    'collector/test/page/view.test.ts',
   ],
   'the collector as a package, as an image, and as its operators start, watch and restore it': [
     'collector/test/deploy/image.test.ts',

@@ -1,5 +1,5 @@
 // Finds the places of a source file that can be mutated, and writes a copy that contains all mutants,
-// inactive: one of them is activated by number when the tests run, so that the file is transformed only once.
+// inactive. A number activates one of them when the tests run, so that the file is transformed only once.
 import ts from 'typescript'
 
 const OPERATORS = {
@@ -31,7 +31,7 @@ export function findMutants(path, text) {
   return found
 }
 
-/** The text with those mutants, inactive, to which `numberOf(index)` gives a number. */
+/** The text with all mutants that have a number from `numberOf(index)`. They are inactive. */
 export function withMutants(path, text, numberOf) {
   let index = 0
   return write(parse(path, text), text, () => numberOf(index++))
@@ -77,7 +77,7 @@ function asleep(number, to, kind, inner) {
   return `(${isAwake} ? (${to}) : (${inner}))`
 }
 
-/** `[text, kind]` of each mutant of a node itself. */
+/** The mutants of a node itself, as `[text, kind]`. */
 function changesOf(node, raw) {
   const { parent } = node
   if (ts.isBinaryExpression(node)) {

@@ -16,8 +16,8 @@ const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)))
 const FOLDERS = ['src/line', 'src/delivery', 'src/client', 'src/policy', 'src/message']
 const MIN_SCORE = 0.85
 /**
- * A change that makes a loop endless counts as noticed: tests hang when they take this much longer than
- * without it, and this many times as long.
+ * A change that makes a loop endless counts as noticed. Tests hang when they take longer than without the
+ * change by this time and by this factor.
  */
 const HANG_MS = 30_000
 const HANG_FACTOR = 8

@@ -85,7 +85,7 @@ describe('a usable response', () => {
     ['Bearer', 'Bearer'],
     ['bearer in another case', 'bEARER'],
     ['no type at all', undefined],
-  ])('with the token type %s is a token', async (_, type) => {
+  ])('is accepted with the token type %s', async (_, type) => {
     const answer = await answerOf(json({ access_token: 'tok-1', token_type: type, expires_in: 60 }))
 
     expect(answer).toEqual({ outcome: 'token', token: 'tok-1', lifetimeMs: 60_000 })
@@ -104,7 +104,7 @@ describe('a usable response', () => {
     ['10^10', 1e10, 1e13],
     ['2^31', 2 ** 31, 2 ** 31 * 1_000],
     ['true', true, 300_000],
-  ])('whose expires_in is %s has a finite life', async (_, expiresIn, lifetimeMs) => {
+  ])('gives a token with a finite life when expires_in is %s', async (_, expiresIn, lifetimeMs) => {
     const answer = await answerOf(json({ access_token: 'tok-1', expires_in: expiresIn }))
 
     expect(answer).toMatchObject({ outcome: 'token', lifetimeMs })
@@ -289,7 +289,7 @@ describe('an invalid result of the HTTP client', () => {
   })
 })
 
-test('the assertion and the ids are removed from quotes of servers and clients', async () => {
+test('quotes of servers and clients in our errors do not contain the assertion and the ids', async () => {
   const seen: string[] = []
   const quote: Reply = ({ body }) => {
     const assertion = new URLSearchParams(body).get('client_assertion') as string
@@ -312,7 +312,7 @@ test('the assertion and the ids are removed from quotes of servers and clients',
   }
 })
 
-test('after a suspension beyond the timeout, before the assertion was signed, the next request works', async () => {
+test('when the process is suspended before the assertion is signed, this request times out and the next one works', async () => {
   const clock = new FakeClock()
   const { requests, tokens } = withTokens(json({ access_token: 'tok' }), clock)
 

@@ -171,7 +171,7 @@ describe('limits', () => {
     expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
   })
 
-  test('are found by halving when those of the service are smaller', async () => {
+  test('that are smaller at the service are found by halving', async () => {
     respond = ({ messages }) => (messages.length > 6 ? 413 : 200)
 
     expect(await trackAll(open({ flushAt: 24 }), 24)).toEqual(all(24, 'delivered'))

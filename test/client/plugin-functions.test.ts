@@ -90,7 +90,7 @@ describe('a function as a plugin', () => {
     expect(warnings).toEqual([expect.stringContaining("there is one named 'keep' already")])
   })
 
-  test('must not be a class instead of an instance', async () => {
+  test('is refused when it is a class: the plugin must be an instance', async () => {
     const { analytics, messages } = createTestClient()
     const warnings: unknown[] = []
     analytics.on('warning', ({ reason }) => warnings.push(String(reason)))

@@ -54,7 +54,7 @@ describe('status', () => {
     return analytics.status
   }
 
-  test('counts parts that wait for one in flight', async () => {
+  test('counts the parts of a halved batch that wait while another part is in flight', async () => {
     const { analytics } = createAnalytics({ flushAt: 4 }, [status(413), silence])
 
     trackPurchases(analytics, 4)

@@ -296,7 +296,7 @@ describe('with strict order, an event that the service cannot process', () => {
     }
   })
 
-  test('costs few events when it is suspected in an outage in which requests without events are accepted', async () => {
+  test('is searched for at the cost of a few events in an outage in which requests without events are accepted', async () => {
     for (const ofEmpty of [200, 400, 402, 413]) {
       let isOver = true
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -496,7 +496,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
 })
 
 describe('a deadline', () => {
-  test('returns the place up to which all items have waited for the limit, until it ends', () => {
+  test('says how far the items have waited for the limit, until it ends', () => {
     const deadline = new Deadline(1_000)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
 

@@ -286,7 +286,7 @@ describe.each([
     api.server.on('request', async (request, response) => {
       const text = await readBody(request)
       if (text.includes('careless')) held++
-      // Longer than the first heartbeat of a request, which shows those that have none.
+      // Longer than the wait for a first heartbeat, so that requests without a heartbeat are noticed.
       else setTimeout(() => response.end('{}'), 20)
     })
 
