@@ -50,7 +50,7 @@ test.each([
   expect(readTime(value)).toBeUndefined()
 })
 
-test('only a time of day without a zone counts as having no zone', () => {
+test('a time of day without a zone is marked as such, a date alone is not', () => {
   expect(readTime('2026-05-17T09:30:00')?.hasZone).toBe(false)
   expect(readTime('2026-05-17T09:30:00Z')?.hasZone).toBe(true)
   expect(readTime('2026-05-17')?.hasZone).toBe(true)

@@ -66,7 +66,7 @@ export function summarize(result: ImportResult, command: string): string {
   }
   if (dropped > 0)
     text.push(
-      `${counted(dropped, 'line')} over the size limit ${dropped === 1 ? 'is' : 'are'} in no file but the input`,
+      `${counted(dropped, 'line')} over the size limit ${dropped === 1 ? 'is' : 'are'} only in the input, not in the rejects file`,
     )
   if (result.problem !== undefined) text.push(`stopped: ${result.problem}`)
   if (result.resumeLine !== undefined && !isDryRun) {

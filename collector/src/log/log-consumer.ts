@@ -9,9 +9,9 @@ import {
 import { type DecodedMessage, decode, decodeRequests, encodeOne } from './codec.ts'
 import type { LogMessage, LogSubscription, SharedLog } from './ports.ts'
 
-/** Messages that share a commit. */
+/** Maximum number of messages that share a commit. */
 const MESSAGES_PER_COMMIT = 100
-/** And the events among them, beyond the first message. */
+/** Maximum number of events in them, unless the first message alone has more. */
 const EVENTS_PER_COMMIT = 2000
 /** Wait before the next attempt to write, while the store fails. */
 const FIRST_PAUSE_MS = 250
@@ -118,7 +118,7 @@ export class LogConsumer {
   /**
    * Does the work for messages and acknowledges them. If it fails now, any worker tries again later.
    *
-   * @param work Resolves with false when all is done but for a dead letter that could not be stored.
+   * @param work Resolves with false if everything is done, except that a dead letter could not be stored.
    * @param oneByOne Does the work for each message separately.
    */
   async #finish(

@@ -1,6 +1,6 @@
 /**
- * Checkpoints the write-ahead log into the database file. Runs in a separate thread, since it waits for the disk, which the
- * thread that answers requests must not.
+ * Checkpoints the write-ahead log into the database file. Runs in a separate thread, because it waits for the disk, and the
+ * thread for requests must not wait.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'

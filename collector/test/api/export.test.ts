@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openCollector, post, track } from '../support.ts'
 
-test('an export that its client does not read ends, and blocks neither memory nor other exports', async () => {
+test('at most ten exports can wait for their clients, and one that hangs up makes room', async () => {
   const collector = await openCollector()
   const batch = () => Array.from({ length: 15 }, () => track({ properties: { pad: 'x'.repeat(30_000) } }))
   // More than the buffers of the sockets hold.

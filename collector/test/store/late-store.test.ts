@@ -66,7 +66,7 @@ test('a position from before the store was opened includes all existing events',
   expect((await late.reader.ask('events', query)).events).toHaveLength(2)
 })
 
-test('the store waits for an attempt that has already begun; a close ends it, and a cut reaches the opened store', async () => {
+test('the store waits for an attempt to open it that has already begun; close() ends the attempt, and cut() is passed to the opened store', async () => {
   const clock = fakeClock()
   const onFault = () => {}
   const done: string[] = []

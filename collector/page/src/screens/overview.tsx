@@ -23,7 +23,7 @@ const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; los
   delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
 }
 
-/** The beginning hardly moves: only when old events are deleted. */
+/** Refreshed rarely: the oldest time only changes when old events are deleted. */
 const BEGINNING_MS = 60_000
 
 /** The time of the oldest event or request, so that a chart of all time does not begin in 1970. */
@@ -152,7 +152,8 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
       </div>
     )
   }
-  // Shows a share of the previous step. Filtered counts deliveries and the step before it events, so its whole is its own sum.
+  // The count is shown as a share of the previous step. Only for `filtered`, which counts deliveries and not events, the whole is
+  // the sum of its own count and losses.
   const whole = before === undefined ? 0 : step.name === 'filtered' ? step.count + step.lost : before.count
   return (
     <a class="step-card" href={href('events', { q: LINES[step.name], from })} title={`${title}: ${meaning}`}>

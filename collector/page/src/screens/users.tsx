@@ -10,7 +10,7 @@ import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
 const PAGE_SIZE = 100
-/** The most that the collector lists at once. */
+/** The largest number of users that the collector lists in one response. */
 const MAX_USERS = 500
 const MAX_EVENTS = 1000
 
