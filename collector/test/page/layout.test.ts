@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Collector } from '../../src/index.ts'
 import { browser, useBrowser } from '../browser.ts'
 import { openCollector, post, track } from '../support.ts'
-import { openPage, screenshot } from './support.ts'
+import { openPage, panel, row, screenshot, search } from './support.ts'
 
 useBrowser()
 
@@ -134,6 +134,22 @@ test.each([
     await isInOrder(page, `closed-${view}`)
   },
 )
+
+test('old data during an outage is as easy to read, and a value of blanks is no link', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: '  ' }))
+  const page = await openPage(collector, { expected: /503/, bypassCSP: true })
+  await row(page, 'blank').click()
+  await panel(page).locator('.json').waitFor()
+  const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
+  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
+  await search(page, 'type:track')
+  await page.locator('.list.stale').waitFor()
+  await page.waitForFunction(() => document.getAnimations().length === 0)
+
+  await page.evaluate(axe)
+  expect(await findings(page)).toEqual([])
+})
 
 async function isInOrder(page: Page, name: string): Promise<void> {
   await page.evaluate(axe)

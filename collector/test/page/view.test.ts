@@ -164,3 +164,32 @@ test('C9: lists, traits and the catalogue keep the digits of a number too', asyn
   await page.locator('.fields .values', { hasText: kept }).waitFor()
   expect(await page.locator('#app').textContent()).not.toContain('exact:')
 })
+
+test.each([1440, 390])(
+  '%i px: after a menu, a dialog and an opened event, the keys are where they were',
+  async (width) => {
+    const collector = await openCollector()
+    await post(collector, '/v1/track', track({ event: 'Order' }))
+    const page = await openPage(collector, { viewport: { width, height: 844 } })
+    const hasFocus = (selector: string) => page.locator(`${selector}:focus`).waitFor()
+    await row(page, 'Order').waitFor()
+
+    const more = page.getByRole('button', { name: 'More', exact: true })
+    await more.press('Enter')
+    await page.getByRole('button', { name: 'Keyboard and search' }).press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await hasFocus('[aria-label=More]')
+
+    await page.locator('.list').focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    const key = panel(page).locator('.json button.key', { hasText: 'total' })
+    await key.press('Enter')
+    await hasFocus('.menu button')
+    await page.keyboard.press('Escape')
+    await hasFocus('.json button.key')
+    await page.keyboard.press('Escape')
+    await hasFocus('.list')
+  },
+)

@@ -14,8 +14,13 @@ export function Dialog({ label, class: className = 'dialog', onClose, children }
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const node = dialog.current
+    const before = document.activeElement
     node?.showModal()
-    return () => node?.close()
+    return () => {
+      node?.close()
+      // The browser does not do it for a dialog that has left the page already.
+      if (before instanceof HTMLElement) before.focus()
+    }
   }, [])
   return (
     <dialog

@@ -187,7 +187,7 @@ export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
         </span>
         <Preview event={event} />
       </Cell>
-      <Cell class="user" term={userTerm} addTerm={addTerm}>
+      <Cell class="user" term={userTerm} addTerm={addTerm} title={visibleText(userId ?? anonymousId ?? '')}>
         {userId !== null ? (
           <Text value={userId} />
         ) : anonymousId !== null ? (
@@ -196,7 +196,12 @@ export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
           '–'
         )}
       </Cell>
-      <Cell class="source" term={source === '' ? undefined : termFor('source', source)} addTerm={addTerm}>
+      <Cell
+        class="source"
+        term={source === '' ? undefined : termFor('source', source)}
+        addTerm={addTerm}
+        title={visibleText(source)}
+      >
         {source === '' ? '–' : <Text value={source} />}
       </Cell>
       <Cell class="status" term={reason === null ? 'status:accepted' : `reason:${reason}`} addTerm={addTerm}>

@@ -215,7 +215,8 @@ function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeS
     return <span class={typeof value === 'number' ? 'number' : 'literal'}>{text}</span>
   }
   const isLong = value.length > LONG_TEXT && !isWhole.value
-  const link = state.linkOf?.(path, value)
+  // A link of blanks has no text to be read or clicked.
+  const link = value.trim() === '' ? undefined : state.linkOf?.(path, value)
   const text = <Text value={(isLong ? value.slice(0, LONG_TEXT) : value).replace(/["\\]/g, '\\$&')} />
   return (
     <span class={/\S{60}/.test(value) ? 'string unbroken' : 'string'}>

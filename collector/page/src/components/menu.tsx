@@ -15,7 +15,12 @@ function place(popover: HTMLElement, opener: HTMLElement): void {
 export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   popover?.showPopover()
   // Its content is drawn after this turn, and then it has its height.
-  requestAnimationFrame(() => popover !== null && place(popover, opener))
+  requestAnimationFrame(() => {
+    if (popover === null) return
+    place(popover, opener)
+    // It is elsewhere in the page, so that Tab would not lead into it.
+    popover.querySelector('button')?.focus()
+  })
 }
 
 /** A button that opens a menu of buttons. A choice closes the menu. */
