@@ -280,8 +280,8 @@ describe('the setting logger', () => {
     [null, 'null'],
     ['debug', 'a string'],
     [{}, 'an object'],
-    [{ debug() {}, info() {}, warn() {} }, 'an object without error'],
-    [{ ...record().logger, warn: 'loud' }, 'an object without warn'],
+    [{ debug() {}, info() {}, warn() {} }, 'one without error'],
+    [{ ...record().logger, warn: 'loud' }, 'one without warn'],
   ])('may not be %j', (logger, got) => {
     expect(() => createAnalytics({ logger: logger as Logger })).toThrow(
       `logger: expected an object with debug, info, warn and error, got ${got}`,
