@@ -12,7 +12,8 @@
 /**
  * The goals of the SDK, as ratios. The run reports for each whether it is met, and fails if one is missed.
  * `floor` is written by hand over `node:http`; `floor-dispatcher` is written by hand over the dispatcher that
- * the SDK uses in a process that uses `fetch`: the SDK cannot save its memory and loading time.
+ * the SDK uses in a process that uses `fetch`: the memory and the loading time of this dispatcher do not
+ * count against the SDK.
  */
 const LIMITS = {
   burst: 0.85,

@@ -1,7 +1,6 @@
 /**
  * One adapter per client. Each module exports
  *
- *
  * - `packageName`: the package that it measures, for the table of versions; absent for our own code;
  * - `specifier`: the module that the import scenario imports;
  * - `defaultsNote`: how its own defaults change the `default` scenarios, where they differ;

@@ -107,8 +107,8 @@ function groupById(expected) {
 }
 
 /**
- * The differences of `actual` from the parts in `expected`, as texts. A property that is `undefined` there
- * must be absent.
+ * Compares `actual` with the parts that `expected` contains, and returns the differences as texts. A property
+ * that is `undefined` in `expected` must be absent.
  */
 function differences(expected, actual, path = '') {
   if (typeof expected !== 'object' || expected === null) {

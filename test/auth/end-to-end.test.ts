@@ -410,7 +410,7 @@ describe('a token server that refuses a token', () => {
     expect(errors[0]?.reason.message).toContain('invalid_client: The client was deleted.')
   })
 
-  test('appears in the error with its host only, after a wrong audience', async () => {
+  test('that is named as a wrong audience appears in the error only with its host', async () => {
     const { tokens, analytics, errors } = await start()
     const { host, port } = new URL(tokens.url)
     const other = new Analytics({

@@ -292,7 +292,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ failed: 0, pending: 100 })
   })
 
-  test('a request that runs again is used again, however late its timers are', async () => {
+  test('a request that was given up is used again when its code goes on, however late its timers are', async () => {
     const { analytics, clock, client } = createWorker(WITHOUT_WAIT_UNTIL)
     for (let request = 1; request <= 200; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))

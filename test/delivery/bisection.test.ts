@@ -119,7 +119,7 @@ describe('a batch that is refused because of its content', () => {
     expect(codesOf(outcomes)).toEqual(new Array(1_000).fill('rejected'))
   })
 
-  test('an event fails exactly if the last request with it was refused, whenever the service starts to accept', async () => {
+  test('an event fails if its last request was refused, and only then, whenever the service starts to accept', async () => {
     for (let refusals = 1; refusals <= 25; refusals++) {
       let number = 0
       const { client, outcomes } = await send(100, () => ({

@@ -329,7 +329,7 @@ describe('the bounds of the queue', () => {
     expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
-  test('with drop-oldest, as many events are displaced as the new one needs room', () => {
+  test('with drop-oldest, no more events are displaced than the size of the new one requires', () => {
     const { enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
     })

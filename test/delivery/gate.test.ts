@@ -91,7 +91,7 @@ describe('a failure', () => {
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })
 
-  test('counts once with another at the same time', () => {
+  test('does not increase the backoff if another failure was in flight at the same time', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter(), gate.enter()]
 
@@ -116,7 +116,7 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(waitMs)
   })
 
-  test('extends the wait of another failure by its minimum, and never shortens it', () => {
+  test('may extend the wait of another failure, by its minimum, but never shortens it', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter()] as const
 
@@ -375,7 +375,7 @@ describe('a response to a request from before an outage that is over', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('does not count as a lost connection that was stale', () => {
+  test('gets no immediate retry, as there is for a stale connection', () => {
     const { gate, early } = recovered()
 
     expect(gate.isOpenFor(early)).toBe(false)

@@ -79,7 +79,7 @@ describe('describing a cause', () => {
     expect(describeCause(cause)).toBe(text)
   })
 
-  test('a cause that is its own cause ends', () => {
+  test('describing a cause that is its own cause comes to an end', () => {
     const error: Error = new Error('échec')
     error.cause = error
 

@@ -50,7 +50,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       maxCopies: 1_000,
     })
   }
-  /** A property `v` with which the event fails, or may fail. */
+  /** A property `v` that makes the event fail, or may do so. */
   const costs = (
     id: string,
     name: string,

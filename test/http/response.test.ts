@@ -34,7 +34,7 @@ function discardBody(response: HTTPResponse): Promise<Error | undefined> {
 }
 
 describe('discarding a body', () => {
-  test.each([0, 1, 64])('reads one of %i KiB to its end', async (kibibytes) => {
+  test.each([0, 1, 64])('reads a body of %i KiB to its end', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
 
     await discardBody(response)
@@ -43,7 +43,7 @@ describe('discarding a body', () => {
   })
 
   // Row F28.
-  test.each([66, Number.POSITIVE_INFINITY])('cancels one of %s KiB just past 64', async (kibibytes) => {
+  test.each([66, Number.POSITIVE_INFINITY])('cancels a body of %s KiB just past 64', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
 
     await discardBody(response)
@@ -51,7 +51,7 @@ describe('discarding a body', () => {
     expect(state).toEqual({ read: 65, isCancelled: true })
   })
 
-  test('does not fail if it breaks off', async () => {
+  test('does not fail for a body that breaks off', async () => {
     const body = new ReadableStream({
       pull: () => Promise.reject(new Error('terminated')),
     })
@@ -61,7 +61,7 @@ describe('discarding a body', () => {
     expect(error?.message).toBe('terminated')
   })
 
-  test('leaves one alone that somebody else is reading', async () => {
+  test('does not touch a body that somebody else is reading', async () => {
     const { response, state } = bodyOf(1)
     ;(response as unknown as Response).body?.getReader()
 
@@ -191,7 +191,7 @@ describe('keeping the first bytes', () => {
 })
 
 describe('cancelling a body', () => {
-  test('cancels it unread if it comes too late', () => {
+  test('cancels it unread, if it has arrived too late', () => {
     const { response, state } = bodyOf(1)
 
     cancelBody(response)

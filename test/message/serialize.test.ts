@@ -116,7 +116,7 @@ describe('values that JSON.stringify refuses', () => {
   })
 })
 
-test('an odd value in a message larger than the default limit does not lose it', () => {
+test('a message larger than the default limit may contain an odd value', () => {
   const message = { text: 'x'.repeat(50_000), odd: 5n }
 
   expect(serialize(message, 100_000)).toBe(JSON.stringify({ ...message, odd: '5' }))

@@ -125,7 +125,7 @@ describe('a problem that a plugin reports', () => {
     expect(outcomes).toEqual(['delivered'])
   })
 
-  test('becomes a process warning once for each plugin without a listener', async () => {
+  test('becomes one process warning for each plugin when there is no listener', async () => {
     const { analytics } = createAnalytics()
     const warnings: string[] = []
     const note = ({ message, name }: Error): void => {

@@ -1218,7 +1218,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     },
   )
 
-  test('is accepted once for each event, as with a synchronous plugin', async () => {
+  test('lets one event of a plugin through for each event, as with a synchronous plugin', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(

@@ -60,8 +60,8 @@ export interface ServerOptions {
    */
   onHead?: string
   /**
-   * unknown`, run for each connection. Returns false when the oracle must not read the connection. =>
-   * unknown`, run for each connection. Returns false to leave its bytes alone.
+   * Source of `(io) => unknown`, run for each connection. It returns false if the oracle must not read the
+   * connection.
    */
   onConnection?: string
   /** PEM files. */

@@ -1,6 +1,6 @@
-// The columns of docs/platforms.md, each written as by its users. Every platform runs these functions in its
-// own host program, and each function returns what it has observed. The service that receives the events
-// checks the rest.
+// The columns of docs/platforms.md, each in the form in which users write it. Every platform runs these
+// functions in its own host program, and each function returns what it has observed. The service that
+// receives the events checks the rest.
 
 const EVENT = { userId: 'usr_Zoë' }
 
