@@ -91,7 +91,7 @@ test('reading stops while the service does not respond', async () => {
   })
   let written = 0
   const text = ndjson(1_000)
-  // A pipe without a reader holds some 64 KiB, and the stream in front of it as much.
+  // A pipe without a reader buffers some 64 KiB, and so does the stream that writes to it.
   const isStuck = async (): Promise<boolean> => {
     const before = written
     for (let index = 0; index < 200; index++) {

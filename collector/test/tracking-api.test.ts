@@ -176,7 +176,7 @@ test('without a header the write key comes from the body, and it is not stored w
   )
 })
 
-test('a source that is named after a write key with a NUL has the complete name', async () => {
+test('the name of a source from a write key with a NUL is not cut off at the NUL', async () => {
   const collector = await openCollector()
 
   await postPlain(collector, '/v1/track', track({ writeKey: 'a\0b', event: 'x\0y' }))

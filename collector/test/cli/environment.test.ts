@@ -92,7 +92,7 @@ test('variables that Kubernetes sets for a Service of the same name are ignored'
   ).toEqual([])
 })
 
-test('an address in another form is not ignored as one from Kubernetes', () => {
+test('only the addresses that Kubernetes sets are ignored: an address for another flag is used', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_LOG: 'tcp://10.0.0.9:4222',

@@ -9,7 +9,7 @@ import { describeTokenMemory } from './token-memory.ts'
 
 /** A store under test. */
 export interface Subject {
-  /** Opens the store. Each further call stands for another process on the same data. The suite starts and closes the result. */
+  /** Opens the store. Each further call opens the same data again, as another process would. The suite starts and closes the result. */
   open(): Promise<EventStore>
   /** Advances the clock that leases and due times use. */
   advance(ms: number): void

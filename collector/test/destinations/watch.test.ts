@@ -39,7 +39,7 @@ function watched(isDelivering = true) {
   return { watch, queue, faults, attended, settle, advance }
 }
 
-test('a process announces its destinations, at once and again; one that delivers nothing does not', async () => {
+test('a process announces its destinations at once and then repeatedly; one that delivers nothing does not', async () => {
   const worker = watched()
   const front = watched(false)
   await worker.advance(20_000)

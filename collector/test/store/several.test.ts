@@ -108,7 +108,7 @@ test('while a collector posts an event to a webhook, no other one does', async (
   expect(received).toHaveLength(6)
 })
 
-test('keys for deduplication differ between databases, and for numbers that are used again', async () => {
+test('two events never have the same key for deduplication, even with the same number in another or in a cleared database', async () => {
   const keys: string[] = []
   const server = createServer((request, response) => {
     keys.push(String(request.headers['idempotency-key']))
