@@ -193,3 +193,18 @@ test.each([1440, 390])(
     await hasFocus('.list')
   },
 )
+
+test('a dialog that is longer than the window is shown from its beginning', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { viewport: { width: 640, height: 400 } })
+
+  await page.getByRole('button', { name: 'More', exact: true }).click()
+  await page.getByRole('button', { name: 'Keyboard and search' }).click()
+
+  const dialog = page.locator('dialog[open]')
+  await dialog.waitFor()
+  expect(await dialog.evaluate((node) => [node.scrollHeight > node.clientHeight, node.scrollTop])).toEqual([
+    true,
+    0,
+  ])
+})

@@ -16,6 +16,8 @@ export function Dialog({ label, class: className = 'dialog', onClose, children }
     const node = dialog.current
     const before = document.activeElement
     node?.showModal()
+    // The focus is on the first button, which may be at the end of a long text.
+    node?.scrollTo(0, 0)
     return () => {
       node?.close()
       // The browser does not do it for a dialog that has left the page already.
