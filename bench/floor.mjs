@@ -6,6 +6,9 @@ const MAX_BODY_BYTES = 500_000
 /** Room for the part of a body around the messages. */
 const ENVELOPE_BYTES = 256
 
+/** Less than the 5 s after which servers on Node.js close an idle connection. */
+const SILENCE_MS = 4_000
+
 const LIBRARY = { name: 'floor', version: '0.0.0' }
 const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
 
@@ -108,16 +111,22 @@ export class Floor {
   }
 }
 
-/** Posts over `node:http`, at most four sockets, kept alive. */
+/**
+ * Posts over `node:http`, at most four sockets, kept alive. `fetch` and its dispatcher have time limits of their own; an agent of
+ * `node:http` has none unless it is given one. Without it, a request that nobody answers would never end, and a socket would be
+ * used again after the server has closed it.
+ */
 function overHttp(url, headers) {
   const { hostname, port, pathname: path } = new URL(url)
-  const agent = new http.Agent({ keepAlive: true, maxSockets: MAX_CONCURRENT_REQUESTS })
+  const agent = new http.Agent({ keepAlive: true, maxSockets: MAX_CONCURRENT_REQUESTS, timeout: SILENCE_MS })
   const options = { hostname, port, path, method: 'POST', agent, headers }
   return (body, onStatus) => {
     const request = http.request(options, (response) => {
       response.resume()
       onStatus(response.statusCode)
     })
+    request.on('timeout', () => request.destroy(new Error(`no response within ${SILENCE_MS} ms`)))
+    request.on('error', fail)
     request.setHeader('Content-Length', body.length)
     request.end(body)
   }
@@ -152,12 +161,14 @@ function overDispatcher(url, headers) {
         },
         onData: () => true,
         onComplete() {},
-        onError(error) {
-          throw error
-        },
+        onError: fail,
       },
     )
   }
+}
+
+function fail(error) {
+  throw error
 }
 
 const POSTS = { http: overHttp, fetch: overFetch, dispatcher: overDispatcher }

@@ -1,6 +1,6 @@
 /**
  * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. A row
- * has the name that it has in the table of its scenario. Prints the functions with the most self time,
+ * has the name that it has in the table of its scenario. Prints the parts of the process, and the functions with the most self time,
  * including garbage collection and idle time.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -43,20 +43,42 @@ const places = new Map(
     `${functionName || '(anonymous)'}  ${shortUrl(url)}${url ? `:${lineNumber + 1}` : ''}`,
   ]),
 )
+const parts = new Map(nodes.map(({ id, callFrame }) => [id, partOf(callFrame)]))
 const selfMicros = new Map()
+const partMicros = new Map()
 let totalMicros = 0
 samples.forEach((id, index) => {
   const place = places.get(id)
   selfMicros.set(place, (selfMicros.get(place) ?? 0) + timeDeltas[index])
-  if (!place.startsWith('(idle)')) totalMicros += timeDeltas[index]
+  if (place.startsWith('(idle)')) return
+  totalMicros += timeDeltas[index]
+  const part = parts.get(id)
+  partMicros.set(part, (partMicros.get(part) ?? 0) + timeDeltas[index])
 })
 
 console.log(
   `${name}, ${label}: self time of the whole process, ${(totalMicros / 1000).toFixed(0)} ms without idle`,
 )
+for (const [part, micros] of [...partMicros].sort((a, b) => b[1] - a[1])) {
+  console.log(
+    `${(micros / 1000).toFixed(1).padStart(9)} ms ${((100 * micros) / totalMicros).toFixed(1).padStart(5)} %  ${part}`,
+  )
+}
+console.log('')
 for (const [place, micros] of [...selfMicros].sort((a, b) => b[1] - a[1]).slice(0, Number(top))) {
   const share = place.startsWith('(idle)') ? '' : `${((100 * micros) / totalMicros).toFixed(1)} %`
   console.log(`${(micros / 1000).toFixed(1).padStart(9)} ms ${share.padStart(7)}  ${place}`)
+}
+
+/** The part of the process to which a function belongs. What is native and has no name in this list counts as Node.js. */
+function partOf({ functionName, url }) {
+  if (functionName === '(garbage collector)' || functionName === '(program)') return functionName
+  if (/^(?:writev?|writeUtf8String)$/.test(functionName) && url === '') return 'writing to the socket'
+  if (/\/bench\//.test(url)) return 'the benchmark, the floor included'
+  if (url.startsWith('file:')) return 'the client'
+  if (/^node:internal\/(?:timers|async_hooks|process\/promises)|^node:(?:timers|async_hooks)/.test(url))
+    return 'timers and contexts of Node.js'
+  return 'the rest of Node.js: HTTP, streams, loading'
 }
 
 function shortUrl(url) {
