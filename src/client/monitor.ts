@@ -116,14 +116,14 @@ export class Monitor implements Observer, OutageObserver {
     const nowMs = this.#nowMs()
     const since = nowMs === undefined ? '' : ` since ${new Date(nowMs - durationMs).toISOString()}`
     this.#warnings.reportOutage(
-      `the service has taken no request${since}: ${problem}. Events that wait for it: ${this.#countPending()}.`,
+      `the service has taken no request${since} (${problem}). Events that wait: ${this.#countPending()}.`,
     )
   }
 
   /** The service refuses the address or the credentials, and events wait until it accepts them. */
   onRefusal(problem: string): void {
     this.#warnings.reportOutage(
-      `the service refuses the address or the credentials: ${problem}. Events that wait: ${this.#countPending()}.`,
+      `the service refuses the address or the credentials (${problem}). Events that wait: ${this.#countPending()}.`,
     )
   }
 

@@ -376,7 +376,7 @@ describe('on Cloudflare Workers', () => {
     }
     await clock.advance(30_000)
 
-    expect(warnings).toEqual([expect.stringContaining('Events that wait for it: 5.')])
+    expect(warnings).toEqual([expect.stringContaining('Events that wait: 5.')])
   })
 
   test('no request waits for a token that another request has asked for', async () => {

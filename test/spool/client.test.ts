@@ -146,7 +146,7 @@ describe('an outage', () => {
     await clock.advance(10_000)
 
     expect(warnings).toEqual([
-      expect.stringContaining('the service refuses the address or the credentials: [404] Not Found'),
+      expect.stringContaining('the service refuses the address or the credentials ([404] Not Found'),
     ])
     expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0 })
     await analytics.closeAndFlush()
