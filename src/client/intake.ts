@@ -110,7 +110,7 @@ export class Intake {
       this.#open.push(item)
       if (channels.outcome.hasSubscribers) item.messageId = idOf(message)
       onAccepted?.()
-      if (this.isClosed) this.#refuseClosed(item, params, message)
+      if (this.isClosed) this.#failClosed(item, params, message)
       else if (message instanceof DeliveryError) outcomes.settleLater(item, message)
       else this.#place(item, message)
       if (channels.accepted.hasSubscribers) monitor.onAccepted(kind, idOf(message))
@@ -184,7 +184,7 @@ export class Intake {
     }
   }
 
-  #refuseClosed(item: Item, params: unknown, message: Message | DeliveryError): void {
+  #failClosed(item: Item, params: unknown, message: Message | DeliveryError): void {
     const { clock, emitter, outcomes } = this.#options
     const isBad = message instanceof DeliveryError
     // A call with bad arguments has no message.
@@ -218,7 +218,7 @@ export class Intake {
     let bytes = 0
     if (line.inPlugins > 0) {
       bytes = estimateBytes(ctx.event, maxMessageBytes)
-      if (!line.hasRoom(bytes)) return outcomes.refuse(item)
+      if (!line.hasRoom(bytes)) return outcomes.failFull(item)
     }
     const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
       item.ctx = ctx
@@ -255,9 +255,9 @@ export class Intake {
   #hand(item: Item, message: Message | ContextEvent, original?: Message): boolean {
     const { settings, clock, line, outcomes, ledger } = this.#options
     const { isDisabled } = item
-    // Do not serialise an event that will be refused and that no callback or listener looks at.
+    // Do not serialise an event that will find no room and that no callback or listener looks at.
     if (!isDisabled && line.isFull && !outcomes.isWanted(item)) {
-      outcomes.refuse(item)
+      outcomes.failFull(item)
       return false
     }
     try {
@@ -273,7 +273,7 @@ export class Intake {
       return false
     }
     if (isDisabled) outcomes.settleLater(item, undefined)
-    else outcomes.refuse(item)
+    else outcomes.failFull(item)
     return isDisabled
   }
 }

@@ -43,8 +43,8 @@ export class Outcomes {
   /** Too many early outcomes wait: the next call reports them first, which bounds their memory. */
   isCrowded = false
   #isSettlingEarly = false
-  /** Shared by all events that the line refused or displaced in this turn: there may be many, and stack traces are costly. */
-  #refused: DeliveryError | undefined
+  /** Shared by all events that found no room or were displaced in this turn: there may be many, and stack traces are costly. */
+  #full: DeliveryError | undefined
   #displaced: DeliveryError | undefined
 
   constructor(options: OutcomesOptions) {
@@ -128,7 +128,7 @@ export class Outcomes {
     this.#early = []
     this.isCrowded = false
     this.#isEarlyScheduled = false
-    this.#refused = undefined
+    this.#full = undefined
     this.#displaced = undefined
     this.#isSettlingEarly = true
     try {
@@ -139,9 +139,9 @@ export class Outcomes {
   }
 
   /** The line had no room for this event. */
-  refuse(item: Item): void {
-    this.#refused ??= this.#queueFull('the queue is full')
-    this.settleLater(item, this.#refused)
+  failFull(item: Item): void {
+    this.#full ??= this.#queueFull('the queue is full')
+    this.settleLater(item, this.#full)
   }
 
   /** This event had to make room for a newer one. */
