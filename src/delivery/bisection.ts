@@ -4,7 +4,7 @@ import type { Range } from './range.ts'
 export const MAX_ADDED_REQUESTS = 24
 
 /** The decision about a range that was refused. */
-export interface Refusal {
+export interface Bisection {
   /** The parts that fail: the event that was refused alone, or all of them. */
   readonly failed: readonly Range[]
   /** This part is sent next. */
@@ -20,7 +20,7 @@ export interface Refusal {
  * @param text The text of the response.
  * @see docs/spec.md, section 8
  */
-export function refuse(range: Range, text: string): Refusal {
+export function bisect(range: Range, text: string): Bisection {
   const { origin, next } = range
   if (range.half === 'first') origin.firstHalfRefusal = text
   const isWaitingFirst = next?.half === 'first' && next.knownBad === 'sent'
@@ -39,7 +39,7 @@ export function refuse(range: Range, text: string): Refusal {
  *
  * @param range The start of a chain.
  */
-export function proceed(range: Range | undefined): Refusal {
+export function proceed(range: Range | undefined): Bisection {
   const failed: Range[] = []
   let next = range
   while (next?.knownBad !== undefined && next.items.length > 1) {

@@ -271,7 +271,7 @@ export class Delivery {
       return this.#resends.add(range)
     }
     range.failure = () => error
-    this.#results.refuse(range, pass, 'auth', 'token')
+    this.#results.refuseSettings(range, pass, 'auth', 'token')
   }
 
   /** After any error, the batch gets its next attempt or its outcome. */

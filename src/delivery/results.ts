@@ -3,7 +3,7 @@ import { type Item, isAwaited } from '../line/item.ts'
 import type { Line } from '../line/line.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import { inferFromDelivery, proceed, type Refusal, refuse } from './bisection.ts'
+import { type Bisection, bisect, inferFromDelivery, proceed } from './bisection.ts'
 import type { Gate, Pass } from './gate.ts'
 import type { Outage } from './outage.ts'
 import type { BodyLimit, Range, Resends } from './range.ts'
@@ -77,21 +77,21 @@ export class ResultHandler {
         return this.#wait(range, pass, waitMs)
       case 'split':
         return this.#shrink(range, pass)
-      case 'refuse':
+      case 'bisect':
         this.#succeed(pass)
-        return this.#follow(refuse(range, result.text))
+        return this.#follow(bisect(range, result.text))
       case 'resend':
         this.#succeed(pass)
         return resends.add(range)
       case 'renew':
-        if (!this.#mayRenew(range)) return this.refuse(range, pass, 'auth', 'unrenewable')
+        if (!this.#mayRenew(range)) return this.refuseSettings(range, pass, 'auth', 'unrenewable')
         gate.succeed(pass)
         range.isRenewed = true
         return resends.add(range)
       case 'auth':
-        return this.refuse(range, pass, action, String(result.status))
+        return this.refuseSettings(range, pass, action, String(result.status))
       case 'address':
-        return this.refuse(range, pass, 'rejected', String(result.status))
+        return this.refuseSettings(range, pass, 'rejected', String(result.status))
       case 'rejected':
         this.#succeed(pass)
         return this.#settle(range, errorOf(range, action))
@@ -111,7 +111,7 @@ export class ResultHandler {
    *
    * @param kind Tells refusals apart.
    */
-  refuse(range: Range, pass: Pass, code: 'auth' | 'rejected', kind: string): void {
+  refuseSettings(range: Range, pass: Pass, code: 'auth' | 'rejected', kind: string): void {
     const { gate, settings, observer } = this.#options
     if (this.#accepted === 0 && settings.spool === undefined && range.items.length > 0) {
       gate.succeed(pass)
@@ -291,14 +291,14 @@ export class ResultHandler {
     for (const [part, partError] of failed) this.#end(part, partError)
   }
 
-  #follow({ failed, next }: Refusal): void {
+  #follow({ failed, next }: Bisection): void {
     const further = proceed(next)
     const all = this.#continue({ failed: [...failed, ...further.failed], next: further.next })
     for (const [part, error] of all) this.#end(part, error)
   }
 
   /** Queues the next part of a chain, and returns the parts that fail without being sent. */
-  #continue({ failed, next }: Refusal): (readonly [Range, DeliveryError])[] {
+  #continue({ failed, next }: Bisection): (readonly [Range, DeliveryError])[] {
     const { limit, resends } = this.#options
     if (next !== undefined) {
       const count = next.countWithin(limit.bytes)

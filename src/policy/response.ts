@@ -147,7 +147,7 @@ function utcMs(year = '', monthName = '', day = '', clock: string[] = []): numbe
  * - `retry`: the service fails; the events are sent again
  * - `limited`: everything waits; a failure only when the response does not say for how long
  * - `split`: send half of the events: they are too large together
- * - `refuse`: one of the events is bad, or all are: send half of them to find out
+ * - `bisect`: one of the events is bad, or all are: send half of them to find out
  * - `renew`: get a new token and send again, once
  * - `auth`, `address`: the credentials or the address are refused, which says nothing about the events
  * - `rejected`: final
@@ -157,7 +157,7 @@ export type Action =
   | 'retry'
   | 'limited'
   | 'split'
-  | 'refuse'
+  | 'bisect'
   | 'renew'
   | 'auth'
   | 'address'
@@ -205,7 +205,7 @@ export function classify(status: number, renewable: boolean): Action {
       return 'split'
     case 400:
     case 422:
-      return 'refuse'
+      return 'bisect'
     case 429:
       return 'limited'
     case 408:
