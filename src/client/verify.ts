@@ -27,7 +27,7 @@ export interface VerifyOptions {
   readonly settings: Pick<ResolvedSettings, 'disable'>
   readonly intake: Pick<Intake, 'isClosed'>
   readonly credentials: string | Pick<TokenCredentials, 'tryOnce'>
-  readonly sender: Pick<Sender, 'probe'>
+  readonly sender: Pick<Sender, 'verify'>
   readonly clock: Pick<Clock, 'hold'>
 }
 
@@ -57,7 +57,7 @@ async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise
   }
   // The client may have been closed while the token was fetched: then no request is sent.
   if (intake.isClosed) throw new Error('the client was closed')
-  const { status, problem } = await sender.probe(authorization)
+  const { status, problem } = await sender.verify(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')
   return {
     reachable: status !== undefined,

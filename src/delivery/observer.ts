@@ -46,8 +46,8 @@ export type OnEnd = (
   toInfo: (() => ResponseInfo) | undefined,
 ) => void
 
-/** The result of a request without events. */
-export interface Probe {
+/** The response to the request of `verify()`, which has no events. */
+export interface VerifyResponse {
   readonly status: number | undefined
   /** The problem in words, without credentials; `undefined` when there is none. */
   readonly problem: string | undefined

@@ -17,9 +17,9 @@ import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
-import type { Observer, OnEnd, Probe, ResponseInfo } from './observer.ts'
+import type { Observer, OnEnd, ResponseInfo, VerifyResponse } from './observer.ts'
 import type { Range } from './range.ts'
-import { explainProbe, type SendResult, type ToError, toDeliveryError } from './result.ts'
+import { explainResponse, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
 export interface SenderOptions {
   readonly url: string
@@ -102,14 +102,14 @@ export class Sender {
   }
 
   /** Sends one request without events. Only the caller sees its result. `abort` ends it too. Never rejects. */
-  async probe(authorization: string | undefined): Promise<Probe> {
+  async verify(authorization: string | undefined): Promise<VerifyResponse> {
     const { url, writeKey, clock } = this.#options
     const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
     const response = await this.#exchange(this.#headers(authorization), body, 0).result
     const { status } = response
     const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response.headers)
     const redact = this.#redactor(authorization ?? '')
-    const problem = isFine ? undefined : explainProbe(response, url, redact)
+    const problem = isFine ? undefined : explainResponse(response, url, redact)
     return { status, problem }
   }
 
