@@ -1,6 +1,11 @@
 import type { Delivery } from '../delivery/delivery.ts'
-import type { Observer, OnEnd, RequestFacts, RequestInfo } from '../delivery/observer.ts'
-import type { OutageObserver } from '../delivery/results.ts'
+import type {
+  OnEnd,
+  OutageObserver,
+  RequestFacts,
+  RequestInfo,
+  RequestObserver,
+} from '../delivery/observer.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { SpoolConnection } from '../line/spool.ts'
 import type { Kind } from '../message/types.ts'
@@ -34,7 +39,7 @@ export interface LastError {
 }
 
 /** Observes a client for its log, its diagnostics channels, its `status` and the request listeners. Never throws. */
-export class Monitor implements Observer, OutageObserver {
+export class Monitor implements RequestObserver, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log

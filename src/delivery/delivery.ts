@@ -8,9 +8,10 @@ import { AsyncResource } from '../runtime/platform.node.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { Gate, type Pass } from './gate.ts'
+import type { OutageObserver } from './observer.ts'
 import { Outage } from './outage.ts'
 import { BodyLimit, countWaiting, Range, Resends } from './range.ts'
-import { type OutageObserver, ResultHandler, type ResultHandlerOptions } from './results.ts'
+import { ResultHandler, type ResultHandlerOptions } from './results.ts'
 import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 
 export interface DeliveryOptions {

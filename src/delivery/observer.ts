@@ -54,9 +54,19 @@ export interface VerifyResponse {
 }
 
 /** Called for each request and response. The info is made only when there is a listener. */
-export interface Observer {
+export interface RequestObserver {
   /** A request is sent. Returns the function to call when it has ended. Must not throw. */
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd
   /** Whether a listener needs the bodies of responses. */
   readonly wantsBodies: boolean
+}
+
+/** Receives the start and the end of outages. */
+export interface OutageObserver {
+  /** The service has failed more than `maxRetries` times in a row. */
+  onOutage(durationMs: number, problem: string): void
+  /** The service refuses the settings, and events wait until it accepts them. Called once for each kind of refusal. */
+  onRefusal(problem: string): void
+  /** Requests are accepted again. */
+  onRecovery(durationMs: number): void
 }

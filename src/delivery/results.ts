@@ -5,6 +5,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { type Bisection, bisect, inferFromDelivery, proceed } from './bisection.ts'
 import type { Gate, Pass } from './gate.ts'
+import type { OutageObserver } from './observer.ts'
 import type { Outage } from './outage.ts'
 import type { BodyLimit, Range, Resends } from './range.ts'
 import type { SendResult, ToError } from './result.ts'
@@ -27,16 +28,6 @@ export interface ResultHandlerOptions {
    * throws.
    */
   readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
-}
-
-/** Receives the start and the end of outages. */
-export interface OutageObserver {
-  /** The service has failed more than `maxRetries` times in a row. */
-  onOutage(durationMs: number, problem: string): void
-  /** The service refuses the settings, and events wait until it accepts them. Called once for each kind of refusal. */
-  onRefusal(problem: string): void
-  /** Requests are accepted again. */
-  onRecovery(durationMs: number): void
 }
 
 /** Decides, by the result of a request, whether the events of its range get their outcome or are sent again. */

@@ -17,7 +17,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
-import type { Observer, OnEnd, ResponseInfo, VerifyResponse } from './observer.ts'
+import type { OnEnd, RequestObserver, ResponseInfo, VerifyResponse } from './observer.ts'
 import type { Range } from './range.ts'
 import { explainResponse, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
@@ -32,7 +32,7 @@ export interface SenderOptions {
   /** Set when the credentials can be renewed. */
   readonly tokens?: TokenCredentials | undefined
   readonly envelope: Envelope
-  readonly observer: Observer
+  readonly observer: RequestObserver
   readonly clock: Clock
   /** Default: a process warning. */
   readonly warn?: Warn
