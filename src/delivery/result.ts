@@ -50,7 +50,7 @@ export function toDeliveryError(
 }
 
 /** Describes the failure of a request without events. */
-export function explainResponse(
+export function explainEmpty(
   result: ExchangeResult,
   url: string,
   redact: (text: string) => string,

@@ -19,7 +19,7 @@ import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
 import type { OnEnd, RequestObserver, ResponseInfo, VerifyResponse } from './observer.ts'
 import type { Range } from './range.ts'
-import { explainResponse, type SendResult, type ToError, toDeliveryError } from './result.ts'
+import { explainEmpty, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
 export interface SenderOptions {
   readonly url: string
@@ -109,7 +109,7 @@ export class Sender {
     const { status } = response
     const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response.headers)
     const redact = this.#redactor(authorization ?? '')
-    const problem = isFine ? undefined : explainResponse(response, url, redact)
+    const problem = isFine ? undefined : explainEmpty(response, url, redact)
     return { status, problem }
   }
 
