@@ -50,7 +50,7 @@ function tail(writeKeyJson: string, sentAt: string): string {
 /** Sends every body as it is. */
 const PLAIN: Encoder = {
   encode: async (bytes) => ({ bytes, encoding: undefined }),
-  isRefused: () => false,
+  mustResend: () => false,
   abort() {},
 }
 

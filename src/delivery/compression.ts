@@ -15,11 +15,11 @@ export interface Encoder {
   /**
    * Encodes one body. Never rejects: a body that cannot be encoded is sent unencoded. Must not write to `body`.
    *
-   * @param batch The batch of this body: the same object at each attempt.
+   * @param range The range of this body: the same object at each attempt.
    */
-  encode(body: Uint8Array, batch: object): Promise<EncodedBody>
-  /** Whether this response means that the same batch must be sent again, unencoded. */
-  isRefused(body: EncodedBody, batch: object, status: number): boolean
+  encode(body: Uint8Array, range: object): Promise<EncodedBody>
+  /** Whether this response means that the same range must be sent again, unencoded. */
+  mustResend(body: EncodedBody, range: object, status: number): boolean
   /** Stops encoding: the body is sent unencoded. */
   abort(): void
 }
@@ -58,9 +58,9 @@ export class Compression implements Encoder {
     this.#options = options
   }
 
-  async encode(body: Uint8Array, batch: object): Promise<EncodedBody> {
+  async encode(body: Uint8Array, range: object): Promise<EncodedBody> {
     const plain = { bytes: body, encoding: undefined }
-    if (this.#isOff || this.#plain.has(batch)) return plain
+    if (this.#isOff || this.#plain.has(range)) return plain
     if (!takesCompressed(this.#options.client)) {
       this.#turnOff('httpClient takes no bytes: it has no takesBytes() that returns true')
       return plain
@@ -69,14 +69,14 @@ export class Compression implements Encoder {
     // May be no bytes at all, where a program has replaced the runtime's gzip.
     if (!ArrayBuffer.isView(gzipped)) return plain
     if (gzipped.length < body.length) return { bytes: gzipped, encoding: 'gzip' }
-    this.#plain.add(batch)
+    this.#plain.add(range)
     return plain
   }
 
-  isRefused({ encoding }: EncodedBody, batch: object, status: number): boolean {
+  mustResend({ encoding }: EncodedBody, range: object, status: number): boolean {
     const isAccepted = status >= 200 && status < 300
     if (encoding === undefined) {
-      if (isAccepted && this.#suspects.delete(batch) && !this.#isUnderstood) {
+      if (isAccepted && this.#suspects.delete(range) && !this.#isUnderstood) {
         this.#turnOff('the service refused a compressed body with 400 and took the same one uncompressed')
       }
       return false
@@ -85,9 +85,9 @@ export class Compression implements Encoder {
     // Some services without gzip support do not respond with 415 but with 400: to them it is unreadable JSON.
     const isSuspect = status === 400 && !this.#isUnderstood
     if (status === 415) this.#turnOff('the service refused a compressed body with 415')
-    else if (isSuspect) this.#suspects.add(batch)
+    else if (isSuspect) this.#suspects.add(range)
     else return false
-    this.#plain.add(batch)
+    this.#plain.add(range)
     return true
   }
 

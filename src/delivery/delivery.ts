@@ -275,14 +275,14 @@ export class Delivery {
     this.#results.refuseSettings(range, pass, 'auth', 'token')
   }
 
-  /** After any error, the batch gets its next attempt or its outcome. */
+  /** After any error, the range gets its next attempt or its outcome. */
   #contain(range: Range, pass: Pass, error: unknown): void {
     this.#warnOfFault(error)
     try {
       const message = `no attempt could be made: ${describeCause(error)}`
       this.#results.handleFault(range, pass, (code) => new DeliveryError(code, message))
     } catch {
-      // The clock itself throws, or chance: the batch goes back to its place, without a wait.
+      // The clock itself throws, or chance: the range goes back to its place, without a wait.
       if (range.items.length > 0) this.#resends.add(range)
     }
   }

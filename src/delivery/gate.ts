@@ -10,7 +10,7 @@ export interface Pass {
 
 /** After this many successes a 429 counts as a new limit. */
 const CALM_AFTER = 20
-/** More 413s in a row than the search for one large event in the largest batch needs: the service refuses everything. */
+/** More 413s in a row than the search for one large event in the largest range needs: the service refuses everything. */
 const MAX_TOO_LARGE_IN_A_ROW = 16
 
 /**

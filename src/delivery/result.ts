@@ -50,11 +50,7 @@ export function toDeliveryError(
 }
 
 /** Describes the failure of a request without events. */
-export function explainEmpty(
-  result: ExchangeResult,
-  url: string,
-  redact: (text: string) => string,
-): string {
+export function explainEmpty(result: ExchangeResult, url: string, redact: (text: string) => string): string {
   const { message } = toDeliveryError('rejected', result, url, redact)
   return result.status === 413 ? message.replace(TOO_LARGE, EMPTY_TOO_LARGE) : message
 }

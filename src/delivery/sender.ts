@@ -149,7 +149,7 @@ export class Sender {
       result: exchange.result.then((response) => {
         const result = this.#read(response, authorization, sentAtMs, onEnd)
         if (this.#encoder === undefined || response.status === undefined) return result
-        const mustResend = this.#encoder.isRefused(body, range, response.status)
+        const mustResend = this.#encoder.mustResend(body, range, response.status)
         return mustResend && result.action !== 'delivered' ? { ...result, action: 'resend' } : result
       }),
       finished: exchange.finished,

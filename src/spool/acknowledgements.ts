@@ -13,7 +13,7 @@ const MAGIC = Buffer.from('TRKSPACK', 'latin1')
 export class Acknowledgements {
   readonly #fs: FileSystem
   #path: string
-  /** Ranges that are not yet in the file. Adjacent ones are joined: those of a delivered batch are adjacent. */
+  /** Ranges that are not yet in the file. Adjacent ones are joined: those of one request are adjacent. */
   #fresh: [start: number, end: number][] = []
   /** Bytes of the file; `undefined` before it is opened. */
   #length: number | undefined

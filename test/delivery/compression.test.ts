@@ -23,7 +23,7 @@ function setUp(gzip?: Gzip, client: HTTPClient = new NodeHTTPClient()) {
     clock,
     onGivenUp: (why, error) => warnings.push(error === undefined ? why : `${why}: ${describeCause(error)}`),
   })
-  return { clock, warnings, compression, batch: {} }
+  return { clock, warnings, compression, range: {} }
 }
 
 describe('a body', () => {
@@ -31,10 +31,10 @@ describe('a body', () => {
     ['Node.js', gzipOnNode],
     ['the web platform', gzipOnWeb],
   ])('is compressed by %s, and decompresses to the original', async (_label, gzip) => {
-    const { compression, batch, clock, warnings } = setUp(gzip)
+    const { compression, range, clock, warnings } = setUp(gzip)
     const given = Uint8Array.from(BODY)
 
-    const { bytes, encoding } = await compression.encode(given, batch)
+    const { bytes, encoding } = await compression.encode(given, range)
 
     expect(encoding).toBe('gzip')
     expect(gunzipSync(bytes)).toEqual(BODY)
@@ -45,10 +45,10 @@ describe('a body', () => {
   })
 
   test.each([0, 1, 5_000, 400_000, 3_000_000])('of %d bytes never becomes longer', async (length) => {
-    const { compression, batch } = setUp()
+    const { compression, range } = setUp()
     const body = Buffer.alloc(length, 'événement ')
 
-    const { bytes, encoding } = await compression.encode(body, batch)
+    const { bytes, encoding } = await compression.encode(body, range)
 
     expect(bytes.length).toBeLessThanOrEqual(body.length)
     expect(Buffer.compare(encoding === 'gzip' ? gunzipSync(bytes) : bytes, body)).toBe(0)
@@ -56,9 +56,9 @@ describe('a body', () => {
 
   test('that does not become smaller is sent uncompressed, and is not compressed again', async () => {
     const gzip = vi.fn(async (bytes: Uint8Array) => bytes)
-    const { compression, batch, warnings } = setUp(gzip)
+    const { compression, range, warnings } = setUp(gzip)
 
-    const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, batch)]
+    const bodies = [await compression.encode(BODY, range), await compression.encode(BODY, range)]
 
     expect(bodies).toEqual([
       { bytes: BODY, encoding: undefined },
@@ -87,9 +87,9 @@ describe('a compression', () => {
     'that %s: this body and all others are sent uncompressed, with one warning',
     async (_label, gzip) => {
       const spied = vi.fn(gzip)
-      const { compression, batch, clock, warnings } = setUp(spied)
+      const { compression, range, clock, warnings } = setUp(spied)
 
-      const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, {})]
+      const bodies = [await compression.encode(BODY, range), await compression.encode(BODY, {})]
 
       expect(bodies.map(({ encoding }) => encoding)).toEqual([undefined, undefined])
       expect(spied).toHaveBeenCalledTimes(1)
@@ -99,9 +99,9 @@ describe('a compression', () => {
   )
 
   test('that never ends is given up after the request timeout', async () => {
-    const { compression, batch, clock, warnings } = setUp(() => new Promise(() => {}))
+    const { compression, range, clock, warnings } = setUp(() => new Promise(() => {}))
     const bodies: unknown[] = []
-    void compression.encode(BODY, batch).then((body) => bodies.push(body))
+    void compression.encode(BODY, range).then((body) => bodies.push(body))
 
     await clock.advance(9_999)
     expect(bodies).toEqual([])
@@ -114,25 +114,25 @@ describe('a compression', () => {
   test.each([undefined, null, 'gzip', 5, {}])(
     'that resolves to %j: the body is sent uncompressed',
     async (value) => {
-      const { compression, batch } = setUp(async () => value as never)
+      const { compression, range } = setUp(async () => value as never)
 
-      expect(await compression.encode(BODY, batch)).toEqual({ bytes: BODY, encoding: undefined })
+      expect(await compression.encode(BODY, range)).toEqual({ bytes: BODY, encoding: undefined })
     },
   )
 
   test('a runtime without CompressionStream sends bodies uncompressed', async () => {
     vi.stubGlobal('CompressionStream', undefined)
-    const { compression, batch, warnings } = setUp(gzipOnWeb)
+    const { compression, range, warnings } = setUp(gzipOnWeb)
 
-    expect((await compression.encode(BODY, batch)).encoding).toBeUndefined()
+    expect((await compression.encode(BODY, range)).encoding).toBeUndefined()
 
     expect(warnings).toHaveLength(1)
     vi.unstubAllGlobals()
   })
 
   test('an abort gives up a running compression at once, leaves no timer and causes no warning', async () => {
-    const { compression, batch, clock, warnings } = setUp(() => new Promise(() => {}))
-    const encoding = compression.encode(BODY, batch)
+    const { compression, range, clock, warnings } = setUp(() => new Promise(() => {}))
+    const encoding = compression.encode(BODY, range)
 
     compression.abort()
 
@@ -143,11 +143,11 @@ describe('a compression', () => {
 })
 
 test('an abort has no effect on a body that is already compressed', async () => {
-  const { compression, batch, clock } = setUp()
+  const { compression, range, clock } = setUp()
   const cancelTimer = vi.fn()
   clock.setTimer = () => cancelTimer
 
-  await compression.encode(BODY, batch)
+  await compression.encode(BODY, range)
   compression.abort()
 
   expect(cancelTimer).toHaveBeenCalledTimes(1)
@@ -172,9 +172,9 @@ describe('an HTTP client', () => {
     ],
     ['over fetch', new FetchHTTPClient(makeRequest), true],
   ])('%s gets compressed bodies: %#', async (_label, client, isCompressed) => {
-    const { compression, batch, warnings } = setUp(undefined, client)
+    const { compression, range, warnings } = setUp(undefined, client)
 
-    const { encoding } = await compression.encode(BODY, batch)
+    const { encoding } = await compression.encode(BODY, range)
 
     expect(encoding).toBe(isCompressed ? 'gzip' : undefined)
     expect(warnings).toHaveLength(isCompressed ? 0 : 1)
@@ -184,74 +184,74 @@ describe('an HTTP client', () => {
 describe('a service', () => {
   const gzip: Gzip = async (bytes) => bytes.subarray(1)
 
-  test('that responds with 415 gets this batch and all others uncompressed, with one warning', async () => {
-    const { compression, batch, warnings } = setUp(gzip)
+  test('that responds with 415 gets this range and all others uncompressed, with one warning', async () => {
+    const { compression, range, warnings } = setUp(gzip)
     const other = {}
-    const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, other)] as const
+    const bodies = [await compression.encode(BODY, range), await compression.encode(BODY, other)] as const
 
     // Both requests were in flight.
-    expect(compression.isRefused(bodies[0], batch, 415)).toBe(true)
-    expect(compression.isRefused(bodies[1], other, 415)).toBe(true)
+    expect(compression.mustResend(bodies[0], range, 415)).toBe(true)
+    expect(compression.mustResend(bodies[1], other, 415)).toBe(true)
 
-    const again = await Promise.all([batch, other, {}].map((one) => compression.encode(BODY, one)))
+    const again = await Promise.all([range, other, {}].map((one) => compression.encode(BODY, one)))
     expect(again.map(({ encoding }) => encoding)).toEqual([undefined, undefined, undefined])
     // An uncompressed body is refused for another reason.
-    expect(compression.isRefused(again[0] as never, batch, 415)).toBe(false)
+    expect(compression.mustResend(again[0] as never, range, 415)).toBe(false)
     expect(warnings).toEqual(['the service refused a compressed body with 415'])
   })
 
   test('that accepts an uncompressed body after a 400 for the compressed one does not know gzip: a warning says so', async () => {
-    const { compression, batch, warnings } = setUp(gzip)
+    const { compression, range, warnings } = setUp(gzip)
 
-    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
-    const plain = await compression.encode(BODY, batch)
+    expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(true)
+    const plain = await compression.encode(BODY, range)
     expect(plain.encoding).toBeUndefined()
     expect(warnings).toEqual([])
-    expect(compression.isRefused(plain, batch, 200)).toBe(false)
+    expect(compression.mustResend(plain, range, 200)).toBe(false)
 
     expect(warnings).toEqual([expect.stringContaining('took the same one uncompressed')])
     expect((await compression.encode(BODY, {})).encoding).toBeUndefined()
   })
 
-  test('that refuses a batch with 400 both compressed and uncompressed may still know gzip: the next batch is compressed', async () => {
-    const { compression, batch, warnings } = setUp(gzip)
-    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
-    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(false)
+  test('that refuses a range with 400 both compressed and uncompressed may still know gzip: the next range is compressed', async () => {
+    const { compression, range, warnings } = setUp(gzip)
+    expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(true)
+    expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(false)
 
     expect((await compression.encode(BODY, {})).encoding).toBe('gzip')
     expect(warnings).toEqual([])
   })
 
   test('that has accepted a compressed body gets compressed ones even after a 400, which is about the events', async () => {
-    const { compression, batch } = setUp(gzip)
+    const { compression, range } = setUp(gzip)
     const first = await compression.encode(BODY, {})
-    expect(compression.isRefused(first, {}, 200)).toBe(false)
+    expect(compression.mustResend(first, {}, 200)).toBe(false)
 
-    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(false)
+    expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(false)
 
-    expect((await compression.encode(BODY, batch)).encoding).toBe('gzip')
+    expect((await compression.encode(BODY, range)).encoding).toBe('gzip')
   })
 
   test.each([200, 202, 301, 401, 413, 422, 429, 500, 503])(
     'that responds with %d still gets compressed bodies',
     async (status) => {
-      const { compression, batch } = setUp(gzip)
+      const { compression, range } = setUp(gzip)
 
-      expect(compression.isRefused(await compression.encode(BODY, batch), batch, status)).toBe(false)
+      expect(compression.mustResend(await compression.encode(BODY, range), range, status)).toBe(false)
 
-      expect((await compression.encode(BODY, batch)).encoding).toBe('gzip')
+      expect((await compression.encode(BODY, range)).encoding).toBe('gzip')
     },
   )
 })
 
 test('an error in the loaded code of the compression is quoted in a warning', async () => {
-  const { clock, batch } = setUp()
+  const { clock, range } = setUp()
   const warnings: [string, string][] = []
   const gzip = () => Promise.reject(new Error('kaputt'))
   const options = { client: new NodeHTTPClient(), timeoutMs: 10_000, clock, gzip }
 
   const encoder = await loadCompression(options, (code, text) => warnings.push([code, text]))
-  await encoder.encode(BODY, batch)
+  await encoder.encode(BODY, range)
 
   const text = 'request bodies are sent uncompressed from now on: a body could not be compressed: kaputt'
   expect(warnings).toEqual([['compress', text]])

@@ -1274,7 +1274,7 @@ test('when a service responds again after an outage, all is sent at once, even i
     settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
     replies: [status(503), status(415), status(200)],
     encode: (bytes) => ({ bytes, encoding: undefined }),
-    isRefused: (code) => code === 415,
+    mustResend: (code) => code === 415,
   })
   enqueue('a1')
   await clock.advance(1_000)

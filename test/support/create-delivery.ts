@@ -41,10 +41,10 @@ export function createEntry(id: string, bytes = 0): Entry {
 export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
 
 /** An encoder that is loaded at once. By default, no service refuses its bodies. */
-export function loadEncoder(encode: Encode, isRefused = (_status: number) => false): () => Promise<Encoder> {
+export function loadEncoder(encode: Encode, mustResend = (_status: number) => false): () => Promise<Encoder> {
   return async () => ({
     encode: async (body) => encode(body),
-    isRefused: (_body, _batch, status) => isRefused(status),
+    mustResend: (_body, _range, status) => mustResend(status),
     abort() {},
   })
 }
@@ -56,7 +56,7 @@ export interface SetUp {
   onSettle?: (outcome: Outcome) => void
   encode?: Encode
   /** Whether a body must be sent again without being encoded. */
-  isRefused?: (status: number) => boolean
+  mustResend?: (status: number) => boolean
   store?: MessageStore
   clock?: FakeClock
   /** Gets the reports of outages. */
@@ -69,7 +69,7 @@ export function setUpDelivery({
   credentials,
   onSettle,
   encode,
-  isRefused,
+  mustResend,
   store = new SlabStore(),
   clock = new FakeClock(),
   told = {},
@@ -97,7 +97,7 @@ export function setUpDelivery({
     envelope,
     observer,
     clock,
-    loadEncoder: encode === undefined ? undefined : loadEncoder(encode, isRefused),
+    loadEncoder: encode === undefined ? undefined : loadEncoder(encode, mustResend),
   })
   const note = (outcome: Outcome): void => {
     outcomes.push(outcome)
