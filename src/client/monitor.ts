@@ -134,9 +134,8 @@ export class Monitor implements RequestObserver, OutageObserver {
 
   /** Requests are accepted again. */
   onRecovery(durationMs: number): void {
-    const seconds = Math.round(durationMs / 1_000)
     this.#warnings.reportOutage(
-      `the service takes requests again, after ${seconds} s. Events on their way: ${this.#countPending()}.`,
+      `the service takes requests again, after ${Math.round(durationMs / 1_000)} s. Events that wait: ${this.#countPending()}.`,
     )
   }
 

@@ -35,7 +35,7 @@ export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
   /** Without those that were abandoned. No `Set`: the tables that it replaces refer to each other, and keep later requests. */
-  #inFlight: Range[] = []
+  readonly #inFlight = new Set<Range>()
   readonly #resends = new Resends()
   readonly #outage: Outage
   readonly #limit: BodyLimit
@@ -72,7 +72,7 @@ export class Delivery {
 
   /** Requests in flight, including those that wait for an access token. */
   get inFlight(): number {
-    return this.#inFlight.length
+    return this.#inFlight.size
   }
 
   /** Milliseconds until the gate opens; 0 when it is open. */
@@ -83,7 +83,7 @@ export class Delivery {
   /** Events that wait to be sent, for the first time or again, and the bytes of their messages. */
   get waiting(): { readonly count: number; readonly bytes: number } {
     const { length, bytes } = this.#options.line.ready
-    const parts = countWaiting([...this.#resends.ranges, ...this.#inFlight.map(({ next }) => next)])
+    const parts = countWaiting([...this.#resends.ranges, ...[...this.#inFlight].map(({ next }) => next)])
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
@@ -112,7 +112,7 @@ export class Delivery {
     // All are taken out before the first outcome is reported: a callback may flush, and must find nothing to send.
     const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
-    this.#inFlight = []
+    this.#inFlight.clear()
     this.#cancelInterval?.()
     this.#cancelInterval = undefined
     this.#wakeUp?.cancel()
@@ -189,7 +189,7 @@ export class Delivery {
     const isResendNext =
       resend !== undefined &&
       (fresh === undefined || (isFair ? resend.attempts <= fresh.attempts : resend.order < fresh.order))
-    if (isResendNext) return this.#resends.take(resend)
+    if (isResendNext) return this.#resends.take()
     return new Range(line.take(this.#limit.bytes, settings.maxRequestEvents, fresh))
   }
 
@@ -215,8 +215,8 @@ export class Delivery {
 
   /** Sends one range, handles the result and leaves the gate. Never rejects. */
   async #attempt(range: Range, pass: Pass): Promise<void> {
-    this.#inFlight.push(range)
-    const mayGo = (): boolean => this.#inFlight.includes(range) && this.#gate.isCurrent(pass)
+    this.#inFlight.add(range)
+    const mayGo = (): boolean => this.#inFlight.has(range) && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
@@ -231,11 +231,11 @@ export class Delivery {
         attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
       }
-      if (this.#leave(range)) this.#conclude(range, pass, ending)
+      if (this.#inFlight.delete(range)) this.#conclude(range, pass, ending)
       // The range was abandoned: the next request becomes the probe.
       else this.#gate.probe(pass)
     } catch (error) {
-      this.#leave(range)
+      this.#inFlight.delete(range)
       this.#contain(range, pass, error)
     }
     if (attempt !== undefined) {
@@ -244,13 +244,6 @@ export class Delivery {
     }
     this.#gate.leave()
     this.#pump()
-  }
-
-  /** Returns whether the range was in flight until now. */
-  #leave(range: Range): boolean {
-    const index = this.#inFlight.indexOf(range)
-    if (index >= 0) this.#inFlight.splice(index, 1)
-    return index >= 0
   }
 
   /** The `Authorization` header, or the error that prevents it. */

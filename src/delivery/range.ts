@@ -130,10 +130,9 @@ export class Resends {
     if (this.ranges[index] !== range) this.ranges.splice(index, 0, range)
   }
 
-  take(range: Range): Range {
-    const index = this.ranges.indexOf(range)
-    if (index >= 0) this.ranges.splice(index, 1)
-    return range
+  /** Removes and returns the oldest. Call only when there is one. */
+  take(): Range {
+    return this.ranges.shift() as Range
   }
 
   takeAll(): Range[] {

@@ -62,7 +62,7 @@ const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization',
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
-  readonly #open: Exchange[] = []
+  readonly #open = new Set<Exchange>()
   #hasWarnedOfHtml = false
   /** Headers of the last request, reused: they rarely change. */
   #lastHeaders: Record<string, string> | undefined
@@ -177,8 +177,8 @@ export class Sender {
     const closesConnection = intake?.isClosed === true
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection }
     const exchange = startExchange(client, request, clock)
-    this.#open.push(exchange)
-    void exchange.finished.then(() => this.#open.splice(this.#open.indexOf(exchange), 1))
+    this.#open.add(exchange)
+    void exchange.finished.then(() => this.#open.delete(exchange))
     return exchange
   }
 
