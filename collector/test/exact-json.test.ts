@@ -88,6 +88,14 @@ test('C9: numbers of any length are stored, shown, exported and delivered with a
   }
   expect(JSON.parse(shown[0] ?? '')).toMatchObject({ userId: LONG })
   for (const text of [shown[1], ...lists, received.at(-1)]) expect(text).toContain(`"trace":${LONG}`)
+  await post(collector, '/v1/identify', `{"userId":"ada","traits":{"account":${LONG}}}`)
+  const brief = ['events?order=newest&view=summary', 'users/ada', 'catalogue/track:a'].map((path) =>
+    get(`/api/${path}`),
+  )
+  for (const text of await Promise.all(brief)) {
+    expect(text).toContain(LONG)
+    expect(text).not.toContain(String(Number(LONG)))
+  }
   // Code in the same process gets numbers.
   expect(collector.events()[0]?.message).toMatchObject({ userId: Number(LONG) })
 })

@@ -144,17 +144,11 @@ test('the chart for all time begins with the first event or request, not in 1970
 
 test('C9: lists, traits and the catalogue keep the digits of a number too', async () => {
   const collector = await openCollector()
-  const [kept, held] = ['9007199254740993', '9007199254740992']
-  const batch = [
-    track({ event: 'Parcel', userId: 'ada', properties: { parcel: Number(held) } }),
-    { type: 'identify', userId: 'ada', traits: { account: Number(held) } },
-  ]
-  await post(collector, '/v1/batch', { batch })
+  const kept = '9007199254740993'
+  const parcel = `{"type":"track","event":"Parcel","userId":"ada","properties":{"parcel":${kept}}}`
+  const account = `{"type":"identify","userId":"ada","traits":{"account":${kept}}}`
+  await post(collector, '/v1/batch', `{"batch":[${parcel},${account}]}`)
   const page = await openPage(collector, { at: 'nowhere' })
-  await page.route(/\/api\/(events|users|catalogue)/, async (route) => {
-    const response = await route.fetch()
-    await route.fulfill({ response, body: (await response.text()).replaceAll(held, kept) })
-  })
 
   await page.goto(`${collector.url}/#/events`)
   await row(page, 'Parcel').locator('.preview', { hasText: kept }).waitFor()

@@ -1,5 +1,6 @@
 import { type EventSchema, isNamed, keyOf, readKey, Samples, Shape } from '../../catalogue/samples.ts'
 import { schemaOf } from '../../catalogue/schema.ts'
+import { parseExact } from '../../json/exact-json.ts'
 import type { TrackingPlan } from '../../plan/plan.ts'
 import type { Message } from '../../record.ts'
 import { equals } from '../../search/filter.ts'
@@ -98,7 +99,7 @@ function* learnAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> 
             AND received_at >= ${fromMs} AND received_at < ${toMs} ORDER BY seq DESC LIMIT ${LIST_SAMPLES - samples.count}`,
     )
     for (const [index, { seq, kind, name, body, violations }] of rows.entries()) {
-      samples.add(kind, name, JSON.parse(body) as Message, String(seq), violations !== null)
+      samples.add(kind, name, parseExact(body) as Message, String(seq), violations !== null)
       if (index % SAMPLES_PER_PIECE === SAMPLES_PER_PIECE - 1) yield
     }
     if (samples.count >= LIST_SAMPLES || budget.isUsedUp) break
@@ -119,7 +120,7 @@ export function* catalogueDetail(
     new Budget(SAMPLES_MS),
   )
   const records = yield* recordsOf(
-    context,
+    { ...context, isExact: true },
     found.rows.map(({ seq }) => seq),
   )
   const shape = new Shape()

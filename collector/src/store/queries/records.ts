@@ -32,9 +32,9 @@ export function* recordsOf(
   return records
 }
 
-/** The same without their messages. */
+/** The same without their messages, with numbers as `parseExact` returns them. */
 export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<EventSummary[]> {
-  return (yield* recordsOf(reading, seqs)).map(({ message: _, ...summary }) => summary)
+  return (yield* recordsOf({ ...reading, isExact: true }, seqs)).map(({ message: _, ...summary }) => summary)
 }
 
 function* readSome(

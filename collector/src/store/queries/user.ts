@@ -1,3 +1,4 @@
+import { parseExact } from '../../json/exact-json.ts'
 import type { Message } from '../../record.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
 import type { Dialect, IdColumn, LookupColumn } from '../dialect.ts'
@@ -207,7 +208,7 @@ class Traits {
 
   /** Takes events in the order in which they came. */
   add({ seq, kind, name, at, body }: TraitsRow): void {
-    const data = entriesOf((JSON.parse(body) as Message).traits)
+    const data = entriesOf((parseExact(body) as Message).traits)
     const atText = new Date(at).toISOString()
     if (kind === 'group') {
       const groupId = name ?? ''
