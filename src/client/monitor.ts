@@ -135,7 +135,7 @@ export class Monitor implements RequestObserver, OutageObserver {
   /** Requests are accepted again. */
   onRecovery(durationMs: number): void {
     this.#warnings.reportOutage(
-      `the service takes requests again, after ${Math.round(durationMs / 1_000)} s. Events that wait: ${this.#countPending()}.`,
+      `the service takes requests again after ${Math.round(durationMs / 1_000)} s. Events that wait: ${this.#countPending()}.`,
     )
   }
 

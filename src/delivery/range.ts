@@ -46,22 +46,18 @@ export class Range {
 
   /** The most attempts of any of its events. */
   get attempts(): number {
-    let most = 0
-    for (const { attempts } of this.items) if (attempts > most) most = attempts
-    return most
+    return this.items.reduce((most, item) => Math.max(most, item.attempts), 0)
   }
 
   /** Bytes of the messages and the commas between them. */
   get bytes(): number {
-    let bytes = this.items.length - 1
-    for (const item of this.items) bytes += item.bytes
-    return bytes
+    return this.items.reduce((bytes, item) => bytes + item.bytes, this.items.length - 1)
   }
 
   /** Removes and returns the events for which `isMeant` holds. */
   drop(isMeant: (item: Item) => boolean): Item[] {
     const dropped = this.items.filter(isMeant)
-    if (dropped.length > 0) this.items = this.items.filter((item) => !isMeant(item))
+    this.items = this.items.filter((item) => !isMeant(item))
     return dropped
   }
 

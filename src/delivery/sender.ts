@@ -108,8 +108,7 @@ export class Sender {
     const response = await this.#exchange(this.#headers(authorization), body, 0).result
     const { status } = response
     const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response.headers)
-    const redact = this.#redactor(authorization ?? '')
-    const problem = isFine ? undefined : explainEmpty(response, url, redact)
+    const problem = isFine ? undefined : explainEmpty(response, url, this.#redactor(authorization ?? ''))
     return { status, problem }
   }
 

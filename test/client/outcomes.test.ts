@@ -87,7 +87,7 @@ describe('failures that lose no event', () => {
       expect.stringMatching(
         /^the service has taken no request since .*Z \(\[503\] Service Unavailable\)\. Events that wait: 3\.$/,
       ),
-      expect.stringMatching(/^the service takes requests again, after [1-9]\d+ s\. Events that wait: 3\.$/),
+      expect.stringMatching(/^the service takes requests again after [1-9]\d+ s\. Events that wait: 3\.$/),
     ])
   })
 
