@@ -4,12 +4,13 @@ import { FULL_STEPS, filesOfTier, TIER } from './scripts/tiers.mjs'
 /** Over real sockets, in real time: what is true of the sources as a whole. */
 const endToEnd = ['test/auth/end-to-end.test.ts']
 
-/** Unit tests that replace modules. All others share a process: one for each file would take as long as their tests. */
+/** Unit tests that replace modules, or bring a dispatcher that stays the one of the process. All others share a process: one for each file would take as long as their tests. */
 const replacing = [
   'test/analytics.test.ts',
   'test/auth/private-key.web.test.ts',
   'test/client/requests.test.ts',
   'test/client/verify.test.ts',
+  'test/http/dispatcher.test.ts',
   'test/http/node-client.test.ts',
   'test/message/utf8.test.ts',
   'test/runtime/*.test.ts',
