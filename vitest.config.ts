@@ -4,7 +4,10 @@ import { FULL_STEPS, filesOfTier, TIER } from './scripts/tiers.mjs'
 /** Over real sockets, in real time: what is true of the sources as a whole. */
 const endToEnd = ['test/auth/end-to-end.test.ts']
 
-/** Unit tests that replace modules, or bring a dispatcher that stays the one of the process. All others share a process: one for each file would take as long as their tests. */
+/**
+ * Unit tests that replace modules, or bring a dispatcher that stays the one of the process. All others share a process: one
+ * for each file would take as long as their tests.
+ */
 const replacing = [
   'test/analytics.test.ts',
   'test/auth/private-key.web.test.ts',

@@ -194,7 +194,7 @@ class Requests implements Parts {
     }, ms)
   }
 
-  /** Gives up the plugins and events of requests that have ended. */
+  /** Counts steps, and gives up the plugins and events of requests that have ended. */
   #pass(steps: number): void {
     this.#steps += steps
     for (const [one, sinceMs] of this.#loading) {

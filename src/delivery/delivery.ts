@@ -34,7 +34,7 @@ export interface DeliveryOptions {
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
-  /** Without those that were abandoned. No `Set`: the tables that it replaces refer to each other, and keep later requests. */
+  /** Without those that were abandoned. */
   readonly #inFlight = new Set<Range>()
   readonly #resends = new Resends()
   readonly #outage: Outage
