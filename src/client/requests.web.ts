@@ -45,8 +45,12 @@ const STEPS_UNTIL_LOST = 1_000
  * A new request is one step: hundreds may arrive before the runtime looks after its timers.
  */
 const STEPS_OF_BEAT = 20
-/** Only requests with a heartbeat in this many steps are asked whether the running code is theirs: that takes 20 microseconds each. */
+/**
+ * Requests with a heartbeat in this many steps are asked whether the running code is theirs, and this many of the others, the
+ * latest first: that takes 20 microseconds each.
+ */
 const STEPS_UNTIL_SILENT = 250
+const MAX_SILENT_ASKED = 100
 /** Longer than a plugin may take to load. */
 const LOAD_MS = 10_000
 const LOST = 'the runtime ended the request that was to send it; hand analytics.flush() to waitUntil'
@@ -161,9 +165,11 @@ class Requests implements Parts {
   }
 
   #find(): Own | undefined {
-    for (const own of this.#all) {
+    let silent = 0
+    for (const own of [...this.#all].reverse()) {
       this.#drop(own)
-      if (own === this.#latest || this.#steps - own.lastStep > STEPS_UNTIL_SILENT) continue
+      if (own === this.#latest) continue
+      if (this.#steps - own.lastStep > STEPS_UNTIL_SILENT && silent++ >= MAX_SILENT_ASKED) continue
       if (isMine(own)) return own
     }
     return undefined
@@ -189,7 +195,8 @@ class Requests implements Parts {
         this.#lastBeat = this.#steps
       }
       if (own.parts.ledger.isIdle) this.#drop(own)
-      else this.#beat(own, BEAT_MS)
+      // A callback of a request that was given up may have tracked an event here, which sets the timer.
+      else if (!own.isBeating) this.#beat(own, BEAT_MS)
       own.parts.pipeline.release()
     }, ms)
   }

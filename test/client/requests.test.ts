@@ -292,18 +292,21 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ failed: 0, pending: 100 })
   })
 
-  test('a request that was given up is used again when its code goes on, however late its timers are', async () => {
-    const { analytics, clock, client } = createWorker(WITHOUT_WAIT_UNTIL)
-    for (let request = 1; request <= 200; request++) {
-      await inRequest(request, () => trackPurchases(analytics, 1))
-      clock.stall(60_000)
-    }
+  test.each([200, 340])(
+    'after %d requests without any timer, the first one still finds its events when its code goes on',
+    async (count) => {
+      const { analytics, clock, client } = createWorker(WITHOUT_WAIT_UNTIL)
+      for (let request = 1; request <= count; request++) {
+        await inRequest(request, () => trackPurchases(analytics, 1))
+        clock.stall(60_000)
+      }
 
-    await inRequest(1, () => void analytics.flush())
+      await inRequest(1, () => void analytics.flush())
 
-    expect(client.batchSizes).toEqual([1])
-    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0 })
-  })
+      expect(client.batchSizes).toEqual([1])
+      expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0 })
+    },
+  )
 
   test('the limit of the queue applies to one request: events of ended requests take no room', async () => {
     const { outcomes, callback } = recordOutcomes()
