@@ -92,6 +92,9 @@ test('C9: numbers of any length are stored, shown, exported and delivered with a
   const brief = ['events?order=newest&view=summary', 'users/ada', 'catalogue/track:a'].map((path) =>
     get(`/api/${path}`),
   )
+  const longest = `1${'0'.repeat(99)}`
+  await post(collector, '/v1/track', `{"event":"Long","userId":"ada","properties":{"n":${longest}}}`)
+  expect(await get('/api/events?order=newest&view=summary')).toContain(longest)
   for (const text of await Promise.all(brief)) {
     expect(text).toContain(LONG)
     expect(text).not.toContain(String(Number(LONG)))

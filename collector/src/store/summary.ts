@@ -1,4 +1,5 @@
 import { isoTime } from '../iso-time.ts'
+import { exactDigits } from '../json/exact-json.ts'
 import {
   type DestinationOutcome,
   type EventSummary,
@@ -141,7 +142,8 @@ function collect(data: object, path: readonly string[], entries: PreviewEntry[])
     if (typeof value === 'object' && value !== null) {
       if (own.length <= PREVIEW_DEPTH) collect(value, own, entries)
     } else {
-      const shown = typeof value === 'string' ? value.slice(0, PREVIEW_CHARACTERS) : value
+      const isText = typeof value === 'string' && exactDigits(value) === undefined
+      const shown = isText ? value.slice(0, PREVIEW_CHARACTERS) : value
       entries.push({ path: pathText(own), value: shown as PreviewEntry['value'] })
     }
   }
