@@ -67,6 +67,8 @@ export interface Dialect {
   slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind): Iterable<Bounds>
   /** Whether a row lies within bounds. */
   within(bounds: Bounds, table?: SequencedTable): Sql
+  /** Whether an event of the slice has a delivery for which a condition holds. */
+  hasDelivery(condition: Sql, slice: Bounds): Sql
   /** Whether the number of a row is one of these. */
   among(seqs: readonly number[], table?: SequencedTable): Sql
   /** `event WHERE ...`: the events of a slice for which the condition holds. */

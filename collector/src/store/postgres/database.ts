@@ -90,15 +90,16 @@ export class Database implements Queryable {
     { timeoutMs = STATEMENT_TIMEOUT_MS, begin = 'BEGIN' } = {},
   ): Promise<T> {
     return marking(() =>
-      inTransaction(this.#writing, begin, timeoutMs, async (connection, client) => {
-        if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
-        this.#inTransaction.add(client)
-        try {
-          return await run(connection)
-        } finally {
-          this.#inTransaction.delete(client)
-        }
-      }),
+      inTransaction(
+        this.#writing,
+        begin,
+        timeoutMs,
+        async (connection) => {
+          if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
+          return run(connection)
+        },
+        this.#inTransaction,
+      ),
     )
   }
 
@@ -169,9 +170,12 @@ async function inTransaction<T>(
   pool: pg.Pool,
   begin: string,
   timeoutMs: number,
-  run: (connection: Queryable, client: pg.PoolClient) => Promise<T>,
+  run: (connection: Queryable) => Promise<T>,
+  open?: Set<pg.PoolClient>,
 ): Promise<T> {
   const client = await checkOut(pool)
+  // BEGIN and COMMIT included: a server that does not respond to them must not hold up a close.
+  open?.add(client)
   const connection: Queryable = {
     async query<R>(text: string, values: readonly SqlValue[] = []) {
       // The types of the client do not know that each query may have a limit of its own.
@@ -182,13 +186,14 @@ async function inTransaction<T>(
   let failure: Error | undefined
   try {
     await client.query(begin)
-    const result = await run(connection, client)
+    const result = await run(connection)
     await client.query('COMMIT')
     return result
   } catch (cause) {
     failure = await rollback(client, cause as Error)
     throw cause
   } finally {
+    open?.delete(client)
     checkIn(client, failure)
   }
 }

@@ -30,6 +30,10 @@ export function dialectOf(span: Span): Dialect {
     boundsOf: (range) => boundsOf(span, range),
     slices,
     within,
+    // A subquery with IN would read all deliveries of the slice where the condition is negated.
+    hasDelivery: (condition, slice) =>
+      sql`EXISTS (SELECT FROM delivery WHERE delivery.seq = event.seq AND delivery.day = event.day
+            AND ${within(slice, 'delivery')} AND ${condition})`,
     among(seqs, table = 'event') {
       const bounds = { first: Math.min(...seqs), last: Math.max(...seqs) }
       return sql`${raw(table)}.seq = ANY (${seqs}::bigint[]) AND ${onDays(span, bounds, table)}`

@@ -86,8 +86,7 @@ function needsOnlyFacts(search: Search): boolean {
 
 function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice: Bounds): Sql {
   const deliveries = (comparisons: readonly Comparison[]) =>
-    sql`event.seq IN (SELECT seq FROM delivery WHERE ${dialect.within(slice, 'delivery')}
-          AND ${allOf(comparisons.map((comparison) => deliveryCondition(dialect, comparison)))})`
+    dialect.hasDelivery(allOf(comparisons.map((comparison) => deliveryCondition(dialect, comparison))), slice)
   return conditionOf(search, {
     text: (text) =>
       anyOf(

@@ -49,6 +49,8 @@ const NOTHING = raw('')
 const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   slices: (bounds, order, kind) => slices(bounds, order, SEGMENTS[kind]),
   within: (bounds, table = 'event') => sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last}`,
+  hasDelivery: (condition, { first, last }) =>
+    sql`event.seq IN (SELECT seq FROM delivery WHERE seq BETWEEN ${first} AND ${last} AND ${condition})`,
   among,
   matching,
   has: (column, value) => sql`${raw(column)} = ${value}`,
