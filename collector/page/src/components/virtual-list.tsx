@@ -99,6 +99,7 @@ function useSelectedInView<T>(
   useLayoutEffect(() => {
     const box = scroller.current
     const start = virtualizer.measurementsCache[index]?.start
+    if (index < 0) shown.current = ''
     const wanted = `${height} ${selectedKey}`
     if (box === null || start === undefined || shown.current === wanted) return
     shown.current = wanted

@@ -36,8 +36,10 @@ function useBeginning(isWanted: boolean): string | undefined {
     isWanted ? 'api/requests?order=oldest&limit=1' : undefined,
     BEGINNING_MS,
   )
-  if (events.error !== undefined || requests.error !== undefined) return '1970-01-01T00:00:00Z'
-  if (events.data === undefined || requests.data === undefined) return undefined
+  if (events.data === undefined || requests.data === undefined) {
+    const hasFailed = events.error !== undefined || requests.error !== undefined
+    return hasFailed ? '1970-01-01T00:00:00Z' : undefined
+  }
   const times = [
     ...events.data.events.map((one) => one.receivedAt),
     ...requests.data.requests.map((one) => one.at),
