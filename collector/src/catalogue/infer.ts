@@ -1,4 +1,4 @@
-import { exactDigits } from '../json/exact-json.ts'
+import { exactDigits, shortened } from '../json/exact-json.ts'
 import { pathText } from '../search/syntax.ts'
 
 /** Types as JSON Schema names them. */
@@ -70,7 +70,7 @@ export class Inference {
     const { type, format } = typeOf(value)
     const typeKey = format ?? type
     const known = entry.types.get(typeKey)
-    const example = type === 'array' || type === 'object' ? undefined : shown(value)
+    const example = type === 'array' || type === 'object' ? undefined : shortened(value, MAX_SHOWN)
     if (known === undefined) {
       entry.types.set(typeKey, {
         type,
@@ -132,10 +132,6 @@ function round(share: number): number {
 /** A path as in a search line, with the elements of arrays marked: `properties.items[].id`. */
 function fieldPath(keys: readonly string[]): string {
   return pathText(keys).replaceAll('.[]', '[]')
-}
-
-function shown(value: unknown): unknown {
-  return typeof value === 'string' && exactDigits(value) === undefined ? value.slice(0, MAX_SHOWN) : value
 }
 
 function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {

@@ -49,6 +49,11 @@ export function exactDigits(value: unknown): string | undefined {
   return typeof value === 'string' && value.startsWith(MARK) ? value.slice(MARK.length) : undefined
 }
 
+/** The first characters of a text; any other value as it is, also a number from `parseExact`. */
+export function shortened(value: unknown, characters: number): unknown {
+  return typeof value === 'string' && exactDigits(value) === undefined ? value.slice(0, characters) : value
+}
+
 /** Replaces the numbers of a value by those of `exact`, which `parseExact` has made from the same text. */
 export function withExactNumbers(value: unknown, exact: unknown): unknown {
   if (typeof value === 'number') return exactDigits(exact) === undefined ? value : exact

@@ -1,5 +1,5 @@
 import { isoTime } from '../iso-time.ts'
-import { exactDigits } from '../json/exact-json.ts'
+import { shortened } from '../json/exact-json.ts'
 import {
   type DestinationOutcome,
   type EventSummary,
@@ -142,9 +142,8 @@ function collect(data: object, path: readonly string[], entries: PreviewEntry[])
     if (typeof value === 'object' && value !== null) {
       if (own.length <= PREVIEW_DEPTH) collect(value, own, entries)
     } else {
-      const isText = typeof value === 'string' && exactDigits(value) === undefined
-      const shown = isText ? value.slice(0, PREVIEW_CHARACTERS) : value
-      entries.push({ path: pathText(own), value: shown as PreviewEntry['value'] })
+      const shown = shortened(value, PREVIEW_CHARACTERS) as PreviewEntry['value']
+      entries.push({ path: pathText(own), value: shown })
     }
   }
 }
