@@ -115,7 +115,7 @@ export interface Dialect {
   readonly keptName: Sql
   readonly tokenKeys: string
   /** Notifies all processes of new results, in the transaction that writes them; undefined = they find out themselves. */
-  readonly tellOutcomes: Sql | undefined
+  readonly notifyOutcomes: Sql | undefined
 }
 
 /** The argument of steps that read and write. */

@@ -29,7 +29,7 @@ export class Feed implements ChangeFeed {
     this.#numbers = { ...numbers, lastSeq: Math.max(numbers.lastSeq, lastSeq) }
     if (numbers.epoch !== epoch) this.#foreign.cleared()
     this.#foreign.changed()
-    this.#tell()
+    this.#notify()
   }
 
   /** Reports a commit of this process. */
@@ -38,13 +38,13 @@ export class Feed implements ChangeFeed {
     this.#numbers = { ...this.#numbers, lastSeq: Math.max(lastSeq, firstSeq + events - 1) }
     // If numbers are missing before this commit, other processes have written them.
     if (firstSeq > lastSeq + 1) this.#foreign.changed()
-    this.#tell()
+    this.#notify()
   }
 
   /** Reports a change by this process: that it has deleted everything, or stored results of deliveries. */
   changed(numbers: Partial<LogNumbers>): void {
     this.#numbers = { ...this.#numbers, ...numbers }
-    this.#tell()
+    this.#notify()
   }
 
   subscribe(onChange: (state: FeedState) => void): () => void {
@@ -56,7 +56,7 @@ export class Feed implements ChangeFeed {
     return { head: cursorOf(this.#numbers.lastSeq), ...this.#numbers }
   }
 
-  #tell(): void {
+  #notify(): void {
     const state = this.state()
     for (const onChange of this.#subscribers) onChange(state)
   }

@@ -87,7 +87,9 @@ const POSTGRES = {
   keptTable: raw('kept_value'),
   keptName: raw('name'),
   tokenKeys: 'token keys',
-  tellOutcomes: raw(`UPDATE log_revision SET revision = revision + 1 RETURNING pg_notify('${CHANNEL}', '')`),
+  notifyOutcomes: raw(
+    `UPDATE log_revision SET revision = revision + 1 RETURNING pg_notify('${CHANNEL}', '')`,
+  ),
 } satisfies Partial<Dialect>
 
 /** Tables are partitioned by day: a condition on the days limits the query to their partitions. */

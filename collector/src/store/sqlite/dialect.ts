@@ -90,7 +90,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   keptTable: raw('meta'),
   keptName: raw('key'),
   tokenKeys: 'token_keys',
-  tellOutcomes: undefined,
+  notifyOutcomes: undefined,
 }
 
 export function among(seqs: readonly number[], table: SequencedTable = 'event'): Sql {

@@ -120,7 +120,7 @@ export function* settle(
     FROM ${given} WHERE delivery.seq = given.seq AND delivery.destination = ${destination}
       AND ${dialect.within(boundsOf(changes.map(({ seq }) => seq)), 'delivery')}`
   yield* count(dialect, destination, changes)
-  yield dialect.tellOutcomes
+  yield dialect.notifyOutcomes
 }
 
 /** Makes deliveries in one of the states due again, with a new key when `rounds` is 1. Returns their number. */
@@ -139,7 +139,7 @@ export function* redeliver(
     WHERE ${dialect.among(found, 'delivery')} AND destination = ${destination}`
   const changes = before.map((one) => ({ seq: one.seq, before: one, state: 'pending', reason: null }))
   yield* count(dialect, destination, changes)
-  yield dialect.tellOutcomes
+  yield dialect.notifyOutcomes
   return before.length
 }
 
