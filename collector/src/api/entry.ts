@@ -1,5 +1,5 @@
 import { HttpProblem } from '../http/reply.ts'
-import type { EventReader } from '../store/queries.ts'
+import type { EventReader } from '../store/event-reader.ts'
 import { readQuery, readRange } from './query.ts'
 
 /** Requests for one entry. */

@@ -5,7 +5,7 @@ import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
-import type { CursorOrSeq, EventSearch } from '../store/queries.ts'
+import type { CursorOrSeq, EventSearch } from '../store/event-reader.ts'
 
 const integer = z.coerce.number().int().min(0)
 const textField = z.string().max(4000)

@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
 import { asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import type { Search } from '../search/syntax.ts'
+import type { EventSearch } from '../store/event-reader.ts'
 import type { Cursor } from '../store/ports.ts'
-import type { EventSearch } from '../store/queries.ts'
 import { Gate } from './gate.ts'
 
 /** The condition of a wait: a filter and how many records must match it. */

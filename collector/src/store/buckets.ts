@@ -1,4 +1,4 @@
-import type { TimeRange } from './queries.ts'
+import type { TimeRange } from './event-reader.ts'
 
 /** Width of the intervals in which arrivals are counted, milliseconds. */
 export const BUCKET_MS = 10_000

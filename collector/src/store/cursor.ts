@@ -1,5 +1,5 @@
+import { CursorError, type CursorOrSeq } from './event-reader.ts'
 import type { Cursor } from './ports.ts'
-import { CursorError, type CursorOrSeq } from './queries.ts'
 
 /** A cursor of this store: a number, encoded so that clients do not compute with it. */
 export function cursorOf(seq: number): Cursor {

@@ -1,5 +1,5 @@
 import type { Operator } from '../search/syntax.ts'
-import type { TimeRange } from './queries.ts'
+import type { TimeRange } from './event-reader.ts'
 import type { Query, Sql, SqlValue } from './sql.ts'
 
 /** The numbers between which records lie, both included. */

@@ -1,6 +1,7 @@
 import type { PartHealth } from '../part-health.ts'
 import type { EventRecord, EventSummary, Reason } from '../record.ts'
 import type { EventFilter, EventQuery } from '../search/filter.ts'
+import type { EventReader } from './event-reader.ts'
 import type {
   AssertionMemory,
   ChangeFeed,
@@ -11,7 +12,6 @@ import type {
   RequestLog,
   TokenKeyStore,
 } from './ports.ts'
-import type { EventReader } from './queries.ts'
 
 /** How many records there are of each source, kind and reason; absent values are ''. */
 export interface Total {

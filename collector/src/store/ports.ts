@@ -1,7 +1,7 @@
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
- * The ports of the store. Only the folder of a store knows its implementation. Queries and their results are in `queries.ts`;
+ * The ports of the store. Only the folder of a store knows its implementation. Queries and their results are in `event-reader.ts`;
  * `event-store.ts` joins all ports.
  *
  * Every method that may need a database on another machine is asynchronous.

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ApiParts, handleApi } from '../../src/api/api.ts'
 import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
-import type { EventReader } from '../../src/store/queries.ts'
+import type { EventReader } from '../../src/store/event-reader.ts'
 import { openCollector, post, track } from '../support.ts'
 
 test('100 waits can be open at a time; one more gets 503 with advice, and is accepted when another one ends', async () => {

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { parseSearch } from '../../src/search/parse.ts'
 import { EVENT_VOCABULARY, EVERYTHING } from '../../src/search/syntax.ts'
+import { CursorError, type EventReader } from '../../src/store/event-reader.ts'
 import type { EventStore, StoreListener } from '../../src/store/event-store.ts'
 import { type Cursor, RefusedError } from '../../src/store/ports.ts'
-import { CursorError, type EventReader } from '../../src/store/queries.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 import { describeTokenMemory } from './token-memory.ts'
 

@@ -1,9 +1,9 @@
 import { systemClock } from '../../clock.ts'
 import type { Bounds, Dialect } from '../dialect.ts'
-import type { TimeRange } from '../queries.ts'
+import type { TimeRange } from '../event-reader.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { CHANNEL } from './functions.ts'
-import { at, INHERITED_COLUMN, MESSAGE_COLUMN, messageOf } from './message.ts'
+import { at, INHERITED_COLUMN, jsonbOf, MESSAGE_COLUMN } from './jsonb-message.ts'
 import { shownDay } from './partitions.ts'
 import type { Span } from './span.ts'
 
@@ -11,9 +11,9 @@ import type { Span } from './span.ts'
 const FEW_EVENTS = 20_000
 
 // OFFSET keeps the planner from copying the expression to each use of the message, where it would be parsed each time.
-const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${messageOf('body')} AS message OFFSET 0) AS parsed`
+const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${jsonbOf('body')} AS message OFFSET 0) AS parsed`
 const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS NOT NULL THEN
-  (SELECT ${messageOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
+  (SELECT ${jsonbOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
   END AS message OFFSET 0) AS outer_parsed`
 
 /** Columns that are indexed by `brief` of their texts. */

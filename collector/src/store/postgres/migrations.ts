@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Database, Queryable } from './database.ts'
 import { FUNCTIONS } from './functions.ts'
-import { TABLES } from './tables.ts'
+import { SCHEMA } from './schema.ts'
 
 /** The oldest server with all features used here. */
 export const MIN_SERVER_VERSION = 14
 
-/** Version of `TABLES`, which are those of 0.1.0, the first release. */
+/** Version of `SCHEMA`, which are those of 0.1.0, the first release. */
 const FIRST_VERSION = 3
 /** The migrations of the tables from that version to the next, and so on. Released ones are never changed. */
 const MIGRATIONS: readonly string[] = []
@@ -91,7 +91,7 @@ export async function migrate(
           `its tables are of version ${version}, which was in no release; name another database`,
         )
       }
-      const steps = version === 0 ? [TABLES, ...migrations] : migrations.slice(version - FIRST_VERSION)
+      const steps = version === 0 ? [SCHEMA, ...migrations] : migrations.slice(version - FIRST_VERSION)
       for (const step of [...steps, REMAKE_FUNCTIONS]) await connection.query(step)
       await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [latest])
       if (version > 0) return

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from './database.ts'
 import { SCHEMA_LOCK } from './migrations.ts'
-import { PARTITIONED } from './tables.ts'
+import { PARTITIONED } from './schema.ts'
 
 /** The number of days for which partitions are made ahead, including today. */
 const DAYS_AHEAD = 3

@@ -11,7 +11,7 @@ import {
   shownDay,
   TODAY,
 } from './partitions.ts'
-import { PARTITIONED } from './tables.ts'
+import { PARTITIONED } from './schema.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Time limit for adding up a day: many millions of events take long, but delay nobody. */

@@ -1,7 +1,7 @@
 import type { TrackingPlan } from '../../plan/plan.ts'
 import type { Budget } from '../budget.ts'
 import type { StepContext } from '../dialect.ts'
-import type { TimeRange } from '../queries.ts'
+import type { TimeRange } from '../event-reader.ts'
 
 /** Everything that a query needs. */
 export interface QueryContext extends StepContext {

@@ -1,7 +1,7 @@
 import type { Budget } from '../budget.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
 import type { Bounds, EventCondition, SliceKind } from '../dialect.ts'
-import type { EventCount, EventSearch, Paging } from '../queries.ts'
+import type { EventCount, EventSearch, Paging } from '../event-reader.ts'
 import { eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'

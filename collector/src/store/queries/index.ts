@@ -1,17 +1,17 @@
 import type { InNumbers } from '../cursor.ts'
-import type { QueryName, QueryParameters, QueryResult } from '../queries.ts'
+import type { QueryName, QueryParameters, QueryResult } from '../event-reader.ts'
 import type { Query } from '../sql.ts'
 import { catalogue, catalogueDetail, schemas } from './catalogue.ts'
 import type { QueryContext } from './context.ts'
 import { destinations } from './destinations.ts'
-import { eventDetail } from './event.ts'
-import { listEvents } from './events.ts'
+import { eventDetail } from './event-detail.ts'
+import { listEvents } from './event-list.ts'
 import { count } from './find.ts'
 import { overview } from './overview.ts'
 import { problems } from './problems.ts'
 import { listRequests, requestDetail } from './requests.ts'
-import { userDetail } from './user.ts'
-import { listUsers } from './users.ts'
+import { userDetail } from './user-detail.ts'
+import { listUsers } from './user-list.ts'
 
 type Question<N extends QueryName> = (
   context: QueryContext,

@@ -1,6 +1,6 @@
 import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
+import type { QueryParameters } from '../event-reader.ts'
 import type { RequestProblem } from '../ports.ts'
-import type { QueryParameters } from '../queries.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
 import type { requestRow } from '../request-row.ts'
 import { requestCondition } from '../search/request-condition.ts'

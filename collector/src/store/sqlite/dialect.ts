@@ -8,8 +8,8 @@ import type {
   SequencedTable,
   SliceKind,
 } from '../dialect.ts'
+import type { TimeRange } from '../event-reader.ts'
 import { isInherited } from '../inherited.ts'
-import type { TimeRange } from '../queries.ts'
 import { begins } from '../search/condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'

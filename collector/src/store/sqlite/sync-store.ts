@@ -9,7 +9,7 @@ import { recordsOf } from '../queries/records.ts'
 import { totals } from '../queries/totals.ts'
 import type { Batch } from '../writing/batch.ts'
 import { Outbox } from '../writing/outbox.ts'
-import { Assertions, TokenKeys } from '../writing/shared-values.ts'
+import { Assertions, TokenKeys } from '../writing/token-memory.ts'
 import { Commit } from './commit.ts'
 import {
   type Database,

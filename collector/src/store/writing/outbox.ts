@@ -1,7 +1,7 @@
 import type { StepContext, StepRunner } from '../dialect.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import { all, type Query, sql } from '../sql.ts'
-import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './deliveries.ts'
+import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './delivery-steps.ts'
 
 const ROWS_PER_RETRY = 5000
 

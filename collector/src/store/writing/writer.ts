@@ -9,7 +9,7 @@ import {
   RefusedError,
   type RequestLog,
 } from '../ports.ts'
-import { type Append, Appends, EVENTS_PER_COMMIT } from './appends.ts'
+import { type Append, AppendQueue, EVENTS_PER_COMMIT } from './append-queue.ts'
 import type { Batch } from './batch.ts'
 import { requestIds } from './request-ids.ts'
 
@@ -64,7 +64,7 @@ export interface WriterParts {
 export class Writer implements EventLog {
   readonly #parts: WriterParts
   readonly #nextRequestId: () => string
-  readonly #appends = new Appends()
+  readonly #appends = new AppendQueue()
   readonly #requests: NewRequest[] = []
   readonly #underWay = new Set<Promise<void>>()
   #cancelTurn: (() => void) | undefined

@@ -7,7 +7,7 @@ import {
   REQUEST_VOCABULARY,
   type Search,
 } from '../../../src/search/syntax.ts'
-import type { QueryName } from '../../../src/store/queries.ts'
+import type { QueryName } from '../../../src/store/event-reader.ts'
 import { chance, KEYS, START_MS } from './material.ts'
 
 /** A query for two stores, and its name in the test. */

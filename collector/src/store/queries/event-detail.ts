@@ -8,7 +8,7 @@ import { all, first, type Query, raw, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
-import { asSent, differenceOf } from './sent.ts'
+import { asSent, differenceOf } from './sent-message.ts'
 
 /** Repeats shown with an event. */
 const REPEATS_SHOWN = 20

@@ -21,7 +21,7 @@ const MAX_EVENTS = 100_000
 const MAX_SIZE = 128 * 1024 * 1024
 
 /** The queue of events waiting for a commit, with bounds on the queue and on one commit. */
-export class Appends {
+export class AppendQueue {
   readonly #waiting: Append[] = []
   #unsettled = 0
   #size = 0

@@ -1,6 +1,6 @@
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
-import type { QueryParameters } from '../queries.ts'
+import type { QueryParameters } from '../event-reader.ts'
 import type { EventsPage } from '../query-results.ts'
 import { type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'

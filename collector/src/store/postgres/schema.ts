@@ -1,4 +1,4 @@
-import { TABLES as SHARED, type Table } from '../tables.ts'
+import { TABLES, type Table } from '../tables.ts'
 
 /** Tables that are partitioned by the day of storing, with one partition for each day. */
 export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherited'] as const
@@ -31,7 +31,7 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
  * - `consumed` has the keys of commits and groups: a commit whose response was lost is not written again.
  * - `rate_window` is unlogged: requests do not wait for the disk, and it does no harm that all windows start again after a crash.
  */
-export const TABLES = `
+export const SCHEMA = `
 CREATE FUNCTION brief(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
   AS $$ SELECT CASE WHEN length($1) <= ${BRIEF_CHARACTERS} THEN $1 ELSE left($1, ${BRIEF_CHARACTERS}) || md5($1) END $$;
 
@@ -75,7 +75,7 @@ CREATE UNLOGGED TABLE rate_window (
   taken integer NOT NULL,
   granted integer NOT NULL
 ) WITH (fillfactor = 50);
-${Object.entries(SHARED).map(tableOf).join('\n')}
+${Object.entries(TABLES).map(tableOf).join('\n')}
 CREATE INDEX event_received_at ON event (received_at, seq);
 CREATE INDEX event_name ON event (brief(name), seq) WHERE name IS NOT NULL;
 CREATE INDEX event_user_id ON event (brief(user_id), seq) WHERE user_id IS NOT NULL;
