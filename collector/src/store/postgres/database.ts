@@ -9,7 +9,7 @@ import { isPassing } from './errors.ts'
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
 
 /** Connections of one process for each kind of work, so that long queries never keep events waiting. */
-const WRITING_CONNECTIONS = 3
+export const WRITING_CONNECTIONS = 3
 const READING_CONNECTIONS = 3
 /** Time limit for making a connection. */
 const CONNECT_TIMEOUT_MS = 5000

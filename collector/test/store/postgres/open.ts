@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { StoreListener } from '../../../src/store/event-store.ts'
 import { PostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/postgres-store.ts'
@@ -35,4 +35,13 @@ export async function connect(address: string): Promise<pg.Client> {
 /** The rows of a statement, numbers as text. */
 export async function rowsOf(client: pg.Client, text: string, values: unknown[] = []): Promise<unknown[][]> {
   return (await client.query({ text, values, rowMode: 'array' })).rows
+}
+
+/** Resolves when this many connections to this database wait for a lock. */
+export async function untilWaiting(address: string, connections = 1): Promise<void> {
+  // Not in a transaction, which would see the same state each time.
+  const client = await connect(address)
+  const waiting =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+  await expect.poll(() => rowsOf(client, waiting)).toEqual([[String(connections)]])
 }

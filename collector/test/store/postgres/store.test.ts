@@ -3,13 +3,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../../src/search/syntax.ts'
 import { startCollector } from '../../../src/start.ts'
 import type { EventStore } from '../../../src/store/event-store.ts'
-import { Database } from '../../../src/store/postgres/database.ts'
+import { Database, WRITING_CONNECTIONS } from '../../../src/store/postgres/database.ts'
 import { migrate, SCHEMA_VERSION } from '../../../src/store/postgres/migrations.ts'
 import { Retention } from '../../../src/store/postgres/retention.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 import { fakeClock } from '../../support.ts'
 import { newEvent, newRequest } from '../new-event.ts'
-import { connect, openPostgres, rowsOf } from './open.ts'
+import { connect, openPostgres, rowsOf, untilWaiting } from './open.ts'
 
 const hook = [{ destination: 'Hook' }]
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -175,6 +175,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     await client.query('BEGIN; LOCK TABLE delivery IN ACCESS EXCLUSIVE MODE')
 
     const claims = Array.from({ length: 8 }, () => store.deliveries.claim('Hook', 1, 60_000))
+    await untilWaiting(address, WRITING_CONNECTIONS)
     const appended = store.log.append([newEvent('b')])
     expect((await store.totals()).events).toMatchObject([{ count: 1 }])
     await client.query('COMMIT')

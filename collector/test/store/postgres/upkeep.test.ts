@@ -11,7 +11,7 @@ import { all, sql } from '../../../src/store/sql.ts'
 import { Outbox } from '../../../src/store/writing/outbox.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 import { newEvent } from '../new-event.ts'
-import { connect, openPostgres, rowsOf } from './open.ts'
+import { connect, openPostgres, rowsOf, untilWaiting } from './open.ts'
 
 const hook = [{ destination: 'Hook' }]
 const OLD = '2020-01-01'
@@ -31,15 +31,6 @@ async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<voi
   await client.query(`UPDATE delivery_tally SET state = 'delivered'`)
   await client.query(`UPDATE log_day SET day = '${OLD}'`)
   await client.query('UPDATE log_head SET day = NULL')
-}
-
-/** Resolves when a connection to this database waits for a lock. */
-async function somebodyWaits(address: string): Promise<void> {
-  // Not in a transaction, which would see the same state each time.
-  const client = await connect(address)
-  const waiting =
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-  await expect.poll(() => rowsOf(client, waiting)).toEqual([['1']])
 }
 
 /** Runs only the upkeep, which each process does every few minutes. */
@@ -113,7 +104,7 @@ describeWithPostgres('work in the background of appends', () => {
     await makeOld(client)
     await client.query('BEGIN; SELECT FROM log_head FOR UPDATE')
     const dropping = newRetention(address).run()
-    await somebodyWaits(address)
+    await untilWaiting(address)
 
     // Neither the part of a start that concerns the tables nor upkeep waits.
     const database = new Database(address)
@@ -140,7 +131,7 @@ describeWithPostgres('work in the background of appends', () => {
     await makeOld(client)
     await client.query('BEGIN; SELECT FROM log_head FOR UPDATE')
     store.start({ committed() {}, cleared() {}, changed() {} })
-    await somebodyWaits(address)
+    await untilWaiting(address)
 
     // Before the holder of the lock has released it.
     await store.close()
