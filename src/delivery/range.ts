@@ -202,7 +202,7 @@ export class BodyLimit {
     this.bytes = Math.max(this.bytes, bytes)
   }
 
-  /** A request was accepted while the bound was less than before. */
+  /** A request was accepted. */
   succeed(): void {
     if (++this.#successes < SUCCESSES_TO_GROW) return
     this.#successes = 0

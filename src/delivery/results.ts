@@ -58,7 +58,7 @@ export class ResultHandler {
       case 'delivered':
         this.#accepted++
         this.#succeed(pass)
-        if (limit.bytes < limit.maxBytes) limit.succeed()
+        limit.succeed()
         if (waitMs !== undefined && waitMs > 0) gate.rest(pass, waitMs)
         if (range.next !== undefined) inferFromDelivery(range.next)
         return this.#settle(range, undefined)

@@ -310,8 +310,7 @@ export class Line {
     // Only waiting events can be displaced. If the others alone leave no room, displacing would gain nothing.
     if (!this.#fits(bytes, this.#ready)) return false
     while (!this.#fits(bytes)) {
-      const oldest = this.#ready.first
-      if (oldest === undefined) return false
+      const oldest = this.#ready.first as Item
       this.leave(oldest)
       this.#options.displace(oldest)
       this.release(oldest)

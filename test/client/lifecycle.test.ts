@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { HTTPFetchFn } from '../../src/http/client.ts'
+import type { HTTPFetchFn, HTTPResponse } from '../../src/http/client.ts'
 import type { Spool, SpoolClient, SpoolConnection } from '../../src/line/spool.ts'
 import type { Signer } from '../../src/settings/signer.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
-import { settled, untilSeen } from '../support/fake-clock.ts'
+import { FakeClock, settled, untilSeen } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -221,6 +221,34 @@ describe('the end of the process', () => {
     void analytics.closeAndFlush({ timeout: 1 })
     await clock.advance(1)
     expect(clock.holdCount).toBe(0)
+  })
+
+  test('a wait that delivered something is no reason to shorten the next one', async () => {
+    const clock = new FakeClock()
+    const slow = (): Promise<HTTPResponse> =>
+      new Promise((resolve) => {
+        clock.setTimer(() => resolve({ status: 200, statusText: 'OK' }), 1_000)
+      })
+    const { analytics } = createAnalytics({ exitTimeout: 5_000, flushAt: 1 }, [slow, silence], clock)
+    const beforeExit = process.listeners('beforeExit')[0] as () => void
+    /** Milliseconds for which the process is kept alive. */
+    const exit = async (): Promise<number> => {
+      beforeExit()
+      await untilSeen()
+      await settled()
+      let ms = 0
+      for (; clock.holdCount > 0; ms += 100) await clock.advance(100)
+      return ms
+    }
+
+    trackPurchases(analytics, 2)
+
+    expect(await exit()).toBe(5_000)
+    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 1 })
+    trackPurchases(analytics, 1)
+    expect(await exit()).toBe(5_000)
+    trackPurchases(analytics, 1)
+    expect(await exit()).toBe(500)
   })
 
   // Row F104.

@@ -82,6 +82,18 @@ describe('when a batch is sent', () => {
     expect(client.requests).toHaveLength(1)
   })
 
+  test('the interval ends when the events that it waits for are sent', async () => {
+    const { clock, enqueue } = setUpDelivery({ settings: { flushAt: 2 } })
+
+    enqueue('a1')
+    await settled()
+    expect(clock.timerCount).toBe(1)
+    enqueue('a2')
+    await clock.advance(0)
+
+    expect(clock.timerCount).toBe(0)
+  })
+
   test('with flushAt 1 each event has a request of its own', async () => {
     const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1 } })
 

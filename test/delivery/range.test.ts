@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BodyLimit, Range } from '../../src/delivery/range.ts'
+import { BodyLimit, Range, Resends } from '../../src/delivery/range.ts'
 import { createItem } from '../../src/line/item.ts'
 
 function succeed(limit: BodyLimit, times: number): void {
@@ -19,6 +19,18 @@ test.each([
   )
 
   expect(new Range(items).countWithin(maxBytes)).toBe(expected)
+})
+
+test('ranges are sent again in the order of their events, each once', () => {
+  const resends = new Resends()
+  const [first, second, third] = [3, 5, 7].map(
+    (order) => new Range([Object.assign(createItem('track', order), { order })]),
+  ) as [Range, Range, Range]
+
+  for (const range of [second, third, first, second]) resends.add(range)
+
+  expect(resends.ranges).toEqual([first, second, third])
+  expect(resends.take()).toBe(first)
 })
 
 describe('the limit of bytes in a request', () => {

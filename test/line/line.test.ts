@@ -4,6 +4,7 @@ import { createItem, type Item } from '../../src/line/item.ts'
 import { Line } from '../../src/line/line.ts'
 import { SlabStore, totalBytes } from '../../src/line/store.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
+import { settled } from '../support/fake-clock.ts'
 
 const ALL = Number.POSITIVE_INFINITY
 const settings = resolveSettings({ writeKey: 'wk_Zurich_7Qm4' })
@@ -131,6 +132,26 @@ describe('due items', () => {
 
     expect(line.freshest?.seq).toBe(1)
   })
+})
+
+test('leftPlugins waits for every event that is inside plugins at the call, and for no later one', async () => {
+  const line = fill()
+  const [first, second, later] = [createItem('track', 1), createItem('track', 2), createItem('track', 3)]
+  line.enterPlugins(first, 10)
+  line.enterPlugins(second, 10)
+  let hasLeft = false
+  const left = line.leftPlugins().then(() => {
+    hasLeft = true
+  })
+  line.enterPlugins(later, 10)
+
+  line.leave(first)
+  await settled()
+  expect(hasLeft).toBe(false)
+  line.leave(second)
+  await left
+
+  expect(line.inPlugins).toBe(1)
 })
 
 test('the line behaves like a sorted list, whatever is taken, returned and removed', () => {

@@ -65,6 +65,15 @@ describe('the estimate of an event', () => {
     expect(estimateBytes(value)).toBeLessThan(10)
   })
 
+  test.each([
+    [[], 5],
+    [[1, 2], 15],
+    [new Date(0), 27],
+    [{ a: 1 }, 14],
+  ])('%o counts for %i bytes', (value, bytes) => {
+    expect(estimateBytes(value)).toBe(bytes)
+  })
+
   test('the maximum can be set', () => {
     expect(estimateBytes({ text: 'x'.repeat(50_000) }, 100_000)).toBeGreaterThan(50_000)
     expect(estimateBytes({ text: 'x'.repeat(500_000) }, 100_000)).toBe(100_000)

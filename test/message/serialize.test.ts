@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { serialize } from '../../src/message/serialize.ts'
+import { serialize, toDeliveryError } from '../../src/message/serialize.ts'
 
 describe('the limit', () => {
   test.each(['x', 'é', '€', '🍰'])('is 32,768 bytes of %s, and not one more', (unit) => {
@@ -71,6 +71,16 @@ describe('values that JSON.stringify refuses', () => {
     )
 
     expect(() => serialize(message)).toThrow(expect.objectContaining({ code: 'unserializable', cause }))
+  })
+
+  test('a field that throws when it is read makes its event fail with the cause', () => {
+    const cause = new Error('non')
+
+    expect(toDeliveryError(cause)).toMatchObject({
+      code: 'unserializable',
+      message: 'a field of the event throws when it is read',
+      cause,
+    })
   })
 
   test('a message whose toJSON returns nothing fails with unserializable', () => {

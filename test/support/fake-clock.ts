@@ -15,13 +15,16 @@ export function untilSeen(): Promise<void> {
   return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
 }
 
+const START_MS = 86_400_000
+
 /** A host whose time stands still until it is advanced, and whose random numbers are seeded. */
 export class FakeClock implements Clock {
   /** Timers that have neither fired nor been cancelled, in the order in which they were set. */
   #timers: Timer[] = []
   #holds = 0
   #nowMs: number
-  #monotonicMs = 0
+  /** Not zero: only differences of monotonic times may mean something. */
+  #monotonicMs = START_MS
   #seed: number
 
   constructor(now = '2026-11-20T09:30:00.000Z', seed = 1) {
@@ -66,6 +69,11 @@ export class FakeClock implements Clock {
   /** Does the work of edge runtimes at the end of a request. */
   forgetTimers(): void {
     this.#timers = []
+  }
+
+  /** Milliseconds since this clock was made. */
+  get elapsedMs(): number {
+    return this.#monotonicMs - START_MS
   }
 
   /** The number of timers that are set. */

@@ -12,7 +12,7 @@ export type WireMessage = Record<string, unknown> & {
 
 /** A request that the client has made. */
 export interface SentRequest extends HTTPClientRequest {
-  /** The monotonic time at which it was made, in milliseconds. */
+  /** When it was made, in milliseconds since the clock was made. */
   readonly atMs: number
   readonly batch: WireMessage[]
   readonly messageIds: string[]
@@ -62,7 +62,7 @@ export class ScriptedClient implements HTTPClient {
   async makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
     const { batch } = JSON.parse(request.body) as { batch: WireMessage[] }
     const messageIds = batch.map(({ messageId }) => messageId)
-    const sent: SentRequest = { ...request, atMs: this.#clock.monotonic(), batch, messageIds }
+    const sent: SentRequest = { ...request, atMs: this.#clock.elapsedMs, batch, messageIds }
     this.requests.push(sent)
     const reply = this.#replies[Math.min(this.#used++, this.#replies.length - 1)] as Reply
     this.mostOpen = Math.max(this.mostOpen, ++this.#open)
