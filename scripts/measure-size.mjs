@@ -1,5 +1,5 @@
 // Measures how the bytes of `import { Analytics } from 'trackpost'` are distributed: `npm run measure:size`.
-// The bundle is minified and gzipped, without code that is loaded later. Each room gets the share of the
+// The bundle is minified and gzipped, without code that is loaded later. Each module gets the share of the
 // compressed bytes that it has of the minified ones.
 import { basename, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,21 +39,21 @@ async function measure(platform) {
     plugins: [choose(platform)],
   })
   const [{ contents }] = outputFiles
-  const rooms = new Map()
+  const modules = new Map()
   for (const [path, { bytesInOutput }] of Object.entries(Object.values(metafile.outputs)[0].inputs)) {
     const [first = '', ...rest] = relative('src', path).split('/')
-    const room = first === '..' || rest.length === 0 ? basename(path) : first
-    rooms.set(room, (rooms.get(room) ?? 0) + bytesInOutput)
+    const module = first === '..' || rest.length === 0 ? basename(path) : first
+    modules.set(module, (modules.get(module) ?? 0) + bytesInOutput)
   }
-  return { rooms, minified: contents.length, gzipped: gzipSync(contents, { level: 9 }).length }
+  return { modules, minified: contents.length, gzipped: gzipSync(contents, { level: 9 }).length }
 }
 
 for (const platform of ['node', 'web']) {
-  const { rooms, minified, gzipped } = await measure(platform)
+  const { modules, minified, gzipped } = await measure(platform)
   console.log(`${platform}: ${gzipped} bytes gzipped, ${minified} minified`)
-  for (const [room, bytes] of [...rooms].sort(([, a], [, b]) => b - a)) {
+  for (const [module, bytes] of [...modules].sort(([, a], [, b]) => b - a)) {
     const part = Math.round((bytes / minified) * gzipped)
     if (part >= 50)
-      console.log(`  ${room.padEnd(16)} ${String(part).padStart(6)} ${String(bytes).padStart(7)}`)
+      console.log(`  ${module.padEnd(16)} ${String(part).padStart(6)} ${String(bytes).padStart(7)}`)
   }
 }

@@ -7,11 +7,11 @@ import { describe, expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * The rooms of a package from top to bottom, one line for each floor. A file may import from its own room and
- * from lower floors, types included, but not from another room on its own floor. A room is a folder or a file
+ * The modules of a package from top to bottom, one line for each layer. A file may import from its own module and
+ * from lower layers, types included, but not from another module in its own layer. A module is a folder or a file
  * directly below `src`.
  */
-const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   src: [
     ['index.ts', 'node.ts', 'compat.ts', 'msw.ts', 'plugins.ts', 'scope.ts', 'spool.ts', 'testing.ts'],
     ['testing', 'compat'],
@@ -80,7 +80,7 @@ const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
 }
 
-/** Rooms below the client that it must not import, because they have their own entry points. */
+/** Modules below the client that it must not import, because they have their own entry points. */
 const OWN_ENTRIES = ['compat', 'plugins', 'scope', 'spool', 'testing']
 
 interface Import {
@@ -110,7 +110,7 @@ function importsOf(root: string): { files: string[]; imports: Import[]; foreign:
   return { files, imports: imports.filter(({ to }) => files.includes(to)), foreign }
 }
 
-const roomOf = (path: string): string => path.split('/')[0] ?? path
+const moduleOf = (path: string): string => path.split('/')[0] ?? path
 
 /** Files that import themselves through other files, each with the files of the cycle. */
 function cyclesOf(files: readonly string[], imports: readonly Import[]): string[] {
@@ -128,20 +128,20 @@ function cyclesOf(files: readonly string[], imports: readonly Import[]): string[
   return found
 }
 
-describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
+describe.each(Object.entries(LAYERS))('%s', (root, layers) => {
   const { files, imports, foreign } = importsOf(root)
-  const floorOf = (path: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(path)))
+  const layerOf = (path: string): number => layers.findIndex((modules) => modules.includes(moduleOf(path)))
 
-  test('every room is on one floor of the list, and every room of the list exists', () => {
-    const rooms = [...new Set(files.map(roomOf))].sort()
+  test('every module is in one layer of the list, and every module of the list exists', () => {
+    const modules = [...new Set(files.map(moduleOf))].sort()
 
-    expect(rooms).toEqual([...new Set(floors.flat())].sort())
-    expect(floors.flat().length).toBe(rooms.length)
+    expect(modules).toEqual([...new Set(layers.flat())].sort())
+    expect(layers.flat().length).toBe(modules.length)
   })
 
   test('imports point down, types included', () => {
     const upwards = imports.filter(
-      ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(from) >= floorOf(to),
+      ({ from, to }) => moduleOf(from) !== moduleOf(to) && layerOf(from) >= layerOf(to),
     )
 
     expect(imports.length).toBeGreaterThan(files.length)
@@ -157,7 +157,7 @@ describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
   })
 })
 
-test('the client imports no room that has its own entry point', () => {
+test('the client imports no module that has its own entry point', () => {
   const { imports } = importsOf('src')
   const reached = new Set(['index.ts'])
   for (const file of reached) {
@@ -165,7 +165,7 @@ test('the client imports no room that has its own entry point', () => {
   }
 
   expect(reached.size).toBeGreaterThan(50)
-  expect([...reached].filter((path) => OWN_ENTRIES.includes(roomOf(path)))).toEqual([])
+  expect([...reached].filter((path) => OWN_ENTRIES.includes(moduleOf(path)))).toEqual([])
 })
 
 test('the check finds a cycle, even of types, but ignores dynamic imports', () => {

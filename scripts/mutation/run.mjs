@@ -37,7 +37,7 @@ const files = (folder, end) =>
   readdirSync(join(ROOT, folder), { recursive: true })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name))
-/** Only tests of the rooms, on the sources: tests of the built package would not notice any change. */
+/** Only tests of these modules, on the sources: tests of the built package would not notice any change. */
 const isOfRoom = (file) =>
   existsSync(join(ROOT, 'src', file.split('/')[1].replace('.test.ts', '.ts'))) &&
   !/\/proof\/|end-to-end/.test(file)
@@ -109,7 +109,7 @@ async function main() {
   return score >= MIN_SCORE
 }
 
-/** Runs the test file of the same name first, then those of the same room: most changes are noticed there. */
+/** Runs the test file of the same name first, then those of the same folder: most changes are noticed there. */
 async function judge({ number, file }, reached, limitOf) {
   if (reached.length === 0) return 'unreached'
   const isNear = (test) => basename(test, '.test.ts') === basename(file, '.ts')
