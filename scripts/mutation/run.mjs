@@ -38,12 +38,12 @@ const files = (folder, end) =>
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name))
 /** Only tests of these modules, on the sources: tests of the built package would not notice any change. */
-const isOfRoom = (file) =>
+const isOfModule = (file) =>
   existsSync(join(ROOT, 'src', file.split('/')[1].replace('.test.ts', '.ts'))) &&
   !/\/proof\/|end-to-end/.test(file)
 const isAsked = (file) => values.tests?.some((folder) => file.startsWith(folder)) ?? true
 const testFiles = files('test', '.test.ts').filter(
-  (file) => isOfRoom(file) && !LEFT_OUT.test(file) && isAsked(file),
+  (file) => isOfModule(file) && !LEFT_OUT.test(file) && isAsked(file),
 )
 
 const all = FOLDERS.flatMap((folder) => files(folder, '.ts'))
@@ -113,11 +113,11 @@ async function main() {
 async function judge({ number, file }, reached, limitOf) {
   if (reached.length === 0) return 'unreached'
   const isNear = (test) => basename(test, '.test.ts') === basename(file, '.ts')
-  const isOfItsRoom = (test) => test.split('/')[1] === file.split('/')[1]
+  const isOfItsFolder = (test) => test.split('/')[1] === file.split('/')[1]
   const groups = [
     reached.filter(isNear),
-    reached.filter((test) => isOfItsRoom(test) && !isNear(test)),
-    reached.filter((test) => !isOfItsRoom(test) && !isNear(test)),
+    reached.filter((test) => isOfItsFolder(test) && !isNear(test)),
+    reached.filter((test) => !isOfItsFolder(test) && !isNear(test)),
   ]
   for (const group of groups.filter(({ length }) => length > 0)) {
     const { failed, errors, isHung } = await ask(number, group, limitOf(group))
