@@ -106,7 +106,7 @@ export const PLATFORMS: readonly Platform[] = [
       },
     },
   },
-  { id: 'bun', title: 'Bun', where: 'the same, on Bun 1', except: {} },
+  { id: 'bun', title: 'Bun', where: 'one process, which SIGTERM ends, on Bun 1', except: {} },
   {
     id: 'deno',
     title: 'Deno',
@@ -207,7 +207,8 @@ export function writeDocument(): string {
 <!-- Written by test/runtimes/features.test.ts: \`WRITE_TABLE=1 npx vitest run --project runtimes test/runtimes/features.test.ts\` -->
 
 Each cell is a test that runs the packed package on the platform itself, against a service on loopback. **yes**: events are delivered
-and reported as in the guides. **refused**: one sentence says so, at the call, at construction or by the bundler. **–**: does not apply.
+and reported as in the guides. **refused**: one sentence says so, at the call, when the client is made, or when it is bundled.
+**–**: does not apply.
 
 | | ${titles.join(' | ')} |
 |---|${names.map(() => '---|').join('')}
