@@ -207,6 +207,39 @@ describe('an event that the service cannot process', () => {
   })
 })
 
+describe('while the service fails, the next request', () => {
+  test('takes an event that was not sent before, after one failure already', async () => {
+    const { clock, client, enqueue } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [status(503), status(200)],
+    })
+
+    enqueue('a1')
+    await settled()
+    enqueue('b1')
+    await clock.advance(5_000)
+
+    expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([['a1'], ['b1'], ['a1']])
+  })
+
+  test('takes a part that is sent again before events that are not due', async () => {
+    const { clock, client, delivery, enqueue } = setUpDelivery({
+      settings: { flushAt: 20, flushInterval: 60_000 },
+      replies: [status(413), status(503), status(200)],
+    })
+
+    enqueue(createEntry('a1', 1_000), createEntry('a2', 1_000))
+    await settled()
+    delivery.flush()
+    await settled()
+    enqueue('b1')
+    await clock.advance(5_000)
+
+    const sent = client.requests.map(({ messageIds }) => messageIds)
+    expect(sent.slice(0, 4)).toEqual([['a1', 'a2'], ['a1'], ['a1'], ['a2']])
+  })
+})
+
 describe('with strict order, an event that the service cannot process', () => {
   test.each([
     ['accepts requests without events', 200],
@@ -354,6 +387,32 @@ describe('with strict order, an event that the service cannot process', () => {
       await clock.advance(120_000)
 
       expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+    },
+  )
+
+  test.each([401, 404, 429, 503])(
+    'is not suspected while requests without events get %i too',
+    async (ofEmpty) => {
+      let isOver = true
+      const { clock, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 1, maxConcurrentRequests: 1 },
+        replies: [
+          (request) =>
+            (request.batch.length === 0
+              ? status(ofEmpty, { 'Retry-After': '1' })
+              : status(isOver ? 200 : 503))(request),
+        ],
+      })
+
+      enqueue('before')
+      await settled()
+      isOver = false
+      enqueue(...ids(5))
+      await clock.advance(HOUR_MS)
+      isOver = true
+      await clock.advance(120_000)
+
+      expect(codesOf(outcomes)).toEqual(new Array(6).fill('delivered'))
     },
   )
 

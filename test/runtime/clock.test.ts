@@ -107,6 +107,9 @@ describe('in its own process', () => {
   })
 })
 
+const START_MS = new FakeClock().monotonic()
+const elapsedMs = (clock: SteadyClock): number => clock.monotonic() - START_MS
+
 /** A clock whose time stands still, and whose timers fire when the test says so. */
 function setUp() {
   const timers: (() => void)[] = []
@@ -123,15 +126,15 @@ test('a timer that fires moves the clock to the time for which the timer was set
   below.stall(100)
   const moments: number[] = []
 
-  clock.setTimer(() => moments.push(clock.monotonic()), 700)
-  clock.setTimer(() => moments.push(clock.monotonic()), 200)
+  clock.setTimer(() => moments.push(elapsedMs(clock)), 700)
+  clock.setTimer(() => moments.push(elapsedMs(clock)), 200)
   timers[0]?.()
   timers[1]?.()
   below.stall(50)
 
   // The second timer was due before: the clock does not go back.
   expect(moments).toEqual([800, 800])
-  expect(clock.monotonic()).toBe(850)
+  expect(elapsedMs(clock)).toBe(850)
 })
 
 test('P19: when the clock of the host throws, only the time is unknown', () => {
@@ -150,7 +153,7 @@ test('a clock whose time passes is not moved by timers', async () => {
 
   await below.advance(1_000)
 
-  expect(clock.monotonic()).toBe(1_000)
+  expect(elapsedMs(clock)).toBe(1_000)
   expect(clock.now()).toBe(below.now())
 })
 
@@ -160,7 +163,7 @@ test('a timer with the longest possible delay moves the clock by that delay', ()
   clock.setTimer(() => {}, 1e15)
   timers[0]?.()
 
-  expect(clock.monotonic()).toBe(MAX_TIMER_MS)
+  expect(elapsedMs(clock)).toBe(MAX_TIMER_MS)
 })
 
 test.each([
@@ -176,11 +179,11 @@ test.each([
   const below = new FakeClock()
   const clock = new SteadyClock(below)
   below.stall(100)
-  expect(clock.monotonic()).toBe(100)
+  expect(elapsedMs(clock)).toBe(100)
 
   below.monotonic = monotonic
 
-  expect(clock.monotonic()).toBe(100)
+  expect(elapsedMs(clock)).toBe(100)
 })
 
 test.each([
