@@ -11,7 +11,7 @@ import { Gate, type Pass } from './gate.ts'
 import type { OutageObserver } from './observer.ts'
 import { Outage } from './outage.ts'
 import { BodyLimit, countWaiting, Range, Resends } from './range.ts'
-import { ResultHandler, type ResultHandlerOptions } from './results.ts'
+import { ResultHandler, type ResultHandlerOptions } from './result-handler.ts'
 import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 
 export interface DeliveryOptions {

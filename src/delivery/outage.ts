@@ -1,6 +1,6 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { ToError } from './result.ts'
+import type { ToError } from './send-result.ts'
 
 interface Mark {
   upTo: number

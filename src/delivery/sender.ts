@@ -15,11 +15,11 @@ import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import { isHtml, judge } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
-import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
+import type { Envelope } from './envelope.ts'
 import type { OnEnd, RequestObserver, ResponseInfo, VerifyResponse } from './observer.ts'
 import type { Range } from './range.ts'
-import { explainEmpty, type SendResult, type ToError, toDeliveryError } from './result.ts'
+import { explainEmpty, type SendResult, type ToError, toDeliveryError } from './send-result.ts'
 
 export interface SenderOptions {
   readonly url: string

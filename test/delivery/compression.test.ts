@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
-import { loadCompression } from '../../src/delivery/body.ts'
 import { Compression } from '../../src/delivery/compression.ts'
+import { loadCompression } from '../../src/delivery/envelope.ts'
 import { describeCause } from '../../src/errors/cause.ts'
 import type { HTTPClient } from '../../src/http/client.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'

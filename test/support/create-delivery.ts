@@ -1,7 +1,7 @@
 import type { Credentials } from '../../src/auth/credentials.ts'
-import { Envelope } from '../../src/delivery/body.ts'
 import type { EncodedBody, Encoder } from '../../src/delivery/compression.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
+import { Envelope } from '../../src/delivery/envelope.ts'
 import type { OutageObserver } from '../../src/delivery/observer.ts'
 import { Sender } from '../../src/delivery/sender.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'

@@ -8,7 +8,7 @@ import type { Gate, Pass } from './gate.ts'
 import type { OutageObserver } from './observer.ts'
 import type { Outage } from './outage.ts'
 import type { BodyLimit, Range, Resends } from './range.ts'
-import type { SendResult, ToError } from './result.ts'
+import type { SendResult, ToError } from './send-result.ts'
 
 export interface ResultHandlerOptions {
   readonly settings: Pick<

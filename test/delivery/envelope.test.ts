@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { Envelope, loadCompression } from '../../src/delivery/body.ts'
+import { Envelope, loadCompression } from '../../src/delivery/envelope.ts'
 import { Range } from '../../src/delivery/range.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { SlabStore } from '../../src/line/store.ts'

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { toDeliveryError } from '../../src/delivery/result.ts'
+import { toDeliveryError } from '../../src/delivery/send-result.ts'
 import type { HTTPHeaders } from '../../src/http/client.ts'
 import { redactor } from '../../src/policy/redact.ts'
 import { isHtml } from '../../src/policy/response.ts'
