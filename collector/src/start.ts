@@ -20,7 +20,7 @@ import {
   storeAddress,
 } from './options.ts'
 import { roleOf, type Shared } from './shared.ts'
-import { maxEventsOf, openStore, openStoreInTime, storeName } from './store/open.ts'
+import { maxEventsOf, openStore, openStoreOrRetry, storeName } from './store/open.ts'
 import type { TokenMemory } from './store/ports.ts'
 import { version } from './version.ts'
 
@@ -55,7 +55,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const parts = { config, clock, plan, onFault }
   const store = await (role === undefined
     ? openStore(storeAddress(options), parts)
-    : openStoreInTime(storeAddress(options), parts, role.role === 'worker'))
+    : openStoreOrRetry(storeAddress(options), parts, role.role === 'worker'))
   let running: RunningCollector
   let shared: Shared | undefined
   try {

@@ -74,7 +74,7 @@ export interface Dialect {
   /** `event WHERE ...`: the events of a slice for which the condition holds. */
   matching(condition: EventCondition, slice: Bounds): Sql
   /** Whether a column of text has a value, by its index if it has one. */
-  has(column: string, value: Sql): Sql
+  equals(column: string, value: Sql): Sql
   /**
    * `event WHERE ...`: the events within bounds for which a condition on an indexed column holds.
    *
@@ -84,7 +84,7 @@ export interface Dialect {
   /** A table `ids` with these texts as `id`. */
   ids(texts: readonly string[]): Sql
   /** Names the index for reading `event`, where the database would choose another one. */
-  by(index: 'event_violations'): Sql
+  indexHint(index: 'event_violations'): Sql
   /** The newest event of each reason within bounds and a range of time; of some reasons only when the time limit is reached. */
   newestByReason(
     reasons: readonly string[],
@@ -102,7 +102,7 @@ export interface Dialect {
   /** At the end of a statement: locks the rows of `delivery` that it reads. */
   readonly lockDeliveries: Sql
   /** At the end of a statement: locks the rows that it reads, and leaves out rows locked by others. */
-  readonly lockFree: Sql
+  readonly skipLocked: Sql
   /** The column of the partition of a row, and its value for a `given.seq`, each with a comma; or nothing. */
   readonly dayColumn: Sql
   readonly dayOfGiven: Sql
@@ -111,8 +111,8 @@ export interface Dialect {
   /** Milliseconds since the epoch, by the one clock that all processes share. */
   now(nowMs: number): Sql
   /** The table of single values, its column of names, and the name of the keys of tokens. */
-  readonly keptTable: Sql
-  readonly keptName: Sql
+  readonly keyValueTable: Sql
+  readonly keyColumn: Sql
   readonly tokenKeys: string
   /** Notifies all processes of new results, in the transaction that writes them; undefined = they find out themselves. */
   readonly notifyOutcomes: Sql | undefined

@@ -23,7 +23,7 @@ export class Feed implements ChangeFeed {
   }
 
   /** Reports that other processes have written, and the numbers that were read after it. */
-  read(numbers: LogNumbers): void {
+  changedElsewhere(numbers: LogNumbers): void {
     const { lastSeq, epoch } = this.#numbers
     // A query that was running while this process committed may return older numbers.
     this.#numbers = { ...numbers, lastSeq: Math.max(numbers.lastSeq, lastSeq) }

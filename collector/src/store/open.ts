@@ -70,7 +70,7 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
  * @throws StoreUnavailableError when the process has to write into tables of a newer version; ConfigError when it cannot be
  * opened for any other reason.
  */
-export async function openStoreInTime(
+export async function openStoreOrRetry(
   address: string,
   parts: StoreParts,
   hasToWrite: boolean,
@@ -79,7 +79,7 @@ export async function openStoreInTime(
   const closing = new AbortController()
   const open = () => openStore(address, { ...parts, signal: closing.signal })
   const late = { open, giveUp: () => closing.abort(), clock, onFault }
-  const told = (cause: Error) =>
+  const report = (cause: Error) =>
     onFault('the store is unavailable, and is opened when it is reachable', cause)
   const begun = open()
   try {
@@ -88,11 +88,11 @@ export async function openStoreInTime(
   } catch (cause) {
     if (!(cause instanceof StoreUnavailableError) || (hasToWrite && cause instanceof NewerStoreError))
       throw cause
-    told(cause)
+    report(cause)
     return new LateStore(cause.message, late)
   }
   const reason = 'store: it is not open yet: its server is slow, or its tables are being brought forward'
-  told(new Error(reason))
+  report(new Error(reason))
   return new LateStore(reason, { ...late, begun })
 }
 
@@ -108,7 +108,7 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
     throw cause
   }
-  const [{ PostgresStore }, { NewerTables }, { adviceOn, isPassing, messageOf }] = await Promise.all([
+  const [{ PostgresStore }, { NewerTables }, { adviceOn, isTransient, messageOf }] = await Promise.all([
     import('./postgres/postgres-store.ts'),
     import('./postgres/migrations.ts'),
     import('./postgres/errors.ts'),
@@ -127,7 +127,7 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
   } catch (cause) {
     const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})${adviceOn(cause)}`
     if (cause instanceof NewerTables) throw new NewerStoreError(message)
-    throw isPassing(cause) ? new StoreUnavailableError(message) : new ConfigError(message)
+    throw isTransient(cause) ? new StoreUnavailableError(message) : new ConfigError(message)
   }
 }
 

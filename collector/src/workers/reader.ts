@@ -6,11 +6,11 @@ import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { openForReading } from '../store/sqlite/database.ts'
 import {
-  answerQuestion,
   type Cancellation,
-  type Question,
+  type QueryMessage,
   type ReaderWorkerData,
   type Reply,
+  runQuery,
 } from '../store/sqlite/reader.ts'
 
 yieldToPosts()
@@ -21,7 +21,7 @@ const plan = planFile === null ? null : new TrackingPlan(planFile)
 /** One controller for each running query, by the id of the query. */
 const underWay = new Map<number, AbortController>()
 
-parentPort?.on('message', (message: Question | Cancellation | 'close') => {
+parentPort?.on('message', (message: QueryMessage | Cancellation | 'close') => {
   if (message === 'close') {
     database.close()
     // Exits also during a query, between two of its statements.
@@ -36,11 +36,11 @@ parentPort?.on('message', (message: Question | Cancellation | 'close') => {
   })
 })
 
-async function answer({ id, ...question }: Question, signal: AbortSignal): Promise<Reply> {
+async function answer({ id, ...query }: QueryMessage, signal: AbortSignal): Promise<Reply> {
   try {
     // A query that is cancelled in the same turn never starts.
     await nextTurn()
-    return { id, result: await answerQuestion(database, question, plan, signal) }
+    return { id, result: await runQuery(database, query, plan, signal) }
   } catch (cause) {
     const { message } = cause as Error
     if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }

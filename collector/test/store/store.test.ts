@@ -229,7 +229,7 @@ test('if the disk is too full to delete anything, a clear makes a new file and k
   full.mockRestore()
 
   expect(store.events()).toEqual([])
-  expect(store.isInPlace()).toBe(true)
+  expect(store.isSameFile()).toBe(true)
   expect(store.commit(batchOf([newEvent('a', { deliveries })]))).toMatchObject([{ seq: 2, reason: null }])
   const [after] = await store.outbox.claim('Hook', 1, 1000)
   expect([before?.key, after?.key].map((key) => key?.split('-'))).toEqual([
@@ -244,11 +244,11 @@ test('nothing can be written after the file was removed', () => {
   const path = newPath()
   const store = openStore({ path })
   store.commit(batchOf([newEvent('a')]))
-  expect(store.isInPlace()).toBe(true)
+  expect(store.isSameFile()).toBe(true)
 
   for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
 
-  expect(store.isInPlace()).toBe(false)
+  expect(store.isSameFile()).toBe(false)
   expect(() => store.commit(batchOf([newEvent('b')]))).toThrow(/removed/)
 })
 

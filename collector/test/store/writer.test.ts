@@ -16,8 +16,8 @@ function open() {
       commits.push([events.length, requests.length])
       return events.map((event) => summaryOf(++seq, null, event, []))
     },
-    isOfData: () => false,
-    isPassing: () => false,
+    isDataError: () => false,
+    isTransient: () => false,
     commitsAtATime: 1,
     restMs: 4,
     onCommit: () => {},
@@ -162,8 +162,8 @@ test('the queue for the database is limited by the size of events, and has room 
       written += groups.reduce((sum, { events }) => sum + events.length, 0)
       return []
     },
-    isOfData: () => false,
-    isPassing: () => false,
+    isDataError: () => false,
+    isTransient: () => false,
     commitsAtATime: 2,
     restMs: 0,
     onCommit: () => {},

@@ -3,12 +3,12 @@ import { escapeForStore } from '../escape.ts'
 import type { NewRequest } from '../ports.ts'
 import { requestRow } from '../request-row.ts'
 import { sql } from '../sql.ts'
-import { type Batch, factsOf, type Known, knownWith, NewEvents } from '../writing/batch.ts'
+import { type Batch, columnsOf, NewEvents, type SeenEvent, seenEvents } from '../writing/batch.ts'
 import type { Queryable, SqlValue } from './database.ts'
 import { runOn } from './steps.ts'
 
 /** A row that `append` returns. */
-interface Told {
+interface AppendRow {
   what: 'written' | 'known' | 'consumed' | 'cleared'
   nth: number
   first_seq: number
@@ -45,38 +45,38 @@ export class Commit {
     let { groups } = batch
     for (;;) {
       const written = new NewEvents(groups)
-      const told = await this.#append({ ...batch, groups }, written)
-      const [first] = told
+      const returned = await this.#append({ ...batch, groups }, written)
+      const [first] = returned
       if (first === undefined) throw new Error('the database has returned nothing')
       if (first.what === 'written') return written.summaries(first.first_seq)
       // The data have been cleared in the meantime: start again.
       if (first.what === 'cleared') continue
       if (!batch.isOnce) return written.summaries(first.first_seq)
-      const consumed = new Set(told.map(({ nth }) => nth - 1))
+      const consumed = new Set(returned.map(({ nth }) => nth - 1))
       groups = groups.filter((_, index) => !consumed.has(index))
       if (groups.length === 0 && batch.requests.length === 0) return []
     }
   }
 
   /** Repeats the statement until it has reported all messageIds that were seen before. */
-  async #append(batch: Batch, written: NewEvents): Promise<Told[]> {
+  async #append(batch: Batch, written: NewEvents): Promise<AppendRow[]> {
     written.deduplicate([])
     for (let epoch: number | null = null; ; ) {
       const values = [this.#now(), this.#dedupWindowMs, epoch, ...valuesOf(batch, written)]
-      const told: Told[] = await this.#database.query<Told>(APPEND, values)
-      if (told[0]?.what !== 'known') return told
-      written.deduplicate(await this.#known(told, written))
-      epoch = told[0].at_epoch
+      const returned: AppendRow[] = await this.#database.query<AppendRow>(APPEND, values)
+      if (returned[0]?.what !== 'known') return returned
+      written.deduplicate(await this.#seenBefore(returned, written))
+      epoch = returned[0].at_epoch
     }
   }
 
-  async #known(told: readonly Told[], { events }: NewEvents): Promise<Known[]> {
-    const rows = told.map(({ nth, first_body: body, first_inherited: inherited }) => ({
+  async #seenBefore(returned: readonly AppendRow[], { events }: NewEvents): Promise<SeenEvent[]> {
+    const rows = returned.map(({ nth, first_body: body, first_inherited: inherited }) => ({
       index: nth - 1,
       body,
       inherited,
     }))
-    return runOn(this.#database, knownWith(ON_ANY_DAY, rows, events))
+    return runOn(this.#database, seenEvents(ON_ANY_DAY, rows, events))
   }
 }
 
@@ -89,7 +89,7 @@ function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
     start += events.length
   }
   const { events, inheritedFrom, deliveries, sources, sourceIndexes, reasons } = written
-  const facts = events.map(factsOf)
+  const columns = events.map(columnsOf)
   const firsts = inheritedFrom.filter((from, index): from is number => from === index)
   return [
     groups.map(({ key }) => key),
@@ -98,17 +98,17 @@ function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
     sourceIndexes.map((index) => index + 1),
     reasons,
     events.map(({ kind }) => kind),
-    facts.map(({ name }) => name),
-    facts.map(({ userId }) => userId),
-    facts.map(({ anonymousId }) => anonymousId),
-    facts.map(({ messageId }) => messageId),
+    columns.map(({ name }) => name),
+    columns.map(({ userId }) => userId),
+    columns.map(({ anonymousId }) => anonymousId),
+    columns.map(({ messageId }) => messageId),
     events.map(({ receivedAtMs }) => receivedAtMs),
     events.map(({ timestampMs }) => timestampMs),
     events.map(({ body }) => body),
-    facts.map(({ requestId }) => requestId),
-    facts.map(({ sent }) => sent),
-    facts.map(({ warnings }) => warnings),
-    facts.map(({ violations }) => violations),
+    columns.map(({ requestId }) => requestId),
+    columns.map(({ sent }) => sent),
+    columns.map(({ warnings }) => warnings),
+    columns.map(({ violations }) => violations),
     inheritedFrom.map((from) => (from === null ? null : from + 1)),
     firsts.map((from) => from + 1),
     firsts.map((from) => events[from]?.inherited ?? ''),

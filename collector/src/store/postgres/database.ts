@@ -3,7 +3,7 @@ import pg from 'pg'
 import { withPlainSslMode } from '../address.ts'
 import { escapeForStore } from '../escape.ts'
 import { markUnavailable } from '../unavailable.ts'
-import { isPassing } from './errors.ts'
+import { isTransient } from './errors.ts'
 
 /** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
@@ -134,7 +134,7 @@ async function marking<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (cause) {
-    throw isPassing(cause) ? markUnavailable(cause as object) : cause
+    throw isTransient(cause) ? markUnavailable(cause as object) : cause
   }
 }
 
@@ -145,7 +145,7 @@ function again<T>(read: () => Promise<T>): Promise<T> {
       try {
         return await read()
       } catch (cause) {
-        if (attempt >= READ_ATTEMPTS || !isPassing(cause)) throw cause
+        if (attempt >= READ_ATTEMPTS || !isTransient(cause)) throw cause
       }
     }
   })
@@ -156,7 +156,7 @@ function again<T>(read: () => Promise<T>): Promise<T> {
  * connection is closed, which ends the transaction even if the server no longer responds.
  */
 async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
-  if (isPassing(cause)) return cause
+  if (isTransient(cause)) return cause
   try {
     await client.query('ROLLBACK')
     return undefined

@@ -54,12 +54,12 @@ export function dialectOf(span: Span): Dialect {
 }
 
 const POSTGRES = {
-  has: (column, value) =>
+  equals: (column, value) =>
     BRIEF.has(column)
       ? sql`(brief(${raw(column)}) = brief(${value}) AND ${raw(column)} = ${value})`
       : sql`${raw(column)} = ${value}`,
   ids: (texts) => sql`unnest(${texts}::text[]) AS ids(id)`,
-  by: () => raw(''),
+  indexHint: () => raw(''),
   newestByReason: (reasons, bounds, { fromMs, toMs }) =>
     all(
       sql`SELECT reasons.reason, newest.seq, newest.at FROM unnest(${reasons}::text[]) AS reasons(reason) CROSS JOIN LATERAL
@@ -78,14 +78,14 @@ const POSTGRES = {
     return sql`unnest(${list}) AS given (${raw(Object.keys(columns).join(', '))})`
   },
   lockDeliveries: raw('FOR UPDATE OF delivery'),
-  lockFree: raw('FOR UPDATE SKIP LOCKED'),
+  skipLocked: raw('FOR UPDATE SKIP LOCKED'),
   dayColumn: raw('day, '),
   dayOfGiven: raw('day_of(given.seq), '),
   deliveryTallyKey: raw('bucket, destination, state, brief(reason)'),
   // The clock of the server, as the clocks of processes differ.
   now: () => raw('floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'),
-  keptTable: raw('kept_value'),
-  keptName: raw('name'),
+  keyValueTable: raw('kept_value'),
+  keyColumn: raw('name'),
   tokenKeys: 'token keys',
   notifyOutcomes: raw(
     `UPDATE log_revision SET revision = revision + 1 RETURNING pg_notify('${CHANNEL}', '')`,

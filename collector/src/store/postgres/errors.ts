@@ -1,5 +1,5 @@
 /** Classes of errors and errors after which the same statement may succeed. */
-const PASSING = /^(08|53|57P0[1-5]$|40001$|40P01$|55P03$|25006$)/
+const TRANSIENT = /^(08|53|57P0[1-5]$|40001$|40P01$|55P03$|25006$)/
 const NETWORK = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -22,10 +22,10 @@ interface Failure {
 }
 
 /** Whether the connection or a passing state of the database caused the error, not the statement. */
-export function isPassing(cause: unknown): boolean {
+export function isTransient(cause: unknown): boolean {
   const { code, message, errors } = cause as Failure
-  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isPassing)
-  if (typeof code === 'string') return NETWORK.has(code) || PASSING.test(code)
+  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isTransient)
+  if (typeof code === 'string') return NETWORK.has(code) || TRANSIENT.test(code)
   return LOST.test(message ?? '')
 }
 
@@ -52,7 +52,7 @@ export function stateOf(cause: unknown): string {
 const DATA = /^(22|23|54)/
 
 /** Whether the data caused the error: the same data would fail again, others would not. */
-export function isOfData(cause: unknown): boolean {
+export function isDataError(cause: unknown): boolean {
   const { code } = cause as Failure
   return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
 }

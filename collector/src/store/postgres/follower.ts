@@ -65,13 +65,13 @@ export class Follower {
       this.#isAskedAgain = true
       return this.#polling
     }
-    this.#polling = this.#look().finally(() => {
+    this.#polling = this.#readState().finally(() => {
       this.#polling = undefined
     })
     return this.#polling
   }
 
-  async #look(): Promise<void> {
+  async #readState(): Promise<void> {
     do {
       this.#isAskedAgain = false
       if (this.#isClosed) return
@@ -79,7 +79,7 @@ export class Follower {
         this.#client ??= await this.#connect()
         const { rows } = await this.#client.query<LogState>(READ_STATE)
         this.#failure = undefined
-        if (rows[0] !== undefined && !this.#isClosed) this.#see(rows[0])
+        if (rows[0] !== undefined && !this.#isClosed) this.#update(rows[0])
       } catch (cause) {
         this.#failure = cause
         this.#disconnect()
@@ -93,7 +93,7 @@ export class Follower {
     client.on('error', () => {
       if (this.#client === client) this.#disconnect()
     })
-    client.on('notification', () => this.lookSoon())
+    client.on('notification', () => this.pollSoon())
     try {
       await client.connect()
       await client.query(`LISTEN ${CHANNEL}`)
@@ -111,14 +111,14 @@ export class Follower {
   }
 
   /** Checks within milliseconds, once for several calls. */
-  lookSoon(): void {
+  pollSoon(): void {
     this.#cancelNotice ??= this.#clock.setTimer(() => {
       this.#cancelNotice = undefined
       void this.poll()
     }, NOTICE_MS)
   }
 
-  #see({ lastRequest, ...numbers }: LogState): void {
+  #update({ lastRequest, ...numbers }: LogState): void {
     const { lastSeq, epoch, revision } = this.#feed.state()
     const isKnown =
       numbers.epoch === epoch &&
@@ -127,7 +127,7 @@ export class Follower {
       lastRequest === this.#lastRequest
     if (isKnown) return
     this.#lastRequest = lastRequest
-    this.#feed.read(numbers)
+    this.#feed.changedElsewhere(numbers)
   }
 
   /** Reports requests that this process has written. */

@@ -13,7 +13,7 @@ import { Assertions, TokenKeys } from '../writing/token-memory.ts'
 import { Writer } from '../writing/writer.ts'
 import { Commit } from './commit.ts'
 import { Database } from './database.ts'
-import { isOfData, isPassing, messageOf, stateOf } from './errors.ts'
+import { isDataError, isTransient, messageOf, stateOf } from './errors.ts'
 import { Follower, type LogState, READ_STATE } from './follower.ts'
 import { migrate } from './migrations.ts'
 import { makePartitions } from './partitions.ts'
@@ -82,7 +82,7 @@ export class PostgresStore implements EventStore {
       await migrate(database, options.clock.now())
       await makePartitions(database).catch((cause: unknown) => {
         // A long query, such as a backup, is in the way. Until maintenance tries again, rows go into the default partition.
-        if (!isPassing(cause)) throw cause
+        if (!isTransient(cause)) throw cause
       })
       const [head] = await database.query<{ id: string; opening: number }>(
         'UPDATE log_head SET openings = openings + 1 RETURNING id, openings AS opening',
@@ -118,8 +118,8 @@ export class PostgresStore implements EventStore {
     const commit = new Commit(database, dedupWindowMs, now)
     this.log = new Writer({
       commit: (batch) => commit.run(batch),
-      isOfData,
-      isPassing,
+      isDataError,
+      isTransient,
       commitsAtATime: 2,
       restMs: 0,
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
@@ -136,7 +136,7 @@ export class PostgresStore implements EventStore {
     })
     this.requests = this.log.requests
     const runner = stepRunner(database, clock)
-    this.deliveries = new Outbox(runner, id, () => this.#follower.lookSoon())
+    this.deliveries = new Outbox(runner, id, () => this.#follower.pollSoon())
     this.assertions = new Assertions(runner)
     this.tokenKeys = new TokenKeys(runner)
     this.rateLimits = new SharedRateLimits(database, clock)
@@ -170,7 +170,7 @@ export class PostgresStore implements EventStore {
       this.log.recovered()
       return null
     } catch (cause) {
-      return `${stateOf(cause)} (${this.#said(cause)})`
+      return `${stateOf(cause)} (${this.#redacted(cause)})`
     }
   }
 
@@ -181,7 +181,7 @@ export class PostgresStore implements EventStore {
         break
       } catch (cause) {
         // A query is in the way: waits so that long queries can finish.
-        if (attempt >= CLEAR_ATTEMPTS || !isPassing(cause)) throw cause
+        if (attempt >= CLEAR_ATTEMPTS || !isTransient(cause)) throw cause
         await sleep(this.#options.clock, attempt * 20)
       }
     }
@@ -206,7 +206,7 @@ export class PostgresStore implements EventStore {
         return MAINTENANCE_MS
       })
       .catch((cause: unknown) => {
-        if (!isPassing(cause) && !this.#isClosing) this.#fault('old events could not be deleted', cause)
+        if (!isTransient(cause) && !this.#isClosing) this.#fault('old events could not be deleted', cause)
         return MAINTENANCE_RETRY_MS
       })
       .then((delayMs) => {
@@ -216,10 +216,10 @@ export class PostgresStore implements EventStore {
   }
 
   #fault(what: string, cause: unknown): void {
-    this.#options.onFault(what, new Error(this.#said(cause)))
+    this.#options.onFault(what, new Error(this.#redacted(cause)))
   }
 
-  #said(cause: unknown): string {
+  #redacted(cause: unknown): string {
     return withoutPassword(messageOf(cause), this.#options.address)
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import type { RateLimits } from '../ports.ts'
 import type { Queryable } from './database.ts'
 
-const WINDOW_MS = 1000
+const MAX_WAIT_MS = 1000
 const SECOND_US = 1_000_000
 /** A time further ahead than this was written before the clock of the server was set back. */
 const MAX_AHEAD_US = 60 * SECOND_US
@@ -14,10 +14,10 @@ const CLEAN_MS = 60_000
 
 const NOW_US = `floor(extract(epoch FROM clock_timestamp()) * ${SECOND_US})::bigint`
 /** The time that this number of requests takes at the rate. */
-const spent = (requests: string) => `floor(${requests} * ${SECOND_US}.0 / $3::integer)::bigint`
+const timeFor = (requests: string) => `floor(${requests} * ${SECOND_US}.0 / $3::integer)::bigint`
 const FIRST = 'least($2::integer, $3::integer)'
 /** The time when the statement began, from the row that it would insert. */
-const BEGAN = `(excluded.started_at - ${spent('excluded.granted')})`
+const BEGAN = `(excluded.started_at - ${timeFor('excluded.granted')})`
 const FULL_AT = `(CASE WHEN rate.started_at - ${BEGAN} > ${MAX_AHEAD_US} THEN ${BEGAN} ELSE greatest(rate.started_at, ${BEGAN}) END)`
 const ROOM = `greatest(0, least($2::integer, floor((${SECOND_US} - (${FULL_AT} - ${BEGAN})) * $3::integer / ${SECOND_US}.0)::integer))`
 
@@ -28,8 +28,8 @@ const ROOM = `greatest(0, least($2::integer, floor((${SECOND_US} - (${FULL_AT} -
  */
 const TAKE = `
 INSERT INTO rate_window AS rate (source, started_at, taken, granted)
-VALUES ($1, ${NOW_US} + ${spent(FIRST)}, 0, ${FIRST})
-ON CONFLICT (source) DO UPDATE SET started_at = ${FULL_AT} + ${spent(ROOM)}, granted = ${ROOM}
+VALUES ($1, ${NOW_US} + ${timeFor(FIRST)}, 0, ${FIRST})
+ON CONFLICT (source) DO UPDATE SET started_at = ${FULL_AT} + ${timeFor(ROOM)}, granted = ${ROOM}
 RETURNING granted, ceil((rate.started_at - ${SECOND_US} + ceil(${SECOND_US}.0 / $3::integer) - ${NOW_US}) / 1000.0)::bigint AS left_ms`
 
 const CLEAN = `DELETE FROM rate_window WHERE started_at < ${NOW_US} - $1 * 1000`
@@ -96,8 +96,8 @@ export class SharedRateLimits implements RateLimits {
           asking.length,
           rate,
         ])
-        const { granted = 0, left_ms = WINDOW_MS } = rows[0] ?? {}
-        const waitMs = Math.min(Math.max(left_ms, 1), WINDOW_MS)
+        const { granted = 0, left_ms = MAX_WAIT_MS } = rows[0] ?? {}
+        const waitMs = Math.min(Math.max(left_ms, 1), MAX_WAIT_MS)
         if (granted < asking.length) counter.fullUntilMs = this.#clock.monotonic() + waitMs
         for (const [index, { resolve }] of asking.entries()) resolve(index < granted ? undefined : waitMs)
       } catch (cause) {

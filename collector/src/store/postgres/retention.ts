@@ -49,7 +49,7 @@ export class Retention {
   async run(): Promise<boolean> {
     await makePartitions(this.#database)
     for (const day of await this.#oldDays()) {
-      if (await this.#maySee(day)) await detachDay(this.#database, day)
+      if (await this.#mayDrop(day)) await detachDay(this.#database, day)
     }
     let hasDeleted = false
     for (const day of await detachedDays(this.#database)) {
@@ -76,7 +76,7 @@ export class Retention {
   /**
    * Whether a day may be deleted: not while deliveries are pending, unless they have been for very long; that is then reported.
    */
-  async #maySee(day: string): Promise<boolean> {
+  async #mayDrop(day: string): Promise<boolean> {
     const [row] = await this.#database.query<{ pending: number; is_given_up: boolean }>(
       `SELECT count(*) AS pending, $1::date < ${TODAY} - $2::integer AS is_given_up
        FROM delivery WHERE day = $1::date AND state = 'pending'`,
@@ -105,7 +105,7 @@ export class Retention {
         // Only some tables are detached: the next run continues.
         for (const table of PARTITIONED)
           if ((await partitionedDays(connection, table)).includes(day)) return false
-        for (const statement of uncount(day)) await connection.query(statement)
+        for (const statement of subtractCounts(day)) await connection.query(statement)
         await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
         await connection.query('DELETE FROM log_day WHERE day = $1', [day])
         return true
@@ -137,7 +137,7 @@ export class Retention {
 /**
  * Subtracts the rows of a day from the counts. The rows are added up first, so that other writers of counts wait only briefly.
  */
-function uncount(day: string): string[] {
+function subtractCounts(day: string): string[] {
   const counts = countsOf(partitionOf('event', day), partitionOf('delivery', day))
   const gone = 'ON COMMIT DROP AS'
   return [

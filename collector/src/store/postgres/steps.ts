@@ -3,7 +3,7 @@ import type { StepContext, StepRunner } from '../dialect.ts'
 import type { Query } from '../sql.ts'
 import type { Database, Queryable } from './database.ts'
 import { dialectOf } from './dialect.ts'
-import { isPassing } from './errors.ts'
+import { isTransient } from './errors.ts'
 import { readSpan } from './span.ts'
 
 /** Runs steps on a connection; throws the reason of the signal, between two of them, when it is aborted. */
@@ -51,7 +51,7 @@ export function stepRunner(database: Pick<Database, 'query' | 'transaction'>, cl
         try {
           return await database.transaction((connection) => run(connection, steps), { begin: BEGIN })
         } catch (cause) {
-          if (!isRepeatable || attempt >= ATTEMPTS || !isPassing(cause)) throw cause
+          if (!isRepeatable || attempt >= ATTEMPTS || !isTransient(cause)) throw cause
           await sleep(clock, FIRST_DELAY_MS * 2 ** (attempt - 1))
         }
       }

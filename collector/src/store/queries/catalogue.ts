@@ -27,7 +27,7 @@ const SAMPLES_PER_PIECE = 200
 
 export function* catalogue(context: QueryContext, range: TimeRange): Query<Catalogue> {
   const entries = yield* countedEntries(context, range)
-  const samples = yield* learnAll(context, range)
+  const samples = yield* inferAll(context, range)
   const { plan } = context
   const seen = new Set(entries.map(({ key }) => key))
   return {
@@ -83,7 +83,7 @@ function* countedEntries(
 }
 
 /** Learns the shapes of all events from the newest ones. */
-function* learnAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> {
+function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> {
   const samples = new Samples()
   const budget = new Budget(SAMPLES_MS)
   const { fromMs, toMs } = closed(range)
@@ -132,7 +132,7 @@ export function* catalogueDetail(
 
 /** The schemas of all events, learnt from the newest ones. */
 export function* schemas(context: QueryContext, range: TimeRange): Query<EventSchema[]> {
-  return (yield* learnAll(context, range)).schemas()
+  return (yield* inferAll(context, range)).schemas()
 }
 
 /** The search that finds the events of an entry. */

@@ -14,7 +14,7 @@ import { asSent, differenceOf } from './sent-message.ts'
 const REPEATS_SHOWN = 20
 
 /** The facts of an event that are not in its record. */
-interface EventFacts {
+interface DetailRow {
   body: string | null
   sent: string | null
   violations: string | null
@@ -29,13 +29,13 @@ export function* eventDetail(given: QueryContext, { id }: { id: string }): Query
   if (seq < dialect.first || seq > dialect.last) return null
   const [record] = yield* recordsOf(context, [seq])
   if (record === undefined) return null
-  const more = yield* first<EventFacts>(
+  const more = yield* first<DetailRow>(
     sql`SELECT body, sent, violations, source_id, inherited FROM event WHERE ${dialect.within({ first: seq, last: seq })}`,
   )
   const inherited = yield* inheritedOf(dialect, [more?.inherited ?? null])
   return {
     ...record,
-    ...sentFacts(record, more, inherited.get(more?.inherited ?? 0)),
+    ...sentOf(record, more, inherited.get(more?.inherited ?? 0)),
     clockSkewMs: clockSkewMs(record),
     requestDetails: record.request === null ? null : yield* requestById(record.request),
     destinations: yield* deliveriesOf(context, seq),
@@ -93,7 +93,7 @@ function* repeatsOf(
     : undefined
   // The repeats come after the event itself.
   const bounds = { first: Math.max(known?.seq ?? record.seq, dialect.first), last: dialect.last }
-  const same = dialect.has('message_id', sql`${messageId}`)
+  const same = dialect.equals('message_id', sql`${messageId}`)
   const rows = yield* all<{ seq: number }>(
     sql`SELECT seq FROM ${dialect.lookup('message_id', same, bounds)} AND source_id = ${sourceId}
         ORDER BY seq LIMIT ${REPEATS_SHOWN + 2}`,
@@ -113,9 +113,9 @@ function* repeatsOf(
  *
  * @param inherited The fields that the event inherits from its batch.
  */
-function sentFacts(
+function sentOf(
   { message }: EventRecord,
-  row: EventFacts | undefined,
+  row: DetailRow | undefined,
   inherited: string | undefined,
 ): Pick<EventDetail, 'sent' | 'difference'> {
   if (!row?.sent || row.body === null || message === null) return { sent: null, difference: null }

@@ -23,14 +23,14 @@ export interface Found<R extends Numbered = Numbered> {
   searchedTo: number | undefined
 }
 
-interface Plan {
+interface SearchPlan {
   bounds: Bounds
   kind: SliceKind
   /** `event WHERE ...` of one slice. */
   matching(slice: Bounds): Sql
 }
 
-function* planOf({ dialect, nowMs }: QueryContext, query: NumberedSearch): Query<Plan> {
+function* planOf({ dialect, nowMs }: QueryContext, query: NumberedSearch): Query<SearchPlan> {
   const condition = eventCondition(dialect, query.search, nowMs)
   const bounds = { ...(yield* dialect.boundsOf(query)) }
   if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)

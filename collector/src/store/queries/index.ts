@@ -13,12 +13,12 @@ import { listRequests, requestDetail } from './requests.ts'
 import { userDetail } from './user-detail.ts'
 import { listUsers } from './user-list.ts'
 
-type Question<N extends QueryName> = (
+type QueryFunction<N extends QueryName> = (
   context: QueryContext,
   parameters: InNumbers<QueryParameters<N>>,
 ) => Query<QueryResult<N>>
 
-const QUESTIONS: { readonly [N in QueryName]: Question<N> } = {
+const QUERIES: { readonly [N in QueryName]: QueryFunction<N> } = {
   events: listEvents,
   count,
   event: eventDetail,
@@ -40,5 +40,5 @@ export function stepsOf<N extends QueryName>(
   name: N,
   parameters: InNumbers<QueryParameters<N>>,
 ): Query<QueryResult<N>> {
-  return (QUESTIONS[name] as Question<N>)(context, parameters)
+  return (QUERIES[name] as QueryFunction<N>)(context, parameters)
 }

@@ -56,7 +56,7 @@ export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Over
     to: isoTime(buckets.end * BUCKET_MS),
     bucketMs: widthMs,
     requests: requests ?? { total: 0, refused: 0 },
-    ...stepsOf(buckets, events, deliveries),
+    ...funnelOf(buckets, events, deliveries),
     series: Array.from({ length: slots }, (_, slot) => ({
       at: isoTime((buckets.first + slot * width) * BUCKET_MS),
       ...(bySlot.get(slot) ?? { accepted: 0, rejected: 0 }),
@@ -76,7 +76,7 @@ function isoTime(timeMs: number): string {
   return new Date(Math.max(-8.64e15, Math.min(8.64e15, timeMs))).toISOString()
 }
 
-function stepsOf(
+function funnelOf(
   { first, end }: Buckets,
   events: readonly EventCount[],
   deliveries: readonly DeliveryCount[],

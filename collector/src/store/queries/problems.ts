@@ -141,7 +141,7 @@ function* problemOfPlan(
   let newest: { seq: number; at: number } | undefined
   let isComplete = true
   for (const slice of dialect.slices(bounds, 'newest', 'index')) {
-    const broken = sql`FROM event ${dialect.by('event_violations')} WHERE violations IS NOT NULL AND ${dialect.within(slice)}
+    const broken = sql`FROM event ${dialect.indexHint('event_violations')} WHERE violations IS NOT NULL AND ${dialect.within(slice)}
       AND received_at >= ${fromMs} AND received_at < ${toMs}`
     const row = yield* first<{ count: number }>(sql`SELECT count(*) AS count ${broken}`)
     count += row?.count ?? 0

@@ -30,7 +30,7 @@ export function* userDetail(
         ORDER BY seq ${direction} LIMIT ${query.limit + 1}`,
   )
   const shown = rows.slice(0, query.limit).map(({ seq }) => seq)
-  const traits = yield* traitsOf(context, identity)
+  const found = yield* traitsOf(context, identity)
   return {
     id: query.id,
     userIds: [...identity.users],
@@ -39,10 +39,10 @@ export function* userDetail(
     firstSeen: yield* timeOf(context, whole.first),
     lastSeen: yield* timeOf(context, whole.last),
     count: whole.count,
-    ...traits.told.result,
+    ...found.traits.result,
     events: yield* summariesOf(context, shown),
     next: rows.length > shown.length ? cursorOf(shown.at(-1) ?? 0) : null,
-    isComplete: isComplete && traits.isComplete,
+    isComplete: isComplete && found.isComplete,
   }
 }
 
@@ -54,7 +54,7 @@ function* timeOf(context: QueryContext, seq: number): Query<string> {
 function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
   const bounds = { first: Math.max(dialect.first, after + 1), last: dialect.last }
   const found = (column: IdColumn, ids: Iterable<string>) =>
-    sql`SELECT ${raw(columns)} FROM ${dialect.lookup(column, dialect.has(column, raw('ids.id')), bounds, dialect.ids([...ids]))}`
+    sql`SELECT ${raw(columns)} FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), bounds, dialect.ids([...ids]))}`
   return sql`${found('user_id', users)} UNION ALL ${found('anonymous_id', anonymous)} AND user_id IS NULL`
 }
 
@@ -78,7 +78,7 @@ function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity
 
 /** The events that have an id in a column. */
 function eventsWith(dialect: Dialect, column: LookupColumn, id: string): Sql {
-  return dialect.lookup(column, dialect.has(column, sql`${id}`), dialect)
+  return dialect.lookup(column, dialect.equals(column, sql`${id}`), dialect)
 }
 
 /** An id that is not the userId of any event counts as an anonymousId. */
@@ -118,18 +118,18 @@ function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
 function* traitsOf(
   { dialect, budget }: QueryContext,
   identity: Identity,
-): Query<{ told: Traits; isComplete: boolean }> {
-  const told = new Traits()
+): Query<{ traits: Traits; isComplete: boolean }> {
+  const traits = new Traits()
   for (let after = 0; ; ) {
     const own = eventsOf(dialect, identity, 'seq, kind, name, reason, received_at, body', after)
     const rows = yield* all<TraitsRow>(
       sql`SELECT seq, kind, name, received_at AS at, body FROM (${own}) AS own
           WHERE kind IN ('identify', 'group') AND reason IS NULL ORDER BY seq LIMIT ${ROWS_OF_TRAITS}`,
     )
-    for (const row of rows) told.add(row)
+    for (const row of rows) traits.add(row)
     after = rows.at(-1)?.seq ?? 0
-    if (rows.length < ROWS_OF_TRAITS) return { told, isComplete: true }
-    if (budget.isUsedUp) return { told, isComplete: false }
+    if (rows.length < ROWS_OF_TRAITS) return { traits, isComplete: true }
+    if (budget.isUsedUp) return { traits, isComplete: false }
   }
 }
 

@@ -60,14 +60,14 @@ export function* listUsers(
 }
 
 /** An anonymousId that came with a userId is that user's. */
-function own(column: IdColumn): Sql {
+function withoutUser(column: IdColumn): Sql {
   return raw(column === 'user_id' ? '' : 'AND user_id IS NULL')
 }
 
 function* usersIn(dialect: Dialect, column: IdColumn, slice: Bounds, q: string): Query<FoundUser[]> {
   const named = sql`${raw(column)} IS NOT NULL AND ${contains(dialect, column, q)}`
   const rows = yield* all<{ id: string; seq: number }>(
-    sql`SELECT ${raw(column)} AS id, max(seq) AS seq FROM ${dialect.lookup(column, named, slice)} ${own(column)}
+    sql`SELECT ${raw(column)} AS id, max(seq) AS seq FROM ${dialect.lookup(column, named, slice)} ${withoutUser(column)}
         GROUP BY ${raw(column)}`,
   )
   return rows.map(({ id, seq }) => ({ id, column, lastSeq: seq }))
@@ -81,12 +81,12 @@ function* activeAfter(
   last: number,
 ): Query<Set<string>> {
   const ids = dialect.ids(users.map(({ id }) => id))
-  const later = dialect.lookup(column, dialect.has(column, raw('ids.id')), {
+  const later = dialect.lookup(column, dialect.equals(column, raw('ids.id')), {
     first: last + 1,
     last: dialect.last,
   })
   const rows = yield* all<{ id: string }>(
-    sql`SELECT id FROM ${ids} WHERE EXISTS (SELECT 1 FROM ${later} ${own(column)})`,
+    sql`SELECT id FROM ${ids} WHERE EXISTS (SELECT 1 FROM ${later} ${withoutUser(column)})`,
   )
   return new Set(rows.map(({ id }) => id))
 }
@@ -129,9 +129,9 @@ function* addCounts(
 ): Query<void> {
   const ids = users.filter((user) => user.column === column).map(({ id }) => id)
   if (ids.length === 0) return
-  const theirs = dialect.lookup(column, dialect.has(column, raw('ids.id')), dialect)
+  const theirs = dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect)
   const rows = yield* all<{ id: string; count: number }>(
-    sql`SELECT id, (SELECT count(*) FROM ${theirs} ${own(column)}) AS count FROM ${dialect.ids(ids)}`,
+    sql`SELECT id, (SELECT count(*) FROM ${theirs} ${withoutUser(column)}) AS count FROM ${dialect.ids(ids)}`,
   )
   for (const { id, count } of rows) counts.set(`${column}${id}`, count)
 }

@@ -5,7 +5,7 @@ import { escapeForStore } from '../escape.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
 /** How the searches of one table become conditions. */
-export interface Table {
+export interface SearchedTable {
   /** Records in which a text occurs. */
   text(text: string): Sql
   /** Never called with `!=`. */
@@ -19,15 +19,17 @@ export interface Table {
  *
  * @throws SearchSyntaxError for a value that its field cannot have.
  */
-export function conditionOf(search: Search, table: Table): Sql {
+export function conditionOf(search: Search, table: SearchedTable): Sql {
   switch (search.kind) {
     case 'and': {
       const { together } = table
-      const isOne = (part: Search): part is Comparison =>
+      const isJoint = (part: Search): part is Comparison =>
         part.kind === 'compare' && part.operator === '=' && together?.has(part) === true
-      const ones = search.parts.filter(isOne)
-      const all = search.parts.filter((part) => !isOne(part)).map((part) => conditionOf(part, table))
-      return allOf(together === undefined || ones.length === 0 ? all : [...all, together.condition(ones)])
+      const joint = search.parts.filter(isJoint)
+      const others = search.parts.filter((part) => !isJoint(part)).map((part) => conditionOf(part, table))
+      return allOf(
+        together === undefined || joint.length === 0 ? others : [...others, together.condition(joint)],
+      )
     }
     case 'or':
       return anyOf(search.parts.map((part) => conditionOf(part, table)))
@@ -57,7 +59,7 @@ function joined([first, ...others]: readonly Sql[], by: string, none: string): S
 }
 
 /** Whether one of the values matches. */
-export function each(
+export function anyValue(
   { values }: Comparison,
   anything: Sql,
   one: (value: Exclude<Value, { is: 'anything' }>) => Sql,
@@ -68,10 +70,10 @@ export function each(
 export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
   // Written this way so that partial indexes of non-null values can be used.
   const hasText = raw(`(${column} IS NOT NULL AND ${column} <> '')`)
-  return each(comparison, hasText, ({ is, text }) => {
+  return anyValue(comparison, hasText, ({ is, text }) => {
     const stored = escapeForStore(text)
     if (is === 'prefix') return begins(raw(column), stored)
-    if (comparison.operator === '=') return dialect.has(column, sql`${stored}`)
+    if (comparison.operator === '=') return dialect.equals(column, sql`${stored}`)
     return sql`${raw(column)} ${raw(comparison.operator)} ${stored}`
   })
 }
@@ -88,9 +90,9 @@ export function contains({ like }: Dialect, column: string, text: string): Sql {
 }
 
 export function numberColumn(comparison: Comparison, column: string): Sql {
-  return each(comparison, isThere(column), ({ is, text }) => {
+  return anyValue(comparison, isNotNull(column), ({ is, text }) => {
     const number = is === 'exact' ? numberOf(text) : undefined
-    if (number === undefined) throw wrong(comparison, 'expected a number')
+    if (number === undefined) throw invalidValue(comparison, 'expected a number')
     // Fractions are compared as floating-point numbers; the index is used for whole numbers only.
     const type = Number.isSafeInteger(number) ? 'bigint' : 'double precision'
     return sql`${raw(column)} ${raw(comparison.operator)} CAST(${number} AS ${raw(type)})`
@@ -101,9 +103,9 @@ export function numberColumn(comparison: Comparison, column: string): Sql {
 export function timeColumn(comparison: Comparison, column: string, nowMs: number): Sql {
   return anyOf(
     comparison.values.map((value) => {
-      if (value.is !== 'exact') throw wrong(comparison, 'expected a time')
+      if (value.is !== 'exact') throw invalidValue(comparison, 'expected a time')
       const timeMs = parseTime(value.text, nowMs)
-      if (timeMs === undefined) throw wrong(comparison, `${JSON.stringify(value.text)} is no time`)
+      if (timeMs === undefined) throw invalidValue(comparison, `${JSON.stringify(value.text)} is no time`)
       return sql`${raw(column)} ${raw(comparison.operator)} ${timeMs}`
     }),
   )
@@ -127,11 +129,14 @@ export function pathCondition(dialect: Dialect, { path, operator, values }: Comp
   return anyOf(dialect.at(path).flatMap((at) => values.flatMap((value) => one(at, value))))
 }
 
-export function isThere(column: string): Sql {
+export function isNotNull(column: string): Sql {
   return sql`${raw(column)} IS NOT NULL`
 }
 
-export function wrong({ field, position = 0, length = 0 }: Comparison, message: string): SearchSyntaxError {
+export function invalidValue(
+  { field, position = 0, length = 0 }: Comparison,
+  message: string,
+): SearchSyntaxError {
   return new SearchSyntaxError(`${field}: ${message}`, position, length)
 }
 

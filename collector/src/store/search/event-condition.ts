@@ -5,17 +5,17 @@ import { raw, type Sql, sql } from '../sql.ts'
 import {
   allOf,
   anyOf,
+  anyValue,
   caseVariants,
   conditionOf,
   contains,
-  each,
-  isThere,
+  invalidValue,
+  isNotNull,
   numberColumn,
   numberOf,
   pathCondition,
   textColumn,
   timeColumn,
-  wrong,
 } from './condition.ts'
 
 /** Columns that hold a text, by the name of the field. */
@@ -124,9 +124,9 @@ function isOfDelivery({ field }: Comparison): boolean {
 
 function deliveryCondition(dialect: Dialect, comparison: Comparison): Sql {
   if (comparison.field === 'destination') return textColumn(dialect, comparison, 'destination')
-  return each(comparison, isThere('state'), ({ text }) => {
+  return anyValue(comparison, isNotNull('state'), ({ text }) => {
     const state = STATES.find((one) => one === text)
-    if (state === undefined) throw wrong(comparison, `expected ${STATES.join(', ')}`)
+    if (state === undefined) throw invalidValue(comparison, `expected ${STATES.join(', ')}`)
     // A literal, as the index of failed deliveries could not be used otherwise.
     return raw(`state = '${state}'`)
   })
@@ -148,7 +148,7 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
         comparison.values.map((value) => {
           if (value.is === 'exact' && value.text === 'accepted') return raw('reason IS NULL')
           if (value.is === 'exact' && value.text === 'rejected') return raw('reason IS NOT NULL')
-          throw wrong(comparison, 'expected accepted or rejected')
+          throw invalidValue(comparison, 'expected accepted or rejected')
         }),
       )
     case 'request':
@@ -157,12 +157,12 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
       return timeColumn(comparison, 'received_at', nowMs)
     case 'violation':
       // A list as JSON that contains the text anywhere.
-      return each(comparison, isThere('violations'), ({ text }) =>
+      return anyValue(comparison, isNotNull('violations'), ({ text }) =>
         contains(dialect, 'violations', JSON.stringify(text).slice(1, -1)),
       )
     case 'warning':
       // A list of codes as JSON, one of which equals the value or begins with it.
-      return each(comparison, isThere('warnings'), ({ is, text }) => {
+      return anyValue(comparison, isNotNull('warnings'), ({ is, text }) => {
         const quoted = JSON.stringify(text)
         return contains(dialect, 'warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)
       })

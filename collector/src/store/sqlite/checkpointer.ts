@@ -81,7 +81,7 @@ export class Checkpointer {
   #eventsSince = 0
   /** Undefined = there is none at the moment. */
   #checkpoint: Checkpoint | undefined
-  #isPassing = false
+  #isTaskRunning = false
   /** Whether there was a commit after the last pass had begun. */
   #hasCommitted = false
   #isClosed = false
@@ -99,7 +99,7 @@ export class Checkpointer {
     this.#worker = worker
     worker.unref()
     worker.on('message', (result: PassResult) => {
-      this.#isPassing = false
+      this.#isTaskRunning = false
       if ('cause' in result) {
         onFault('the log could not be checkpointed', result.cause)
         this.#finish()
@@ -113,7 +113,7 @@ export class Checkpointer {
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
         this.#worker = undefined
-        this.#isPassing = false
+        this.#isTaskRunning = false
         this.#finish()
         if (!this.#isClosed) onFault('the checkpoint thread ended', cause)
         resolve()
@@ -150,7 +150,7 @@ export class Checkpointer {
   }
 
   #ask(task: CheckpointTask): void {
-    this.#isPassing = true
+    this.#isTaskRunning = true
     this.#start().postMessage(task)
   }
 
@@ -161,7 +161,7 @@ export class Checkpointer {
     checkpoint.cancelHold = clock.setTimer(() => {
       checkpoint.phase = 'after hold'
       // If a reader was in the way, a longer hold would not have helped.
-      if (this.#isPassing) checkpoint.nextHoldMs *= HOLD_GROWTH
+      if (this.#isTaskRunning) checkpoint.nextHoldMs *= HOLD_GROWTH
       writer.resume()
     }, checkpoint.nextHoldMs)
   }

@@ -4,12 +4,19 @@ import { escapeForStore } from '../escape.ts'
 import type { EventGroup, NewRequest } from '../ports.ts'
 import { requestRow } from '../request-row.ts'
 import { namesOf, REQUEST_COLUMNS, TABLES } from '../tables.ts'
-import { type Batch, factsOf, type Known, type KnownRow, knownWith, NewEvents } from '../writing/batch.ts'
+import {
+  type Batch,
+  columnsOf,
+  NewEvents,
+  type SeenEvent,
+  type SeenRow,
+  seenEvents,
+} from '../writing/batch.ts'
 import type { Database, SqlValue } from './database.ts'
 import { among } from './dialect.ts'
 import { Counts, RowInsert } from './row-insert.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { answerOn, runNow } from './steps.ts'
+import { executorOn, runNow } from './steps.ts'
 
 const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
@@ -109,7 +116,7 @@ export class Commit {
       const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
       const reason = written.reasons[index] ?? null
       const { kind, receivedAtMs } = event
-      const { name, userId, anonymousId, messageId, requestId, sent, warnings, violations } = factsOf(event)
+      const { name, userId, anonymousId, messageId, requestId, sent, warnings, violations } = columnsOf(event)
       const bucket = Math.floor(receivedAtMs / BUCKET_MS)
       const counted = NAMED_KINDS.has(kind) ? (name ?? '') : ''
       this.#tally.add([bucket, sourceId, kind ?? '', counted, reason ?? ''])
@@ -163,13 +170,13 @@ export class Commit {
       rows.push([sourceId, escapeForStore(messageId), firstSeq + index, receivedAtMs])
     }
     // Usually all are new. Otherwise an event is new if its row has its own number; all others are duplicates.
-    if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#known(written, rows, firstSeq))
+    if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#seenBefore(written, rows, firstSeq))
   }
 
   /** The events before these that have one of their messageIds. */
-  #known({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): Known[] {
-    const known = rows.flatMap(([sourceId, messageId, seq]): KnownRow[] => {
-      const first = this.#database.get<Omit<KnownRow, 'index'> & { seq: number }>(
+  #seenBefore({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): SeenEvent[] {
+    const known = rows.flatMap(([sourceId, messageId, seq]): SeenRow[] => {
+      const first = this.#database.get<Omit<SeenRow, 'index'> & { seq: number }>(
         `SELECT seen.seq AS seq, body, inherited FROM seen LEFT JOIN event ON event.seq = seen.seq
          WHERE seen.source_id = ? AND seen.message_id = ?`,
         sourceId as number,
@@ -177,7 +184,7 @@ export class Commit {
       )
       return first === undefined || first.seq >= firstSeq ? [] : [{ ...first, index: Number(seq) - firstSeq }]
     })
-    return runNow(knownWith({ among }, known, events), answerOn(this.#database))
+    return runNow(seenEvents({ among }, known, events), executorOn(this.#database))
   }
 
   #sourceId(name: string): number {

@@ -55,7 +55,7 @@ export class Database {
   }
 
   /** Whether the file is still the one that was opened. */
-  get isInPlace(): boolean {
+  get isSameFile(): boolean {
     return this.#inode === this.#readInode()
   }
 
@@ -228,7 +228,7 @@ function makeTables(database: Database): void {
 const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
 /** Whether the data caused the error: the same data would fail again, others would not. */
-export function isOfData(cause: unknown): boolean {
+export function isDataError(cause: unknown): boolean {
   const { code, message } = cause as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && DATA.test(code)) return true
   // For a value that SQLite does not support, the library throws an error without a code.

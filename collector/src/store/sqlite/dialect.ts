@@ -53,7 +53,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
     sql`event.seq IN (SELECT seq FROM delivery WHERE seq BETWEEN ${first} AND ${last} AND ${condition})`,
   among,
   matching,
-  has: (column, value) => sql`${raw(column)} = ${value}`,
+  equals: (column, value) => sql`${raw(column)} = ${value}`,
   lookup(column, condition, { first, last }, beside) {
     const by = raw(`INDEXED BY event_${column}`)
     const [from, to] = [segmentOf(first), segmentOf(last)]
@@ -66,7 +66,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
       WHERE seq BETWEEN ${first} AND ${last}`
   },
   ids: (texts) => sql`(SELECT value AS id FROM json_each(${JSON.stringify(texts)})) AS ids`,
-  by: (index) => raw(`INDEXED BY ${index}`),
+  indexHint: (index) => raw(`INDEXED BY ${index}`),
   newestByReason,
   like: raw('LIKE'),
   at(path) {
@@ -82,13 +82,13 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   },
   // There is one writer at a time, so nothing must be locked.
   lockDeliveries: NOTHING,
-  lockFree: NOTHING,
+  skipLocked: NOTHING,
   dayColumn: NOTHING,
   dayOfGiven: NOTHING,
   deliveryTallyKey: raw('bucket, destination, state, reason'),
   now: (nowMs) => sql`${nowMs}`,
-  keptTable: raw('meta'),
-  keptName: raw('key'),
+  keyValueTable: raw('meta'),
+  keyColumn: raw('key'),
   tokenKeys: 'token_keys',
   notifyOutcomes: undefined,
 }

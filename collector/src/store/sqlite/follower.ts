@@ -14,7 +14,7 @@ export interface FileListener {
 
 /** Looks every quarter of a second for commits of other processes on the same file. */
 export class Follower {
-  readonly #store: Pick<SyncStore, 'version' | 'isInPlace' | 'reopen'>
+  readonly #store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>
   readonly #feed: Feed
   readonly #clock: Clock
   readonly #listener: FileListener
@@ -23,7 +23,7 @@ export class Follower {
   #cancel = () => {}
 
   constructor(
-    store: Pick<SyncStore, 'version' | 'isInPlace' | 'reopen'>,
+    store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>,
     feed: Feed,
     clock: Clock,
     listener: FileListener,
@@ -44,7 +44,7 @@ export class Follower {
   }
 
   #poll(): void {
-    if (!this.#store.isInPlace()) {
+    if (!this.#store.isSameFile()) {
       if (!this.#store.reopen()) {
         if (!this.#isLost) this.#listener.lost()
         this.#isLost = true
@@ -59,7 +59,7 @@ export class Follower {
     const known = this.#feed.state()
     // Without new events or a clear, the write was about deliveries.
     const isQuiet = lastSeq === known.lastSeq && epoch === known.epoch
-    this.#feed.read({ lastSeq, epoch, revision: known.revision + (isQuiet ? 1 : 0) })
+    this.#feed.changedElsewhere({ lastSeq, epoch, revision: known.revision + (isQuiet ? 1 : 0) })
   }
 
   close(): void {

@@ -10,27 +10,27 @@ import { stepsOf } from '../queries/index.ts'
 import type { Query } from '../sql.ts'
 import type { Database } from './database.ts'
 import { dialectOf } from './dialect.ts'
-import { answerOn, runInTurns, runNow } from './steps.ts'
+import { executorOn, runInTurns, runNow } from './steps.ts'
 
 /** Answers one query on a connection, in turns with others. */
-export function answerQuestion<N extends QueryName>(
+export function runQuery<N extends QueryName>(
   database: Database,
-  { name, parameters, nowMs }: Omit<Question<N>, 'id'>,
+  { name, parameters, nowMs }: Omit<QueryMessage<N>, 'id'>,
   plan: TrackingPlan | null,
   signal?: AbortSignal,
 ): Promise<QueryResult<N>> {
   const context = { dialect: dialectOf(database), nowMs, plan, budget: new Budget(QUERY_MS) }
-  return runInTurns(stepsOf(context, name, parameters), answerOn(database), signal)
+  return runInTurns(stepsOf(context, name, parameters), executorOn(database), signal)
 }
 
 /** Answers a query on a connection synchronously, however long it takes. */
-export function answerNow<T>(
+export function runQueryNow<T>(
   database: Database,
   nowMs: number,
-  question: (context: QueryContext) => Query<T>,
+  query: (context: QueryContext) => Query<T>,
 ): T {
   const budget = new Budget(Number.POSITIVE_INFINITY)
-  return runNow(question({ dialect: dialectOf(database), nowMs, plan: null, budget }), answerOn(database))
+  return runNow(query({ dialect: dialectOf(database), nowMs, plan: null, budget }), executorOn(database))
 }
 
 /** A reader of one file. */
@@ -57,7 +57,7 @@ export class InlineReader implements FileReader {
     parameters: QueryParameters<N>,
     signal?: AbortSignal,
   ): Promise<QueryResult<N>> {
-    return answerQuestion(
+    return runQuery(
       this.#database,
       { name, parameters: inNumbers(parameters), nowMs: this.#now() },
       this.#plan,
@@ -71,7 +71,7 @@ export class InlineReader implements FileReader {
 }
 
 /** A message to the thread. */
-export interface Question<N extends QueryName = QueryName> {
+export interface QueryMessage<N extends QueryName = QueryName> {
   id: number
   nowMs: number
   name: N
@@ -135,7 +135,7 @@ export class WorkerReader implements FileReader {
       signal?.addEventListener('abort', cancel)
       // The process must not end while a caller waits.
       worker.ref()
-      worker.postMessage({ id, nowMs: this.#now(), name, parameters } satisfies Question<N>)
+      worker.postMessage({ id, nowMs: this.#now(), name, parameters } satisfies QueryMessage<N>)
     })
   }
 

@@ -96,7 +96,7 @@ export class Retention {
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
     // Cleared events are already subtracted from the counts.
-    if (last > floor) this.#uncount(Math.max(oldest, floor + 1), last)
+    if (last > floor) this.#subtractCounts(Math.max(oldest, floor + 1), last)
     for (const table of ['event', 'delivery', 'attempt'])
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
     // All but the last one, which the first remaining event may refer to.
@@ -118,7 +118,7 @@ export class Retention {
     return typeof kept === 'number' ? kept * SEGMENT_SIZE - 1 : newestSeq(this.#database)
   }
 
-  #uncount(first: number, last: number): void {
+  #subtractCounts(first: number, last: number): void {
     const database = this.#database
     const counts = countsOf('event', 'delivery', 'WHERE event.seq BETWEEN ? AND ?')
     for (const [table, rows] of Object.entries(counts)) {

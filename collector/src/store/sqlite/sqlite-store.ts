@@ -9,7 +9,7 @@ import type { Outbox } from '../writing/outbox.ts'
 import type { Assertions, TokenKeys } from '../writing/token-memory.ts'
 import { Writer } from '../writing/writer.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
-import { isOfData, MEMORY } from './database.ts'
+import { isDataError, MEMORY } from './database.ts'
 import { Follower } from './follower.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { SyncStore, type SyncStoreOptions } from './sync-store.ts'
@@ -66,7 +66,7 @@ export class SqliteStore implements EventStore {
       },
     )
     this.#follower = new Follower(store, this.changes, clock, {
-      reopened: () => this.#openOthers(),
+      reopened: () => this.#reopenThreads(),
       lost: () =>
         onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
     })
@@ -76,8 +76,8 @@ export class SqliteStore implements EventStore {
         : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
     this.log = new Writer({
       commit: (batch) => store.commit(batch),
-      isOfData,
-      isPassing: () => false,
+      isDataError,
+      isTransient: () => false,
       commitsAtATime: 1,
       restMs: REST_MS,
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
@@ -99,7 +99,7 @@ export class SqliteStore implements EventStore {
 
   #whyNotReady(): string | null {
     if (this.#isClosing) return 'the database is closed'
-    if (!this.local.isInPlace()) return 'the database file was removed or replaced'
+    if (!this.local.isSameFile()) return 'the database file was removed or replaced'
     if (this.log.failure === undefined) return null
     try {
       this.local.database.tryToWrite()
@@ -122,7 +122,7 @@ export class SqliteStore implements EventStore {
 
   /** The work is done when the call returns, before the promise resolves. */
   async clear(): Promise<void> {
-    if (this.local.clear()) this.#openOthers()
+    if (this.local.clear()) this.#reopenThreads()
     const { lastSeq, epoch } = this.local.version()
     this.changes.changed({ lastSeq, epoch })
     this.#listener.cleared()
@@ -130,7 +130,7 @@ export class SqliteStore implements EventStore {
   }
 
   /** Reopens the connections of the threads after the file was replaced. */
-  #openOthers(): void {
+  #reopenThreads(): void {
     this.reader.reopen()
     void this.#checkpointer?.close()
     this.#checkpointer = this.#newCheckpointer()

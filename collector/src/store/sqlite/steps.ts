@@ -8,17 +8,17 @@ import { dialectOf } from './dialect.ts'
 /** The longest time that one query may block a thread, except for a single statement. */
 const SLICE_MS = 8
 
-type Answer = (statement: Sql) => readonly unknown[]
+type Executor = (statement: Sql) => readonly unknown[]
 
 /** Runs the statements of a query on a connection. */
-export function answerOn(database: Database): Answer {
+export function executorOn(database: Database): Executor {
   return ({ sql, values }) => database.all(sql, ...(values as SqlValue[]))
 }
 
 /** Runs a query to its end. */
-export function runNow<T>(query: Query<T>, answer: Answer): T {
+export function runNow<T>(query: Query<T>, execute: Executor): T {
   let step = query.next([])
-  while (!step.done) step = query.next(step.value === undefined ? [] : answer(step.value))
+  while (!step.done) step = query.next(step.value === undefined ? [] : execute(step.value))
   return step.value
 }
 
@@ -27,14 +27,14 @@ export function runNow<T>(query: Query<T>, answer: Answer): T {
  *
  * @throws the reason of the signal, between two steps, when it is aborted.
  */
-export async function runInTurns<T>(query: Query<T>, answer: Answer, signal?: AbortSignal): Promise<T> {
+export async function runInTurns<T>(query: Query<T>, execute: Executor, signal?: AbortSignal): Promise<T> {
   let sliceStart = systemClock.monotonic()
   let rows: readonly unknown[] = []
   for (;;) {
     signal?.throwIfAborted()
     const step = query.next(rows)
     if (step.done) return step.value
-    rows = step.value === undefined ? [] : answer(step.value)
+    rows = step.value === undefined ? [] : execute(step.value)
     if (systemClock.monotonic() - sliceStart < SLICE_MS) continue
     await nextTurn()
     sliceStart = systemClock.monotonic()
@@ -44,16 +44,16 @@ export async function runInTurns<T>(query: Query<T>, answer: Answer, signal?: Ab
 /**
  * Runs steps that write on the connection of this process.
  *
- * @param requirePlace Throws when the file was removed: data written then would be lost.
+ * @param requireSameFile Throws when the file was removed: data written then would be lost.
  */
-export function stepRunner(database: Database, now: () => number, requirePlace: () => void): StepRunner {
+export function stepRunner(database: Database, now: () => number, requireSameFile: () => void): StepRunner {
   const contextOf = () => ({ dialect: dialectOf(database), nowMs: now() })
-  const answer = answerOn(database)
+  const execute = executorOn(database)
   return {
-    read: async (steps) => runNow(steps(contextOf()), answer),
+    read: async (steps) => runNow(steps(contextOf()), execute),
     async write(steps) {
-      requirePlace()
-      return database.transaction(() => runNow(steps(contextOf()), answer))
+      requireSameFile()
+      return database.transaction(() => runNow(steps(contextOf()), execute))
     },
   }
 }

@@ -21,9 +21,9 @@ import {
   writeMeta,
 } from './database.ts'
 import { newestSeq } from './dialect.ts'
-import { answerNow } from './reader.ts'
+import { runQueryNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
-import { answerOn, runNow, stepRunner } from './steps.ts'
+import { executorOn, runNow, stepRunner } from './steps.ts'
 
 /** How the database is opened. */
 export interface SyncStoreOptions {
@@ -96,7 +96,7 @@ export class SyncStore {
         return opening
       })
       this.#id = readMeta<string>(this.database, 'id')
-      const runner = stepRunner(this.database, this.#now, () => this.#requirePlace())
+      const runner = stepRunner(this.database, this.#now, () => this.#requireSameFile())
       this.tokenKeys = new TokenKeys(runner)
       this.assertions = new Assertions(runner)
       this.outbox = new Outbox(runner, this.#id, options.onOutcomes ?? (() => {}))
@@ -114,11 +114,11 @@ export class SyncStore {
    * @throws when the database cannot write; then nothing was stored.
    */
   commit(batch: Batch): EventSummary[] {
-    this.#requirePlace()
+    this.#requireSameFile()
     try {
       const summaries = this.database.transaction(() => this.#commit.run(batch, this.#now()))
       // Checked after it too: data written to a file that was removed in the meantime are lost.
-      this.#requirePlace()
+      this.#requireSameFile()
       this.#retention.committed(summaries.length)
       return summaries
     } catch (cause) {
@@ -130,7 +130,7 @@ export class SyncStore {
   /** Records that match, message included, oldest first unless asked otherwise. */
   events({ order = 'oldest', limit = Number.MAX_SAFE_INTEGER, ...filter }: EventQuery = {}): EventRecord[] {
     const query = { ...searchInNumbers(filter), order, limit }
-    return answerNow(this.database, this.#now(), function* (context) {
+    return runQueryNow(this.database, this.#now(), function* (context) {
       const { rows } = yield* findEvents(context, query, context.budget)
       return yield* recordsOf(
         context,
@@ -142,11 +142,11 @@ export class SyncStore {
   /** How many records match. */
   count(filter: EventFilter = {}): number {
     const query = searchInNumbers(filter)
-    return answerNow(this.database, this.#now(), (context) => count(context, query)).count
+    return runQueryNow(this.database, this.#now(), (context) => count(context, query)).count
   }
 
   totals(): Totals {
-    return runNow(totals(), answerOn(this.database))
+    return runNow(totals(), executorOn(this.database))
   }
 
   get newestSeq(): number {
@@ -202,12 +202,12 @@ export class SyncStore {
   }
 
   /** Whether the file is still the one that was opened. Writes are refused otherwise: data in a removed file are lost. */
-  isInPlace(): boolean {
-    return this.database.isInPlace
+  isSameFile(): boolean {
+    return this.database.isSameFile
   }
 
-  #requirePlace(): void {
-    if (!this.isInPlace()) throw new Error('the database file was removed or replaced')
+  #requireSameFile(): void {
+    if (!this.isSameFile()) throw new Error('the database file was removed or replaced')
   }
 
   /**

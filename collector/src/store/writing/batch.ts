@@ -17,13 +17,13 @@ export interface Batch {
 }
 
 /** The first event with the messageId of another one, and its content if known. */
-export interface Known extends Content {
+export interface SeenEvent extends Content {
   /** The index of the repeat in the batch. */
   index: number
 }
 
 /** The same as a row; `inherited` is the number of its inherited fields. */
-export interface KnownRow {
+export interface SeenRow {
   index: number
   body: string | null
   inherited: number | null
@@ -68,7 +68,7 @@ export class NewEvents {
   }
 
   /** Decides which events are duplicates, of known events or of each other. */
-  deduplicate(known: readonly Known[]): void {
+  deduplicate(known: readonly SeenEvent[]): void {
     const keys = this.events.map(({ reason, messageId }, index) =>
       reason === null && messageId !== null
         ? `${this.sourceIndexes[index]}:${escapeForStore(messageId)}`
@@ -108,11 +108,11 @@ export class NewEvents {
 }
 
 /** Reads the inherited fields of known events, up to the number of batches that are compared; further ones count as equal. */
-export function* knownWith(
+export function* seenEvents(
   dialect: Pick<Dialect, 'among'>,
-  rows: readonly KnownRow[],
+  rows: readonly SeenRow[],
   events: readonly NewEvent[],
-): Query<Known[]> {
+): Query<SeenEvent[]> {
   const named = [...new Set(rows.map(({ inherited }) => inherited))].filter((seq) => seq !== null)
   const texts = yield* inheritedOf(dialect, named.slice(0, BATCHES_COMPARED))
   return rows.map(({ index, body, inherited }) => ({
@@ -131,7 +131,7 @@ function plannedFor({ deliveries }: NewEvent): Array<Omit<NewDelivery, 'index'>>
 }
 
 /** The columns of an event that are the same in each database. The caller adds those that refer to other tables. */
-export function factsOf(event: NewEvent) {
+export function columnsOf(event: NewEvent) {
   return {
     name: escapeForStore(event.name),
     userId: escapeForStore(event.userId),

@@ -38,7 +38,7 @@ export function* claim(
   const due = yield* all<{ seq: number; attempts: number; round: number }>(
     sql`SELECT seq, attempts, round FROM delivery
         WHERE destination = ${destination} AND state = 'pending' AND due_at <= ${nowMs} AND seq >= ${dialect.first}
-        ORDER BY due_at, seq LIMIT ${limit} ${dialect.lockFree}`,
+        ORDER BY due_at, seq LIMIT ${limit} ${dialect.skipLocked}`,
   )
   if (due.length === 0) return []
   const seqs = due.map(({ seq }) => seq)
@@ -119,7 +119,7 @@ export function* settle(
       due_at = given.due_at, last_at = given.last_at, last_ms = given.last_ms
     FROM ${given} WHERE delivery.seq = given.seq AND delivery.destination = ${destination}
       AND ${dialect.within(boundsOf(changes.map(({ seq }) => seq)), 'delivery')}`
-  yield* count(dialect, destination, changes)
+  yield* moveCounts(dialect, destination, changes)
   yield dialect.notifyOutcomes
 }
 
@@ -138,7 +138,7 @@ export function* redeliver(
   yield sql`UPDATE delivery SET state = 'pending', attempts = 0, due_at = 0, last_at = NULL, last_ms = NULL, round = round + ${rounds}
     WHERE ${dialect.among(found, 'delivery')} AND destination = ${destination}`
   const changes = before.map((one) => ({ seq: one.seq, before: one, state: 'pending', reason: null }))
-  yield* count(dialect, destination, changes)
+  yield* moveCounts(dialect, destination, changes)
   yield dialect.notifyOutcomes
   return before.length
 }
@@ -188,7 +188,7 @@ function* keepAttempts(
 }
 
 /** Moves deliveries that changed their state in the counts, in the order of keys, as all writers of counts do. */
-function* count(dialect: Dialect, destination: string, changes: readonly Change[]): Query<void> {
+function* moveCounts(dialect: Dialect, destination: string, changes: readonly Change[]): Query<void> {
   const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
   const add = (bucket: number, state: string, given: string | null, by: number) => {
     const reason = state === 'pending' ? '' : (given ?? '')

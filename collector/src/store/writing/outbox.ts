@@ -79,9 +79,9 @@ export class Outbox implements DeliveryQueue {
     // In order, so that processes cannot deadlock.
     await this.#runner.write(function* ({ dialect, nowMs }) {
       const given = dialect.given({ name: { type: 'text', values: destinations } })
-      yield sql`INSERT INTO ${dialect.keptTable} (${dialect.keptName}, value)
+      yield sql`INSERT INTO ${dialect.keyValueTable} (${dialect.keyColumn}, value)
         SELECT 'attended ' || given.name, CAST(${dialect.now(nowMs)} AS text) FROM ${given} WHERE TRUE ORDER BY 1
-        ON CONFLICT (${dialect.keptName}) DO UPDATE SET value = excluded.value`
+        ON CONFLICT (${dialect.keyColumn}) DO UPDATE SET value = excluded.value`
     })
   }
 
@@ -89,10 +89,10 @@ export class Outbox implements DeliveryQueue {
     return this.#runner.read(({ dialect, nowMs }) => {
       const key = sql`'attended ' || destination`
       // CASE limits the cast to times, whatever the order of the conditions: other values are no numbers.
-      const at = sql`CASE WHEN ${dialect.keptName} = ${key} THEN CAST(value AS bigint) END`
+      const at = sql`CASE WHEN ${dialect.keyColumn} = ${key} THEN CAST(value AS bigint) END`
       return all<UnattendedDestination>(
         sql`SELECT destination, sum(count) AS pending FROM delivery_tally
-            WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keptTable} WHERE ${at} > ${dialect.now(nowMs)} - ${withinMs})
+            WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keyValueTable} WHERE ${at} > ${dialect.now(nowMs)} - ${withinMs})
             GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`,
       )
     })

@@ -6,7 +6,7 @@ import { first, type Query, sql } from '../sql.ts'
 /** Longer ones are stored as their hash: they would not fit into the index. */
 const MAX_CHARACTERS = 200
 /** The largest difference between the clocks of processes: an assertion that has expired for one may be valid for another. */
-const CLOCKS_MS = 3_600_000
+const MAX_CLOCK_SKEW_MS = 3_600_000
 const ROWS_PER_DELETE = 100
 
 /** Remembers client assertions for all processes on one database, and deletes those that expired long ago. */
@@ -26,7 +26,7 @@ export class Assertions implements AssertionMemory {
 /** The first caller inserts the row; an expired row counts as absent. */
 function* use({ dialect }: StepContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
   yield sql`DELETE FROM assertion WHERE jti IN (
-    SELECT jti FROM assertion WHERE expires_at < ${nowMs - CLOCKS_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.lockFree})`
+    SELECT jti FROM assertion WHERE expires_at < ${nowMs - MAX_CLOCK_SKEW_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.skipLocked})`
   const used = yield* first(
     sql`INSERT INTO assertion (jti, expires_at) VALUES (${key}, ${expiresAtMs})
         ON CONFLICT (jti) DO UPDATE SET expires_at = excluded.expires_at WHERE assertion.expires_at < ${nowMs}
@@ -44,18 +44,18 @@ export class TokenKeys implements TokenKeyStore {
   }
 
   async read(): Promise<KeptText | undefined> {
-    const row = await this.#runner.read(({ dialect: { keptTable, keptName, tokenKeys } }) =>
-      first<{ value: string }>(sql`SELECT value FROM ${keptTable} WHERE ${keptName} = ${tokenKeys}`),
+    const row = await this.#runner.read(({ dialect: { keyValueTable, keyColumn, tokenKeys } }) =>
+      first<{ value: string }>(sql`SELECT value FROM ${keyValueTable} WHERE ${keyColumn} = ${tokenKeys}`),
     )
     return row === undefined ? undefined : { text: row.value, version: row.value }
   }
 
   async replace(version: string | undefined, text: string): Promise<string | undefined> {
-    const changed = await this.#runner.write(({ dialect: { keptTable, keptName, tokenKeys } }) =>
+    const changed = await this.#runner.write(({ dialect: { keyValueTable, keyColumn, tokenKeys } }) =>
       first(
         version === undefined
-          ? sql`INSERT INTO ${keptTable} (${keptName}, value) VALUES (${tokenKeys}, ${text}) ON CONFLICT DO NOTHING RETURNING 1 AS kept`
-          : sql`UPDATE ${keptTable} SET value = ${text} WHERE ${keptName} = ${tokenKeys} AND value = ${version} RETURNING 1 AS kept`,
+          ? sql`INSERT INTO ${keyValueTable} (${keyColumn}, value) VALUES (${tokenKeys}, ${text}) ON CONFLICT DO NOTHING RETURNING 1 AS kept`
+          : sql`UPDATE ${keyValueTable} SET value = ${text} WHERE ${keyColumn} = ${tokenKeys} AND value = ${version} RETURNING 1 AS kept`,
       ),
     )
     return changed === undefined ? undefined : text

@@ -38,9 +38,9 @@ export interface WriterParts {
   /** Writes a batch, or throws. A batch that is passed again after a lost connection is written once. */
   commit(batch: Batch): EventSummary[] | Promise<EventSummary[]>
   /** Whether the data caused a commit to fail: the same data would fail again, others would not. */
-  isOfData(cause: unknown): boolean
+  isDataError(cause: unknown): boolean
   /** Whether the same commit may succeed soon. */
-  isPassing(cause: unknown): boolean
+  isTransient(cause: unknown): boolean
   /** Commits at a time: while one is written, the next one is prepared. More would only make them smaller. */
   commitsAtATime: 1 | 2
   /**
@@ -66,7 +66,7 @@ export class Writer implements EventLog {
   readonly #nextRequestId: () => string
   readonly #appends = new AppendQueue()
   readonly #requests: NewRequest[] = []
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #runningCommits = new Set<Promise<void>>()
   #cancelTurn: (() => void) | undefined
   #isHeld = false
   #isClosed = false
@@ -139,7 +139,7 @@ export class Writer implements EventLog {
     try {
       await this.#wait({ events: distinct.flatMap(({ events }) => events), groups: distinct })
     } catch (cause) {
-      throw this.#parts.isOfData(cause) ? new RefusedError((cause as Error).message, { cause }) : cause
+      throw this.#parts.isDataError(cause) ? new RefusedError((cause as Error).message, { cause }) : cause
     }
   }
 
@@ -178,9 +178,9 @@ export class Writer implements EventLog {
   #mayBegin(): boolean {
     if (this.#isHeld && !this.#isClosed) return false
     if (this.#appends.length === 0 && !this.#areRequestsDue()) return false
-    if (this.#underWay.size === 0 || this.#isClosed) return true
+    if (this.#runningCommits.size === 0 || this.#isClosed) return true
     return (
-      this.#underWay.size < this.#parts.commitsAtATime &&
+      this.#runningCommits.size < this.#parts.commitsAtATime &&
       this.#appends.waitingEvents >= EVENTS_FOR_SECOND_COMMIT
     )
   }
@@ -210,12 +210,12 @@ export class Writer implements EventLog {
     if (areRequestsDue && this.#requests.length === 0)
       this.#requestsRestUntilMs = clock.monotonic() + REQUESTS_REST_MS
     const one: Promise<void> = this.#commit(group, requests).finally(() => {
-      this.#underWay.delete(one)
+      this.#runningCommits.delete(one)
       const isRest = group.length >= APPENDS_FOR_REST && this.#appends.length === 0
       if (isRest) this.#restsUntilMs = clock.monotonic() + restMs
       this.#schedule()
     })
-    this.#underWay.add(one)
+    this.#runningCommits.add(one)
   }
 
   async #commit(group: readonly Append[], requests: readonly NewRequest[]): Promise<void> {
@@ -236,9 +236,9 @@ export class Writer implements EventLog {
   }
 
   async #failed(group: readonly Append[], requests: readonly NewRequest[], cause: unknown): Promise<void> {
-    const { isPassing, onFault } = this.#parts
+    const { isTransient, onFault } = this.#parts
     if (requests.length > 0) onFault('requests could not be recorded', cause)
-    if (isPassing(cause) || group.length === 0) for (const { reject } of group) reject(cause)
+    if (isTransient(cause) || group.length === 0) for (const { reject } of group) reject(cause)
     // The log of requests is only for people: it must not cost an event.
     else if (requests.length > 0) await this.#commit(group, [])
     // An append with bad data, or too large for the remaining space, must not make the others fail.
@@ -248,7 +248,7 @@ export class Writer implements EventLog {
 
   /** Repeats the commit while the error may pass, for as long as callers may still be waiting. */
   async #write(batch: Batch): Promise<EventSummary[]> {
-    const { clock, commit, isOfData, isPassing } = this.#parts
+    const { clock, commit, isDataError, isTransient } = this.#parts
     const startMs = clock.monotonic()
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(MAX_DELAY_MS, delayMs * 2)) {
       try {
@@ -257,8 +257,8 @@ export class Writer implements EventLog {
         return summaries
       } catch (cause) {
         // Refused data say nothing about the state of the database.
-        if (!isOfData(cause)) this.#failure = cause
-        if (!isPassing(cause)) throw cause
+        if (!isDataError(cause)) this.#failure = cause
+        if (!isTransient(cause)) throw cause
         if (this.#isClosed || clock.monotonic() - startMs + delayMs > PATIENCE_MS) {
           this.#refuse(cause)
           throw cause
@@ -279,7 +279,7 @@ export class Writer implements EventLog {
     this.#isClosed = true
     do {
       while (this.#mayBegin()) this.#begin()
-      await Promise.all(this.#underWay)
+      await Promise.all(this.#runningCommits)
     } while (this.#mayBegin())
   }
 }
