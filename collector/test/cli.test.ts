@@ -295,7 +295,7 @@ test.each([
   [
     'a database in a missing folder',
     ['--database', join(folder, 'no', 'x.db')],
-    /cannot be opened \(.*its folder is not there/,
+    /cannot be opened \(.*its folder does not exist/,
   ],
   ['an address that is not loopback', ['--host', '0.0.0.0'], /--allow-public/],
   ['a host without a name', ['--host', '[]', '--allow-public'], /host: "" cannot be resolved/],

@@ -11,8 +11,8 @@ export class AddressError extends Error {
 /**
  * The part of an address that may be shown: neither the user nor the password nor the options.
  *
- * @throws AddressError when it is none, or special characters of a password are not encoded: they would end up in the host, and
- *   with it in messages.
+ * @throws AddressError when the text is no address, or special characters of the user or password are not percent-encoded: part
+ *   of the password would then be parsed as the host, and shown.
  */
 export function shownAddress(address: string): string {
   if (!URL.canParse(address)) throw new AddressError(EXPECTED)
@@ -23,7 +23,7 @@ export function shownAddress(address: string): string {
   return `postgres://${host}${pathname}`
 }
 
-// Without an example of a login: what looks like one is taken out of what is printed.
+// Has no example with a login: output is redacted, and the example would be redacted too.
 const EXPECTED =
   'expected postgres://host:port/database, with user:password@ before the host, and special characters of the password percent-encoded (# is %23)'
 
@@ -36,21 +36,21 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/** Whether an address names something else than a file: `mysql://...`. */
+/** Whether an address has a URL scheme other than `file:`, as in `mysql://...`. */
 export function isForeign(address: string): boolean {
   return /^[a-z][a-z\d+.-]*:\/\//i.test(address) && !/^file:/i.test(address)
 }
 
 /**
- * The address with the name of what the client does: it reads `prefer`, `require` and `verify-ca` as `verify-full`, and prints a
- * warning of many lines that its next version will not.
+ * Replaces the `sslmode` values `prefer`, `require` and `verify-ca` by `verify-full`. The client treats them as `verify-full`
+ * too, but prints a long warning that its next version will not.
  */
 export function withPlainSslMode(address: string): string {
   if (/[?&]uselibpqcompat=true(&|$)/.test(address)) return address
   return address.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/g, '$1verify-full')
 }
 
-/** Takes the password of an address out of a text. */
+/** Replaces the password of an address by `***` wherever a text contains it. */
 export function withoutPassword(text: string, address: string): string {
   const given = URL.canParse(address) ? new URL(address).password : ''
   if (given === '') return text
@@ -61,7 +61,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A % that begins nothing: it is meant as it is.
+    // A % that is not part of an escape stands for itself.
     return text
   }
 }

@@ -3,7 +3,7 @@ import type { TimeRange } from './event-reader.ts'
 /** Width of the intervals in which arrivals are counted, milliseconds. */
 export const BUCKET_MS = 10_000
 
-/** Time in whole buckets, as arrivals are counted. */
+/** A range of time in whole buckets. */
 export interface Buckets {
   first: number
   /** Excluded. */
@@ -17,7 +17,7 @@ export function bucketsOf({ fromMs, toMs }: TimeRange): Buckets {
   }
 }
 
-/** The end of a bucket, as it is shown for what was last counted in it. */
+/** The last millisecond of a bucket, shown as the time of the newest record counted in it: the exact time is not stored. */
 export function endOfBucket(bucket: number): string {
   return new Date((bucket + 1) * BUCKET_MS - 1).toISOString()
 }

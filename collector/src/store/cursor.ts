@@ -35,7 +35,7 @@ export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & 
 }
 
 /**
- * The parameters with numbers instead of cursors. A list without an order goes from newer to older.
+ * Converts the cursors of the parameters to numbers. A list without an order goes from newer to older.
  *
  * @throws CursorError
  */

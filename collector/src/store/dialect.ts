@@ -2,32 +2,35 @@ import type { Operator } from '../search/syntax.ts'
 import type { TimeRange } from './event-reader.ts'
 import type { Query, Sql, SqlValue } from './sql.ts'
 
-/** The numbers between which records lie, both included. */
+/** A range of sequence numbers (`seq`), both ends included. */
 export interface Bounds {
   first: number
   last: number
 }
 
-/** A search over events. */
+/** The condition of a search over events. */
 export interface EventCondition {
   /** Whether an event of a slice matches. */
   on(slice: Bounds): Sql
-  /** The columns whose indexes find the records of a slice; undefined = all records are read. */
+  /**
+   * The indexed columns by which matching events are found, and their value; undefined = all events of a slice are read.
+   * `isSegmented`: in SQLite, the indexes begin with the segment.
+   */
   index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined
   /**
-   * Whether it needs only facts, neither texts nor the message: a database may have these in an index many times smaller than the
-   * table.
+   * Whether it reads only the columns of a covering index, neither texts nor the message. Such an index (`event_facts` in
+   * SQLite) is many times smaller than the table.
    */
   needsOnlyFacts: boolean
 }
 
-/** A value in the message, by its path. Numbers compare with numbers, everything else as text. */
+/** A value in the message, by its path. Numbers are compared as numbers, everything else as text. */
 export interface PathValue {
   readonly exists: Sql
   text(operator: Operator, text: string): Sql
   begins(text: string): Sql
   number(operator: Operator, number: number): Sql
-  /** Whether it is this one of `true`, `false` and `null`. */
+  /** Whether it is the literal given: `true`, `false` or `null`. */
   is(literal: string): Sql
 }
 
@@ -37,31 +40,33 @@ export type IdColumn = 'user_id' | 'anonymous_id'
 /** Columns of `event` by which single events are looked up. */
 export type LookupColumn = IdColumn | 'name' | 'message_id'
 
-/** Tables whose rows have the number of an event; `newer` is an alias within a statement. */
+/** Tables with the sequence number of an event; `newer` is an alias within a statement. */
 export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
 
-/** How much a statement reads for each number: the rows, an index that is much smaller, or the few rows that an index finds. */
+/**
+ * What a statement reads, which decides the size of a slice: whole rows, a covering index, or the few rows that an index finds.
+ */
 export type SliceKind = 'rows' | 'index' | 'few'
 
-/** An event that was not accepted for a reason. */
+/** A rejected event, as an example of its reason. */
 export interface ReasonExample {
   reason: string
   seq: number
   at: number
 }
 
-/** Rows passed to a statement, by the names of their columns. Texts are escaped as in the store. */
+/** Rows passed to a statement: the values of each column, by its name. Texts are as they are stored, see `escapeForStore`. */
 export type Given = Readonly<
   Record<string, { type: 'number' | 'text'; values: ReadonlyArray<string | number | null> }>
 >
 
-/** The parts of statements that a database writes in a way of its own, with the numbers of its events now. */
+/** The parts of statements that differ between databases, and the sequence numbers that the database holds at the moment. */
 export interface Dialect {
-  /** Number of the oldest event that may still be stored. */
+  /** Sequence number of the oldest event that may still be stored. */
   readonly first: number
-  /** Number of the newest event ever stored. */
+  /** Sequence number of the newest event ever stored. */
   readonly last: number
-  /** The bounds of events received in a range of time. If the clock was set, other events may lie between them. */
+  /** The bounds of the events received in a range of time. If the clock was set, events of other times may lie between them. */
   boundsOf(range: TimeRange): Query<Bounds>
   /** Cuts bounds into slices in the order of the search, each small enough for one statement. */
   slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind): Iterable<Bounds>
@@ -73,19 +78,21 @@ export interface Dialect {
   among(seqs: readonly number[], table?: SequencedTable): Sql
   /** `event WHERE ...`: the events of a slice for which the condition holds. */
   matching(condition: EventCondition, slice: Bounds): Sql
-  /** Whether a column of text has a value, by its index if it has one. */
+  /** Whether a text column equals a value, in a form that uses the index of the column, if there is one. */
   equals(column: string, value: Sql): Sql
   /**
    * `event WHERE ...`: the events within bounds for which a condition on an indexed column holds.
    *
-   * @param beside A table; the condition is evaluated for each of its rows.
+   * @param beside A table to join; the condition is evaluated for each of its rows.
    */
   lookup(column: LookupColumn, condition: Sql, bounds: Bounds, beside?: Sql): Sql
   /** A table `ids` with these texts as `id`. */
   ids(texts: readonly string[]): Sql
-  /** Names the index for reading `event`, where the database would choose another one. */
+  /** An index hint for `event`, in a database that would choose another index. */
   indexHint(index: 'event_violations'): Sql
-  /** The newest event of each reason within bounds and a range of time; of some reasons only when the time limit is reached. */
+  /**
+   * The newest event of each reason within bounds and a range of time. When the time limit is reached, reasons may be missing.
+   */
   newestByReason(
     reasons: readonly string[],
     bounds: Bounds,
@@ -94,31 +101,34 @@ export interface Dialect {
 
   /** The operator `LIKE` that ignores the case of ASCII letters. */
   readonly like: Sql
-  /** The values in the message to which a path may lead: a whole number is a place in an array or a key of an object. */
+  /** The values in the message that a path may mean: a whole number in it is an index of an array or a key of an object. */
   at(path: readonly string[]): readonly PathValue[]
 
   /** A table `given` with these columns. */
   given(columns: Given): Sql
   /** At the end of a statement: locks the rows of `delivery` that it reads. */
   readonly lockDeliveries: Sql
-  /** At the end of a statement: locks the rows that it reads, and leaves out rows locked by others. */
+  /** At the end of a statement: locks the rows that it reads, and skips rows locked by others. */
   readonly skipLocked: Sql
-  /** The column of the partition of a row, and its value for a `given.seq`, each with a comma; or nothing. */
+  /**
+   * For inserts into partitioned tables: the partition key, and its value for `given.seq`, each followed by a comma. Empty in a
+   * database without partitions.
+   */
   readonly dayColumn: Sql
   readonly dayOfGiven: Sql
-  /** The columns by which deliveries are counted. */
+  /** The unique key of `delivery_tally`, for `ON CONFLICT`. */
   readonly deliveryTallyKey: Sql
-  /** Milliseconds since the epoch, by the one clock that all processes share. */
+  /** The current time, milliseconds since the epoch, by the one clock that all processes share. */
   now(nowMs: number): Sql
-  /** The table of single values, its column of names, and the name of the keys of tokens. */
+  /** The key-value table, its key column, and the key under which the signing keys of tokens are stored. */
   readonly keyValueTable: Sql
   readonly keyColumn: Sql
   readonly tokenKeys: string
-  /** Notifies all processes of new results, in the transaction that writes them; undefined = they find out themselves. */
+  /** Notifies all processes of new results, in the transaction that writes them; undefined = they poll for them. */
   readonly notifyOutcomes: Sql | undefined
 }
 
-/** The argument of steps that read and write. */
+/** The context in which steps run. Steps are a `Query`: a generator that yields statements. */
 export interface StepContext {
   dialect: Dialect
   /** Milliseconds since the epoch. */
@@ -127,7 +137,7 @@ export interface StepContext {
 
 /** Runs steps on a database. */
 export interface StepRunner {
-  /** Runs the statements one after another, each on the current data. */
+  /** Runs the statements one after another without a transaction: each sees what is committed when it runs. */
   read<T>(steps: (context: StepContext) => Query<T>): Promise<T>
   /**
    * Runs the statements in one transaction.

@@ -1,6 +1,7 @@
 /**
- * Text that a database can keep. SQLite cuts text at U+0000 and PostgreSQL refuses it; all lone surrogates would become the same
- * character. Both are written as JSON escapes: JSON text keeps its meaning, and other texts that differ still differ.
+ * Escapes the characters that a database cannot store: SQLite cuts text at U+0000, PostgreSQL refuses it, and lone surrogates
+ * would all become the same character. They are written as JSON escapes, so JSON text keeps its meaning, and other texts that
+ * differ still differ.
  */
 export function escapeForStore(text: string): string
 export function escapeForStore(text: string | null): string | null

@@ -24,13 +24,13 @@ export interface TimeRange {
 /** A cursor, or the `seq` of an event. */
 export type CursorOrSeq = Cursor | number
 
-/** Which events are meant. */
+/** A selection of events. */
 export interface EventSearch extends TimeRange {
   search: Search
-  /** Only events after this one, and only events before this one; both excluded. */
+  /** Only events after the one, and only events before the other; both excluded. */
   after?: CursorOrSeq | undefined
   before?: CursorOrSeq | undefined
-  /** In addition, for counts of incoming events: only numbers between these, both excluded. */
+  /** A further limit, for counts of new events: only sequence numbers between these, both excluded. */
   between?: { afterSeq: number; beforeSeq: number }
 }
 
@@ -38,11 +38,11 @@ export interface EventSearch extends TimeRange {
 export interface Paging {
   order: 'oldest' | 'newest'
   limit: number
-  /** `next` of the previous page: continues in the order of the list, within the other limits. */
+  /** `next` of the previous page, to continue in the order of the list. The other limits still apply. */
   cursor?: Cursor | undefined
 }
 
-/** How many events there are, as far as there was time to count: the newest first. */
+/** The number of matching events, counted from the newest on until the time limit. */
 export interface EventCount {
   count: number
   isComplete: boolean
@@ -83,9 +83,9 @@ export interface EventReader {
   /**
    * Resolves with the stored data, including everything for which `append` has already resolved.
    *
-   * @param signal Ends the work soon after it is aborted: nobody waits for the result any more.
-   * @throws SearchSyntaxError when a value of the search is one that its field cannot have; CursorError when a cursor is not one
-   * of this store; the reason of the signal.
+   * @param signal Ends the query soon after it is aborted: nobody waits for the result any more.
+   * @throws SearchSyntaxError when the search has a value that its field cannot have; CursorError when a cursor was not issued
+   * by this store; the reason of the signal.
    */
   ask<N extends QueryName>(
     name: N,
@@ -94,7 +94,7 @@ export interface EventReader {
   ): Promise<QueryResult<N>>
 }
 
-/** A cursor that this store has not given out. */
+/** A cursor that this store has not issued. */
 export class CursorError extends Error {
   override readonly name = 'CursorError'
   /** As the caller gave it. */

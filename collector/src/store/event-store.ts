@@ -31,7 +31,7 @@ export interface Totals {
 
 /** Listeners of a store. */
 export interface StoreListener {
-  /** This process has written; called after `append` has resolved, or in the same turn. */
+  /** This process has committed these. Called after `append` has resolved, or in the same turn of the event loop. */
   committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void
   /** This process or another has deleted everything. */
   cleared(): void
@@ -41,12 +41,12 @@ export interface StoreListener {
 
 /** Synchronous reading of records, in a store inside this process. */
 export interface LocalRecords {
-  /** Records that match, message included, oldest first unless asked otherwise. */
+  /** The records that match, with their messages; by default oldest first. */
   events(query?: EventQuery): EventRecord[]
   count(filter?: EventFilter): number
 }
 
-/** A store by its ports: everything that the collector keeps. */
+/** A store: the ports to everything that the collector stores. */
 export interface EventStore {
   readonly log: EventLog
   readonly requests: RequestLog
@@ -55,7 +55,7 @@ export interface EventStore {
   readonly changes: ChangeFeed
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
-  /** The rates of all processes together; undefined = each process counts for itself. */
+  /** Rate limits across all processes; undefined = each process counts for itself. */
   readonly rateLimits?: RateLimits
   /** Undefined for a store on another machine. */
   readonly local?: LocalRecords
@@ -65,13 +65,13 @@ export interface EventStore {
    * even after `close`. A store that could not write tries again here, so that it becomes ready without new events.
    */
   health(): Promise<PartHealth[]>
-  /** Deletes events, requests, deliveries and known messageIds. The numbering goes on. */
+  /** Deletes events, requests, deliveries and known messageIds. Sequence numbers continue. */
   clear(): Promise<void>
   /** Starts to follow writes of other processes, and to delete old data. Called once. */
   start(listener: StoreListener): void
   /**
-   * Stops waiting: running and later calls fail. For a store that may not respond; appends that it has not confirmed by then
-   * may or may not be stored.
+   * Cuts the connections to a store that may not respond: running and later calls fail. Appends that it has not confirmed by
+   * then may or may not be stored.
    */
   cut?(): void
   /** Writes everything that is still waiting, and closes. */

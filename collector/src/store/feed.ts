@@ -2,15 +2,15 @@ import { cursorOf } from './cursor.ts'
 import type { StoreListener } from './event-store.ts'
 import type { ChangeFeed, FeedState } from './ports.ts'
 
-/** The newest numbers of a log. */
+/** The state of a log without the cursor of its end. */
 export type LogNumbers = Omit<FeedState, 'head'>
 
-/** Who hears of writes of other processes: after these, counts in memory are out of date. */
+/** Listeners for writes of other processes, after which counts in memory are out of date. */
 export type ForeignChanges = Pick<StoreListener, 'changed' | 'cleared'>
 
 /**
- * The state of a log as this process knows it: from its own commits, which its subscribers hear of at once, and from what it reads
- * in the database from time to time.
+ * The state of a log as this process knows it. Its own commits update the state at once, those of other processes when a
+ * follower has read them from the database. Each update notifies the subscribers.
  */
 export class Feed implements ChangeFeed {
   readonly #foreign: ForeignChanges
@@ -22,7 +22,7 @@ export class Feed implements ChangeFeed {
     this.#foreign = foreign
   }
 
-  /** Reports that other processes have written, and the numbers that were read after it. */
+  /** Reports that other processes have written, with the state read from the database afterwards. */
   changedElsewhere(numbers: LogNumbers): void {
     const { lastSeq, epoch } = this.#numbers
     // A query that was running while this process committed may return older numbers.
@@ -36,7 +36,7 @@ export class Feed implements ChangeFeed {
   committed(firstSeq: number, events: number): void {
     const { lastSeq } = this.#numbers
     this.#numbers = { ...this.#numbers, lastSeq: Math.max(lastSeq, firstSeq + events - 1) }
-    // If numbers are missing before this commit, other processes have written them.
+    // A gap in the sequence numbers before this commit: other processes have written those events.
     if (firstSeq > lastSeq + 1) this.#foreign.changed()
     this.#notify()
   }

@@ -2,11 +2,14 @@ import { parseExact, stringifyExact } from '../json/exact-json.ts'
 import type { Message } from '../record.ts'
 import type { NewEvent, SentDifference } from './ports.ts'
 
-/** The fields of a batch that its items take over, key by key, one level deep: an item's own value wins whole. */
+/**
+ * The fields of a batch that its items inherit, key by key, one level deep: an item's own value replaces the whole inherited
+ * one.
+ */
 export const INHERITED_FIELDS = ['context', 'integrations'] as const
 export type InheritedField = (typeof INHERITED_FIELDS)[number]
 
-/** Whether a path begins with one of them. */
+/** Whether a field of a message is one of `INHERITED_FIELDS`. */
 export function isInherited(field: string | undefined): field is InheritedField {
   return INHERITED_FIELDS.some((one) => one === field)
 }
@@ -19,7 +22,7 @@ export type InheritedFields = { [field in InheritedField]?: Readonly<Record<stri
  * become thousands of times larger than it was sent.
  *
  * @param inherited The inherited fields, stored once for the batch; undefined or null when there are none.
- * @param parse Reads it.
+ * @param parse Parses `inherited`.
  */
 export function merged(
   message: Message,
@@ -29,7 +32,7 @@ export function merged(
   return inherited ? mergedWith(message, parse(inherited) as InheritedFields) : message
 }
 
-/** The same for a message as text. */
+/** Merges the inherited fields into a message that is JSON text. */
 export function mergedText(body: string, inherited: string | null | undefined): string {
   return inherited ? stringifyExact(merged(parseExact(body) as Message, inherited, parseExact)) : body
 }
@@ -57,7 +60,7 @@ export function inheritedPlaces(events: readonly NewEvent[]): Array<number | nul
   })
 }
 
-/** How a merged message differs from the message sent: by the differences noted with it, and by all inherited fields. */
+/** The differences of a merged message from the message sent: those recorded on receipt, and the inherited fields. */
 export function differenceWith(
   own: Message,
   inherited: string | null | undefined,

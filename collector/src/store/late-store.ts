@@ -11,11 +11,11 @@ const RETRY_MS = 2000
 /** How long a close waits for a store that is being opened. */
 const OPENING_LIMIT_MS = 2000
 
-/** Stands in for a store that is unreachable. */
+/** The parts that a late store needs. */
 export interface LateStoreParts {
   /** Opens the store. After any error it is called again; errors other than `StoreUnavailableError` are reported. */
   open(): Promise<EventStore>
-  /** Ends attempts to open it. */
+  /** Aborts the running attempt to open the store, if there is one. */
   giveUp(): void
   /** The running attempt, if there is one. */
   begun?: Promise<EventStore>
@@ -91,7 +91,7 @@ export class LateStore implements EventStore {
   readonly assertions = late(() => this.#opened.assertions)
   readonly tokenKeys = late(() => this.#opened.tokenKeys)
 
-  /** Requests may be lost, and are lost while the store is unreachable. */
+  /** The port allows requests to be lost: they are dropped while the store is unreachable. */
   readonly requests: RequestLog = {
     nextId: () => this.#opened.requests.nextId(),
     append: (request) => this.#store?.requests.append(request),
@@ -133,7 +133,7 @@ export class LateStore implements EventStore {
     this.#isClosed = true
     this.#cancel()
     this.#parts.giveUp()
-    // If the attempt still succeeds, this closes the store.
+    // If the running attempt still succeeds, `#take` closes the store.
     await limited(this.#opening, OPENING_LIMIT_MS, this.#parts.clock, () => {})
     await this.#store?.close()
   }

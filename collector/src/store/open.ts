@@ -34,7 +34,8 @@ export interface StoreParts {
 /**
  * Opens the store of an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
  *
- * @throws StoreUnavailableError when its server does not respond, or a newer collector has made its tables; ConfigError when it cannot be opened for any other reason.
+ * @throws StoreUnavailableError when its server does not respond, or a newer collector has migrated its tables; ConfigError
+ * when it cannot be opened for any other reason.
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
   if (isPostgres(address)) return openPostgres(address, parts)
@@ -56,7 +57,7 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
     const { message } = cause as Error
     // SQLite gives this reason only as a number.
     const reason = /: 14"\)$/.test(message)
-      ? 'it is a folder, its folder is not there, or this user has no right to write there'
+      ? 'it is a folder, its folder does not exist, or this user may not write to it'
       : message
     throw new ConfigError(`store: ${address} cannot be opened (${reason})`)
   }
@@ -64,8 +65,8 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 
 /**
  * Opens a store for a process that works with a log. If the store is unavailable or another process migrates its tables, it is
- * opened later. If its tables have a newer version, it is never opened: a process that only reads then goes on without it until
- * it is replaced.
+ * opened later. If its tables have a newer version, it is never opened: a process that does not have to write works without the
+ * store until a newer collector replaces the process.
  *
  * @throws StoreUnavailableError when the process has to write into tables of a newer version; ConfigError when it cannot be
  * opened for any other reason.
@@ -91,12 +92,12 @@ export async function openStoreOrRetry(
     report(cause)
     return new LateStore(cause.message, late)
   }
-  const reason = 'store: it is not open yet: its server is slow, or its tables are being brought forward'
+  const reason = 'store: it is not open yet: its server is slow, or its tables are being migrated'
   report(new Error(reason))
   return new LateStore(reason, { ...late, begun })
 }
 
-/** Imported only here: a collector on a file does not need the PostgreSQL client. */
+/** Imports the PostgreSQL store only when it is opened: a collector on a file does not need the PostgreSQL client. */
 async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
   const { config, clock, plan, onFault, signal } = parts
   let shown: string
@@ -135,7 +136,7 @@ function dedupWindowMs({ dedupWindow }: Config): number | undefined {
   return dedupWindow === undefined ? undefined : dedupWindow * 1000
 }
 
-/** How many events a store keeps at most; null = as many as come within the days that it keeps. */
+/** The maximum number of events in a store; null = only their age is limited. */
 export function maxEventsOf(address: string, { maxEvents }: Config): number | null {
   return maxEvents ?? (isPostgres(address) ? null : DEFAULT_MAX_EVENTS)
 }

@@ -1,19 +1,19 @@
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
- * The ports of the store. Only the folder of a store knows its implementation. Queries and their results are in `event-reader.ts`;
- * `event-store.ts` joins all ports.
+ * The ports of the store. Only the folder of a store knows its implementation. The port for queries is in `event-reader.ts`,
+ * their results are in `query-results.ts`; `event-store.ts` joins all ports.
  *
  * Every method that may need a database on another machine is asynchronous.
  */
 
-/** Where a list of events or requests goes on. Opaque: only the store that gave it out can read it. */
+/** The position where a list of events or requests continues. Opaque: only the store that issued it can read it. */
 export type Cursor = string
 
 /** The plan for an event at one destination, decided before it is stored. */
 export interface PlannedDelivery {
   destination: string
-  /** Why it is not sent there; undefined = it is. */
+  /** Why it is not sent there; undefined = it is sent. */
   skippedBecause?: string
 }
 
@@ -50,7 +50,7 @@ export interface NewEvent {
   deliveries: readonly PlannedDelivery[]
   /** Id of the request that brought it, from `RequestLog.nextId`. */
   requestId?: string
-  /** Left out when it is not known. */
+  /** Undefined when the message that the client sent is not known. */
   sent?: SentDifference
   violations?: readonly Violation[]
   /** Stored with the event and shown in its summary. */
@@ -61,19 +61,19 @@ export interface NewEvent {
 export interface RequestProblem {
   code: string
   message: string
-  /** Byte offset in the inflated body, and the same as line and column from 1; undefined when no place is to blame. */
+  /** Position in the inflated body: byte offset, and line and column from 1; undefined when the mistake has no position. */
   offset?: number
   line?: number
   column?: number
 }
 
-/** One request as it is written down when its response has been sent, or its connection has ended. */
+/** The record of one request, made when its response has been sent or its connection has ended. */
 export interface NewRequest {
   /** From `RequestLog.nextId`, taken when the request arrived. */
   id: string
   atMs: number
   method: string
-  /** Without the query: it may hold anything. */
+  /** Without the query string, which may contain secrets. */
   path: string
   /** 0 = the connection ended without a response. */
   status: number
@@ -95,7 +95,7 @@ export interface NewRequest {
   events: number
   accepted: number
   problem: RequestProblem | null
-  /** Name of the fault on demand that was answered. */
+  /** Name of the fault on demand that the request got. */
   fault: string | null
   /** Without credentials. */
   headers: Readonly<Record<string, string>>
@@ -119,7 +119,7 @@ export class RefusedError extends Error {
   override readonly name = 'RefusedError'
 }
 
-/** Takes events in. */
+/** Stores events. */
 export interface EventLog {
   /**
    * Resolves once the events are stored, with the result of each, in order; only then may the request be answered with 200.
@@ -137,7 +137,7 @@ export interface EventLog {
   appendOnce(groups: readonly EventGroup[]): Promise<void>
 }
 
-/** Takes requests in. Requests may be lost in a crash, and are dropped when too many arrive. */
+/** Stores requests. They may be lost in a crash, and are dropped when too many arrive. */
 export interface RequestLog {
   /** A new id, unique in the store. */
   nextId(): string
@@ -145,7 +145,7 @@ export interface RequestLog {
   append(request: NewRequest): void
 }
 
-/** A delivery whose time has come, held by the caller until it is settled or the lease ends. */
+/** A due delivery, leased to the caller until it is settled or the lease ends. */
 export interface ClaimedDelivery {
   eventId: string
   attempts: number
@@ -180,16 +180,16 @@ export interface DeliveryQueue {
   settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void>
   /** Ends the leases on deliveries that were not tried. */
   release(destination: string, eventIds: readonly string[]): Promise<void>
-  /** When something is due next, milliseconds since the epoch; undefined = nothing waits. */
+  /** When the next delivery is due, milliseconds since the epoch; undefined = none is pending. */
   nextDueMs(destination: string): Promise<number | undefined>
   /**
-   * Makes deliveries due at once: of these events, or everything that failed or waits.
-   * Returns how many.
+   * Makes deliveries due at once, and returns how many: failed and pending ones of these events, or without ids, those that
+   * failed or wait for another attempt.
    */
   retry(destination: string, eventIds?: readonly string[]): Promise<number>
   /**
-   * Queues an event for another delivery under a new key, whatever its state. Returns whether it was ever meant for this
-   * destination.
+   * Queues an event that was delivered, or failed, for another delivery under a new key. Returns false when there is no such
+   * delivery; a pending one is sent anyway.
    */
   replay(destination: string, eventId: string): Promise<boolean>
   /** Announces to all processes that this one delivers to these destinations. Must be repeated as a heartbeat. */
@@ -226,8 +226,8 @@ export interface TokenKeyStore {
   /** Undefined = nothing has been stored yet. */
   read(): Promise<KeptText | undefined>
   /**
-   * Replaces the text that has this version, or stores the first one, and returns the new version; undefined when the version is
-   * outdated. This is atomic: of two simultaneous calls, in any processes, only one succeeds.
+   * Replaces the text that has this version, or stores the first one, and returns the new version; undefined when the version
+   * is outdated. This is atomic: of two simultaneous calls, in any processes, only one succeeds.
    */
   replace(version: string | undefined, text: string): Promise<string | undefined>
 }
@@ -243,7 +243,7 @@ export interface RateLimits {
   /**
    * Counts one request.
    *
-   * @returns Milliseconds until there is room for one; undefined = the request is within the rate.
+   * @returns Milliseconds until the rate allows a request; undefined = it allows this one.
    */
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
@@ -253,8 +253,8 @@ export interface FeedState {
   /** End of the log. */
   head: Cursor
   /**
-   * Number of the newest event. Numbers grow, and all events up to this one can be read: an event never becomes visible after one
-   * with a greater number.
+   * Sequence number of the newest event. Sequence numbers grow, and all events up to this one can be read: an event never
+   * becomes visible after one with a greater sequence number.
    */
   lastSeq: number
   /** Grows when everything is deleted. A new log has a greater epoch than all earlier logs at the same address. */

@@ -16,7 +16,7 @@ export interface EventsPage extends Page {
   events: Array<EventSummary | EventRecord>
 }
 
-/** A mistake in a body; the place is null when there is none. */
+/** A mistake in the body of a request; offset, line and column are null when it has no position. */
 export interface ShownProblem {
   code: string
   message: string

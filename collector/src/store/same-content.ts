@@ -5,8 +5,8 @@ import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from './i
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 
 /**
- * The number of batches whose inherited fields are compared in one commit. Further ones count as equal: otherwise a client with a
- * thousand large batches could block the event loop.
+ * The number of batches whose inherited fields are compared in one commit. Further ones count as equal: otherwise a client with
+ * a thousand large batches could block the event loop.
  */
 export const BATCHES_COMPARED = 16
 
@@ -46,7 +46,7 @@ export function contentComparer(): (one: Content, other: Content) => boolean {
 type Fields = Record<string, unknown>
 type Place = [field: InheritedField, key: string]
 
-/** The inherited fields of a batch, with the canonical text of each key, and where it differs from others. */
+/** The inherited fields of a batch, and the keys in which it differs from other batches. */
 class Batch {
   readonly #fields: InheritedFields
   readonly #differences = new Map<Batch, Place[]>()

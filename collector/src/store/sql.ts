@@ -1,13 +1,13 @@
 /** A value of a statement; a list only in dialects that support it. */
 export type SqlValue = string | number | null | readonly (string | number | null)[]
 
-/** A part of a statement, or a whole one: a `?` for each of its values. */
+/** A statement or a part of one, with a `?` for each value. */
 export interface Sql {
   readonly sql: string
   readonly values: readonly SqlValue[]
 }
 
-/** Writes SQL: a part that is SQL itself becomes part of the text, anything else a value. */
+/** A template for SQL: interpolated `Sql` becomes part of the text, anything else a bound value. */
 export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValue | Sql>): Sql {
   let text = texts[0] ?? ''
   const values: SqlValue[] = []
@@ -34,10 +34,11 @@ function isSql(part: SqlValue | Sql): part is Sql {
 }
 
 /**
- * A query in steps: it yields each statement and is resumed with its rows. It yields undefined where it has worked for long and
- * may be interrupted.
+ * The steps of a query: a generator that yields each statement and is resumed with its rows. It yields undefined after long
+ * work between statements, so that other work can run.
  *
- * So a query is written once, and can run synchronously, in turns with others on a shared thread, or on a connection to a server.
+ * So a query is written once, and can run synchronously, in turns with others on a shared thread, or on a connection to a
+ * server.
  */
 export type Query<T> = Generator<Sql | undefined, T, readonly unknown[]>
 

@@ -29,7 +29,7 @@ export function outcome(row: {
   return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
 }
 
-/** The kind in a row. */
+/** The kind of an event, from its row. */
 export function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
 }
@@ -79,14 +79,14 @@ export interface EventRow {
   warnings: string | null
   violations: string | null
   body: string | null
-  /** The number under which its inherited fields are stored. */
+  /** The `seq` of its inherited fields in the table `inherited`. */
   inherited: number | null
 }
 
 export const EVENT_ROW_COLUMNS =
   'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
 
-/** The summary in a row. */
+/** The summary of an event, from its row. */
 export function summaryOfRow(
   row: EventRow,
   message: unknown,
@@ -120,12 +120,12 @@ function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number
   return ORDER.indexOf(one.state) - ORDER.indexOf(other.state)
 }
 
-/** Times that ISO 8601 cannot express become the nearest that it can. */
+/** A time that a `Date` cannot hold is shown as the epoch. */
 function isoTimeOf(timeMs: number): string {
   return isoTime(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0)
 }
 
-/** The first scalars of a message's own data, by which people recognise it. */
+/** The first scalar values of `properties` and `traits`, by which people recognise an event. */
 function preview(message: unknown): PreviewEntry[] {
   const { properties, traits } = (message ?? {}) as Record<string, unknown>
   const entries: PreviewEntry[] = []

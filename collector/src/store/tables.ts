@@ -1,6 +1,6 @@
 /** A table that every database has. */
 export interface Table {
-  /** Whether the first column of its rows is the number of an event or a request, `seq`, with which they are deleted. */
+  /** Whether its first column is `seq`, the sequence number of an event or a request; its rows are deleted together with it. */
   isNumbered: boolean
   /** The columns, each in a line of its own. Times are milliseconds since the epoch. */
   columns: string
@@ -50,11 +50,11 @@ type TableName =
   | 'assertion'
 
 /**
- * `seen` outlives the events it came from: an event deleted by the retention limit is still a duplicate when it comes again. It
- * points to the first event's `seq`.
+ * `seen` has the messageId of each accepted event, and the `seq` of the first event with it. Its rows outlive the events: a
+ * repeat of an event that retention has deleted is still a duplicate.
  *
- * `inherited` holds the inherited fields of events, under the number of the first event of the batch, to which the others refer.
- * Events with the same row are consecutive, so the last of them comes before the number of the next row.
+ * `inherited` holds the inherited fields of events. Its `seq` is that of the first event of the batch, and all events of the
+ * batch refer to it. They are consecutive: the last of them comes before the `seq` of the next row.
  *
  * `tally` and `delivery_tally` are the counts of `event` and `delivery`, updated in the same transactions, so that large tables
  * are never counted. Absent values are '' there: a key cannot hold NULL.

@@ -101,7 +101,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
 
     const front = await openCollector({ log, store, config })
 
-    await expectToTakeEvents(front, 'being brought forward')
+    await expectToTakeEvents(front, 'being migrated')
     if (!isAwaited) return front.close()
     await migrating.query('SELECT pg_advisory_unlock($1)', [SCHEMA_LOCK])
     await expect

@@ -20,7 +20,7 @@ interface AppendRow {
 const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 
-/** Does not name the days of the rows: reading them would take one more statement. */
+/** Finds rows without a condition on their days: it would take another statement to look up the days. */
 const ON_ANY_DAY = { among: (seqs: readonly number[]) => sql`seq = ANY (${seqs}::bigint[])` }
 
 /** Writes events, requests and counts, with deduplication, usually in one statement. */
@@ -58,7 +58,7 @@ export class Commit {
     }
   }
 
-  /** Repeats the statement until it has reported all messageIds that were seen before. */
+  /** Calls `append` again until it has reported every messageId that is in `seen`, or has written. */
   async #append(batch: Batch, written: NewEvents): Promise<AppendRow[]> {
     written.deduplicate([])
     for (let epoch: number | null = null; ; ) {
@@ -80,7 +80,7 @@ export class Commit {
   }
 }
 
-/** The arguments of `append` from the keys on, in their order. */
+/** The arguments of `append` from `keys` on, in the order of its parameters. */
 function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
   const starts: number[] = []
   let start = 0

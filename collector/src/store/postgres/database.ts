@@ -8,7 +8,7 @@ import { isTransient } from './errors.ts'
 /** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
 
-/** Connections of one process for each kind of work, so that long queries never keep events waiting. */
+/** The size of the pools of one process. Reading has its own pool, so that long queries never delay events. */
 export const WRITING_CONNECTIONS = 3
 const READING_CONNECTIONS = 3
 /** Time limit for making a connection. */
@@ -18,8 +18,8 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const IDLE_MS = 60_000
 const KEEP_ALIVE_MS = 10_000
 const READ_ATTEMPTS = 3
-// Without JIT: compiling takes longer than these queries should. The time limit is only a safety net, as queries watch their own
-// budget.
+// Without JIT: compiling takes longer than these queries should. The time limit is only a safety net, as queries watch their
+// own budget.
 const BEGIN_READING =
   'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000'
 
@@ -61,7 +61,7 @@ export class Database implements Queryable {
     const socket = new Socket()
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    // Only after the client listens on the socket, so that it notices the end.
+    // Destroyed only after the client has added its listeners to the socket, so that the client notices.
     if (this.#isCut) setImmediate(() => socket.destroy())
     return socket
   }
@@ -174,7 +174,7 @@ async function inTransaction<T>(
   open?: Set<pg.PoolClient>,
 ): Promise<T> {
   const client = await checkOut(pool)
-  // BEGIN and COMMIT included: a server that does not respond to them must not hold up a close.
+  // Added before BEGIN and removed after COMMIT: a server that does not respond to them must not delay `close`.
   open?.add(client)
   const connection: Queryable = {
     async query<R>(text: string, values: readonly SqlValue[] = []) {
@@ -223,7 +223,7 @@ const INT8 = 20
 const DATE = 1082
 const NUMERIC = 1700
 
-/** `bigint` is read as a number: no stored one exceeds the safe integers. Days stay text. */
+/** `bigint` is read as a number, as no stored value exceeds the safe integers. Dates are read as text. */
 function parserOf(oid: number, format?: 'text'): (text: string) => unknown {
   if (oid === INT8 || oid === NUMERIC) return Number
   if (oid === DATE) return (text) => text

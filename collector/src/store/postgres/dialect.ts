@@ -7,7 +7,7 @@ import { at, INHERITED_COLUMN, jsonbOf, MESSAGE_COLUMN } from './jsonb-message.t
 import { shownDay } from './partitions.ts'
 import type { Span } from './span.ts'
 
-/** Up to this number, the events of a range of time are looked up by their time alone. */
+/** Up to this many events, the bounds of a range of time are exact, read from the index on the time of receipt. */
 const FEW_EVENTS = 20_000
 
 // OFFSET keeps the planner from copying the expression to each use of the message, where it would be parsed each time.
@@ -47,7 +47,7 @@ export function dialectOf(span: Span): Dialect {
     lookup(_, condition, bounds, beside) {
       const found = sql`event WHERE ${condition} AND ${within(bounds)}`
       if (beside === undefined) return found
-      // OFFSET makes the planner use the index for each row: it would build a hash, and read all events.
+      // OFFSET makes the planner use the index for each row. Otherwise it would build a hash table, and read all events for it.
       return sql`${beside} CROSS JOIN LATERAL (SELECT * FROM ${found} OFFSET 0) AS event WHERE TRUE`
     },
   }
@@ -126,7 +126,7 @@ function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   }
 }
 
-/** Numbers in the first slice. */
+/** Sequence numbers in the first slice. */
 const FIRST_SLICE = 8192
 /** The time that a slice should take, milliseconds. The size of the next slice is adapted to the time of the last. */
 const SLICE_MS = 30

@@ -1,4 +1,4 @@
-/** Classes of errors and errors after which the same statement may succeed. */
+/** SQLSTATE codes of transient errors: the same statement may succeed later. */
 const TRANSIENT = /^(08|53|57P0[1-5]$|40001$|40P01$|55P03$|25006$)/
 const NETWORK = new Set([
   'ECONNREFUSED',
@@ -21,7 +21,7 @@ interface Failure {
   errors?: unknown[]
 }
 
-/** Whether the connection or a passing state of the database caused the error, not the statement. */
+/** Whether an error is transient: caused by the connection or a temporary state of the database, not by the statement. */
 export function isTransient(cause: unknown): boolean {
   const { code, message, errors } = cause as Failure
   if (Array.isArray(errors)) return errors.length > 0 && errors.every(isTransient)
@@ -57,7 +57,7 @@ export function isDataError(cause: unknown): boolean {
   return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
 }
 
-/** The text of an error; of a host with several addresses, of each address. */
+/** The text of an error; if a host has several addresses, of the first one. */
 export function messageOf(cause: unknown): string {
   const { message, errors, code } = cause as Failure
   if (message) return message

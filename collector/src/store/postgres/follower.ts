@@ -8,7 +8,7 @@ const POLL_MS = 500
 /** Milliseconds from a notification to the query, so that one query covers several notifications. */
 const NOTICE_MS = 40
 
-/** The newest numbers of the log. */
+/** The state of the log, with the sequence number of the newest request. */
 export interface LogState {
   lastSeq: number
   lastRequest: number
@@ -16,13 +16,13 @@ export interface LogState {
   revision: number
 }
 
-/** The statement that reads the newest numbers of the log. */
+/** The statement that reads the state of the log. */
 export const READ_STATE = `SELECT last_seq AS "lastSeq", last_request AS "lastRequest", epoch,
   (SELECT revision FROM log_revision) AS revision FROM log_head`
 
 /**
- * Looks for commits of other processes on its own connection, when the database notifies of them, at the latest after half a
- * second.
+ * Follows the commits of other processes on its own connection: reads the state of the log after a notification of the
+ * database, and every half second.
  */
 export class Follower {
   readonly #newClient: () => pg.Client
@@ -50,7 +50,7 @@ export class Follower {
     return this.#failure
   }
 
-  /** Checks from now on. */
+  /** Starts to poll. */
   start(): void {
     void this.poll().then(() => {
       if (this.#isClosed) return
@@ -58,7 +58,7 @@ export class Follower {
     })
   }
 
-  /** Checks now; resolves when that is done. Never rejects. */
+  /** Reads the state of the log, and resolves when it was read. Never rejects. */
   poll(): Promise<void> {
     if (this.#polling !== undefined) {
       // The query that is under way may have begun before the newest event.
@@ -110,7 +110,7 @@ export class Follower {
     void client?.end().catch(() => {})
   }
 
-  /** Checks within milliseconds, once for several calls. */
+  /** Polls within milliseconds, once for several calls. */
   pollSoon(): void {
     this.#cancelNotice ??= this.#clock.setTimer(() => {
       this.#cancelNotice = undefined

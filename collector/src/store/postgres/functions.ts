@@ -2,29 +2,30 @@ import { BUCKET_MS } from '../buckets.ts'
 import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
 import { TALLY_NAME } from '../writing/counts.ts'
 
-/** The channel on which processes hear that something was written. */
+/** The channel of `NOTIFY` on which processes announce writes. */
 export const CHANNEL = 'trackpost'
 
 /** The fields of a request, in the order of its columns. */
 const REQUEST_FIELDS = REQUEST_COLUMNS.replaceAll(' NOT NULL', '')
 
 /**
- * Every look-up uses an index, even with a plan made when the tables were small, and no wait is endless. An unavoidable scan then
- * has an immense estimated cost, for which PostgreSQL would compile the plan each time (about 50 ms): hence no JIT.
+ * With these settings, every look-up uses an index, even with a plan cached when the tables were small, and waits for locks are
+ * limited. Where a scan cannot be avoided, its estimated cost is now so high that PostgreSQL would compile the plan each time
+ * (about 50 ms), so JIT is off.
  */
 export const SETTINGS =
   "SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '10s'"
 
 /**
- * Writes a commit in one statement, so that the lock on the log is never held across a network round trip: a process that dies or
- * loses its connection never delays the others.
+ * Writes a commit in one statement, so that the lock on the log is never held across a network round trip: a process that dies
+ * or loses its connection never delays the others.
  *
- * When the caller must check something first, nothing is written. The returned rows say which:
+ * Nothing is written when the caller must check something first. The column `what` of the returned rows says which case it is:
  *
  * - `cleared`: everything has been deleted since the epoch that the caller knows.
- * - `consumed`: the key was stored before, with events from this number on.
- * - `known`: the messageId of the nth event was seen before, in the event with this number and body.
- * - `written`: all is written, with events from this number on.
+ * - `consumed`: the key of the nth group was stored before; its events begin at this sequence number.
+ * - `known`: the messageId of the nth event was seen before, in the event with this sequence number and body.
+ * - `written`: everything was written; the events begin at this sequence number.
  */
 const APPEND = `
 CREATE FUNCTION append(
@@ -97,7 +98,7 @@ BEGIN
       WITH ORDINALITY AS given (source_nth, reason, message_id, received_at, nth)
     WHERE given.reason IS NULL AND given.message_id IS NOT NULL
     ON CONFLICT ON CONSTRAINT seen_pkey DO UPDATE SET seq = excluded.seq, at = excluded.at;
-  -- Counts are written in the order of their keys by all who write them, so that nobody waits in a circle.
+  -- All writers of counts write in the order of the keys, so that no deadlock is possible.
   INSERT INTO tally (bucket, source_id, kind, name, reason, count)
     SELECT received_at / ${BUCKET_MS}, source_id, kind, min(name), reason, count(*) FROM (
       SELECT received_at, source_ids[source_nth] AS source_id, coalesce(kind, '') AS kind, ${TALLY_NAME} AS name,

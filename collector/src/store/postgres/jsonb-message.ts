@@ -5,7 +5,7 @@ import { raw, type Sql, sql } from '../sql.ts'
 
 /** The message of the event at hand, parsed once; see `WITH_MESSAGE`. */
 export const MESSAGE_COLUMN = 'parsed.message'
-/** The same of the inherited fields. */
+/** The inherited fields of the event at hand, parsed once; see `WITH_INHERITED`. */
 export const INHERITED_COLUMN = 'outer_parsed.message'
 
 /** The value of a path as `jsonb`. */
@@ -28,7 +28,7 @@ export function at(path: readonly string[]): PathValue[] {
   ]
 }
 
-/** The value of a path, which is NULL where there is none: `->` knows the keys of objects only. */
+/** The value at a path, or NULL. `#>` reads a whole number as an index of an array too; `->` with a text reads only keys. */
 function placeOf(keys: readonly string[]): Sql {
   const along = (from: Sql, some: readonly string[]) =>
     some.reduce(
@@ -46,16 +46,16 @@ function placeOf(keys: readonly string[]): Sql {
   return sql`(${along(merged, deeper)})`
 }
 
-/** Replaces U+0000 in a text of `jsonbOf`; sorts where that would. */
+/** Replaces U+0000 in texts of `jsonbOf`, and sorts like it. */
 const NUL = '\u0001\ufdd0'
 /** Begins the four digits that replace a lone surrogate. */
 const SURROGATE = '\ufdd1'
 
 /**
- * The message of an event as `jsonb`, of a column.
+ * An expression for the JSON text of a column as `jsonb`.
  *
- * `jsonb` refuses U+0000 and lone surrogates, which JSON may have as escapes. Noncharacters stand for them, so that such a message can be
- * searched like others. Escaped backslashes are rewritten first: after that each backslash begins an escape.
+ * `jsonb` refuses U+0000 and lone surrogates, which JSON may have as escapes. Noncharacters replace them, so that such a
+ * message can be searched like others. Escaped backslashes are rewritten first: after that, each backslash begins an escape.
  */
 export function jsonbOf(column: string): string {
   return `(CASE WHEN strpos(${column}, '\\u') = 0 THEN ${column} ELSE

@@ -6,9 +6,9 @@ import { SCHEMA } from './schema.ts'
 /** The oldest server with all features used here. */
 export const MIN_SERVER_VERSION = 14
 
-/** Version of `SCHEMA`, which are those of 0.1.0, the first release. */
+/** The version of the tables in `SCHEMA`: those of 0.1.0, the first release. */
 const FIRST_VERSION = 3
-/** The migrations of the tables from that version to the next, and so on. Released ones are never changed. */
+/** Migrations, from `FIRST_VERSION` on, each to the next version. A released migration is never changed. */
 const MIGRATIONS: readonly string[] = []
 
 /** Functions hold no data: after each migration they are created again, to fit the new tables. */
@@ -49,9 +49,10 @@ export class NewerTables extends UnusableDatabase {}
 /**
  * Creates or migrates the tables. If several processes call this at the same time, one does the work and the others wait.
  *
- * @param epoch The epoch of the first events; greater than any before.
+ * @param epoch The epoch of a new database; must be greater than that of any earlier database at this address.
  * @param migrations Only for tests: migrations to the next version.
- * @throws UnusableDatabase when the server is too old, the database holds no UTF-8, or its tables were made by a newer collector.
+ * @throws UnusableDatabase when the server is too old, the database holds no UTF-8, or its tables were made by a newer
+ * collector.
  */
 export async function migrate(
   database: Pick<Database, 'query' | 'transaction'>,

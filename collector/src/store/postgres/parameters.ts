@@ -43,7 +43,7 @@ const FILES = ['sslrootcert', 'sslcert', 'sslkey']
  */
 export function checkParameters(address: string): void {
   const { searchParams } = new URL(address)
-  // The message does not name it: it may be part of a password that is not percent-encoded.
+  // The message does not name the parameter, which may be part of a password that is not percent-encoded.
   const isKnown = (name: string) => OF_CLIENT.includes(name) || OF_LIBPQ.has(name)
   if (![...searchParams.keys()].every(isKnown)) {
     throw new AddressError(

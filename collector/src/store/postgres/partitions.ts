@@ -2,11 +2,12 @@ import type { Database, Queryable } from './database.ts'
 import { SCHEMA_LOCK } from './migrations.ts'
 import { PARTITIONED } from './schema.ts'
 
-/** The number of days for which partitions are made ahead, including today. */
+/** The number of days for which partitions are created in advance, including today. */
 const DAYS_AHEAD = 3
 /**
- * Attaching or detaching a partition briefly needs an exclusive lock on its table. While it waits for long queries, everyone else
- * waits behind it, so it gives up soon and tries again later. Shorter than the time after which the server looks for deadlocks.
+ * Attaching or detaching a partition briefly needs an exclusive lock on its table. While the lock waits for long queries, all
+ * other statements queue behind it, so the wait is short, and maintenance tries again later. The wait is also
+ * shorter than the `deadlock_timeout` of the server.
  */
 const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
 
@@ -36,7 +37,7 @@ export async function partitionedDays(connection: Queryable, table: string): Pro
     .sort()
 }
 
-/** Makes the partitions of today and the next days, and those of days whose rows lie in the partition for all others. */
+/** Creates the partitions of today and the next days, and of days that have rows in the default partition. */
 export async function makePartitions(database: Database): Promise<void> {
   const days = await database.query<{ day: string }>(
     `SELECT ${shownDay(`${TODAY} + n`)} AS day FROM generate_series(0, ${DAYS_AHEAD - 1}) AS n
@@ -66,7 +67,7 @@ async function makePartition(database: Database, table: string, day: string): Pr
   })
 }
 
-/** Detaches the partitions of a day: from then on nobody sees or changes their rows. */
+/** Detaches the partitions of a day: from then on no query sees their rows, and no statement changes them. */
 export async function detachDay(database: Database, day: string): Promise<void> {
   for (const table of PARTITIONED) {
     await database.transaction(async (connection) => {

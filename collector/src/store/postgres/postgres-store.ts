@@ -30,7 +30,7 @@ export interface PostgresStoreOptions {
   dedupWindowMs?: number | undefined
   /** Days for which events are kept, by the day of storing. */
   retentionDays: number
-  /** Events above which the oldest whole days are dropped; undefined = as many as come. */
+  /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
   maxEvents?: number | undefined
   clock: Clock
   /** Ends the wait for another process that creates or migrates the tables. */
@@ -71,7 +71,7 @@ export class PostgresStore implements EventStore {
   /**
    * Connects, creates or migrates the tables, and makes the partitions of the next days.
    *
-   * @throws what is wrong with the database, without its password; the reason of the signal.
+   * @throws an error that says what is wrong with the database; the reason of the signal.
    */
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
     options.signal?.throwIfAborted()
@@ -81,7 +81,7 @@ export class PostgresStore implements EventStore {
     try {
       await migrate(database, options.clock.now())
       await makePartitions(database).catch((cause: unknown) => {
-        // A long query, such as a backup, is in the way. Until maintenance tries again, rows go into the default partition.
+        // A long query, such as a backup, holds a lock. Until maintenance tries again, rows go into the default partition.
         if (!isTransient(cause)) throw cause
       })
       const [head] = await database.query<{ id: string; opening: number }>(
@@ -162,7 +162,7 @@ export class PostgresStore implements EventStore {
     if (this.#isClosing) return 'the database is closed'
     if (this.log.failure === undefined && this.#follower.failure === undefined) return null
     try {
-      // Rolled back at once; a server that only reads, such as a standby, refuses it.
+      // Changes nothing. A read-only server, such as a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
       await limited<unknown>(trial, TRIAL_MS, this.#options.clock, () =>
         Promise.reject(new Error(`no response within ${TRIAL_MS / 1000} s`)),
@@ -180,7 +180,7 @@ export class PostgresStore implements EventStore {
         await clearAll(this.#database)
         break
       } catch (cause) {
-        // A query is in the way: waits so that long queries can finish.
+        // A query holds a lock: wait, so that long queries can finish.
         if (attempt >= CLEAR_ATTEMPTS || !isTransient(cause)) throw cause
         await sleep(this.#options.clock, attempt * 20)
       }
@@ -224,7 +224,7 @@ export class PostgresStore implements EventStore {
   }
 
   cut(): void {
-    // Ends retries that go on as long as the store is open.
+    // Closing ends retries, which would continue as long as the store is open.
     this.close().catch(() => {})
     this.#database.cut()
   }

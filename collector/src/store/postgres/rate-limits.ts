@@ -5,7 +5,7 @@ import type { Queryable } from './database.ts'
 
 const MAX_WAIT_MS = 1000
 const SECOND_US = 1_000_000
-/** A time further ahead than this was written before the clock of the server was set back. */
+/** A stored time further in the future than this was written before the clock of the server was set back. */
 const MAX_AHEAD_US = 60 * SECOND_US
 /** Longer names are counted under their hash: they would not fit into the index. */
 const MAX_CHARACTERS = 200
@@ -22,9 +22,9 @@ const FULL_AT = `(CASE WHEN rate.started_at - ${BEGAN} > ${MAX_AHEAD_US} THEN ${
 const ROOM = `greatest(0, least($2::integer, floor((${SECOND_US} - (${FULL_AT} - ${BEGAN})) * $3::integer / ${SECOND_US}.0)::integer))`
 
 /**
- * A bucket that holds the requests of one second and fills up at the rate: of it is kept when it will be full again, in `started_at`
- * (microseconds; the table is from when windows had a beginning). By the clock of the server, which is read once. The response says
- * how many of those that were asked for are within the rate.
+ * A token bucket that holds the requests of one second and refills at the rate. `started_at`, a name from the fixed windows of
+ * earlier versions, is the time when the bucket will be full again, in microseconds by the clock of the server, which is read
+ * once. `granted` is how many of the requests are within the rate.
  */
 const TAKE = `
 INSERT INTO rate_window AS rate (source, started_at, taken, granted)
@@ -49,8 +49,8 @@ interface Counter {
 }
 
 /**
- * Counts requests exactly, for all processes on one database: at most those of one second at once, and then no more than the
- * rate. Requests that arrive while a statement for their source is running are counted together in the next one, so the number of
+ * Counts requests exactly, for all processes on one database: allows a burst of one second's requests, and then the rate.
+ * Requests that arrive while a statement for their source is running are counted together in the next one, so the number of
  * statements grows with the processes and sources, not with the requests.
  */
 export class SharedRateLimits implements RateLimits {
@@ -108,7 +108,7 @@ export class SharedRateLimits implements RateLimits {
     this.#clean()
   }
 
-  /** Deletes windows that ended long ago: there may be a source for each invented write key. */
+  /** Deletes buckets that have been full for long: if any write key is accepted, there may be very many sources. */
   #clean(): void {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#cleanedAtMs < CLEAN_MS) return

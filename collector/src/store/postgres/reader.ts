@@ -36,7 +36,7 @@ export class PostgresReader implements EventReader {
     signal?.throwIfAborted()
     const parameters = inNumbers(given)
     return this.#database.reading(async (connection) => {
-      // Starts here: the wait for a connection does not count.
+      // The time starts here: the wait for a connection does not count.
       const budget = new Budget(this.#queryMs)
       const dialect = dialectOf(await readSpan(connection))
       const context = { dialect, budget, nowMs: this.#now(), plan: this.#plan }

@@ -16,7 +16,9 @@ import { PARTITIONED } from './schema.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Time limit for adding up a day: many millions of events take long, but delay nobody. */
 const ADDING_UP_MS = 60 * 60 * 1000
-/** The lock held while a day is dropped. It is not the lock of the tables, or processes that start would wait as long. */
+/**
+ * The advisory lock held while a day is dropped. With `SCHEMA_LOCK` instead, processes that start would have to wait for it.
+ */
 const DROP_LOCK = 7_263_514_029
 /** Days for which the keys of commits and groups are remembered. */
 const CONSUMED_DAYS = 3
@@ -28,7 +30,7 @@ const PENDING_DAYS = 7
 export interface RetentionOptions {
   /** Days for which events are kept, by the day of storing. */
   retentionDays: number
-  /** Events above which the oldest whole days are dropped; undefined = as many as come. */
+  /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
   maxEvents: number | undefined
   dedupWindowMs: number | undefined
   now(): number
@@ -74,7 +76,8 @@ export class Retention {
   }
 
   /**
-   * Whether a day may be deleted: not while deliveries are pending, unless they have been for very long; that is then reported.
+   * Whether a day may be dropped: not while it has pending deliveries. After `PENDING_DAYS` they are given up, which is
+   * reported.
    */
   async #mayDrop(day: string): Promise<boolean> {
     const [row] = await this.#database.query<{ pending: number; is_given_up: boolean }>(
@@ -171,7 +174,7 @@ function subtractCounts(day: string): string[] {
 /** Deletes everything except the numbering, the keys of groups and the assertions, atomically for all readers. */
 export async function clearAll(database: Database): Promise<void> {
   await database.transaction(async (connection) => {
-    // Waits for the lock of appends, but not for long queries: the caller tries again.
+    // The lock of appends is awaited, table locks only briefly: if long queries hold them, the caller tries again.
     await connection.query('SELECT FROM log_head FOR UPDATE')
     await connection.query("SET LOCAL lock_timeout = '800ms'")
     await connection.query(

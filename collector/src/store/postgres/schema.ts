@@ -9,7 +9,7 @@ const BRIEF_CHARACTERS = 200
 /** All text compares by its bytes, which is the same on every system and after every upgrade. */
 const text = (columns: string) => columns.replace(/\btext\b/g, 'text COLLATE "C"')
 
-/** Rows that were stored before the partition of their day was made are in one partition for all others. */
+/** Rows that were stored before the partition of their day was created are in the default partition, `<name>_other`. */
 function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table]): string {
   if (isNumbered)
     return `CREATE TABLE ${name} (day date NOT NULL, seq bigint NOT NULL, ${text(columns)},
@@ -22,14 +22,15 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
 }
 
 /**
- * The tables as 0.1.0 made them, and beside those of every database:
+ * The tables as version 0.1.0 created them: those of every database, and in addition:
  *
- * - `day` is the day of storing by the clock of the database, UTC: by it tables are partitioned, and old partitions dropped.
- *   `log_day` has the first number of each day, so that a number leads to its partition.
- * - `brief(text)` stands for a text in an index, which cannot hold long texts: ask `brief(name) = brief($1) AND name = $1`.
- * - `log_head` has one row. An append locks it first, so that numbers become visible in their order.
+ * - `day`, the day of storing in UTC by the clock of the database, is the partition key; old partitions are dropped.
+ *   `log_day` has the first sequence number of each day, to find the partition of a sequence number.
+ * - `brief(text)` is indexed instead of a text, as an index cannot hold long texts: use `brief(name) = brief($1) AND name =
+ *   $1`.
+ * - `log_head` has one row. An append locks it first, so that sequence numbers become visible in their order.
  * - `consumed` has the keys of commits and groups: a commit whose response was lost is not written again.
- * - `rate_window` is unlogged: requests do not wait for the disk, and it does no harm that all windows start again after a crash.
+ * - `rate_window` is unlogged: requests do not wait for the disk. It does no harm that a crash empties it.
  */
 export const SCHEMA = `
 CREATE FUNCTION brief(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -6,7 +6,7 @@ import { dialectOf } from './dialect.ts'
 import { isTransient } from './errors.ts'
 import { readSpan } from './span.ts'
 
-/** Runs steps on a connection; throws the reason of the signal, between two of them, when it is aborted. */
+/** Runs steps on a connection. When the signal is aborted, throws its reason before the next statement. */
 export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: AbortSignal): Promise<T> {
   let step = steps.next([])
   while (!step.done) {
@@ -32,13 +32,13 @@ const ATTEMPTS = 5
 const FIRST_DELAY_MS = 100
 
 /**
- * Every look-up uses an index, even if a table was small when it was analysed. The time limits bound how long a process that
- * stops in the middle can delay the others.
+ * With these settings, every look-up uses an index, even if a table was small when it was analysed. The timeouts bound how long
+ * a process that hangs in a transaction can delay the others.
  */
 const BEGIN = `BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
   SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
-/** Runs steps that write on the connections for writing: those for reading may lead to a replica, which may be behind. */
+/** A runner on the connections for writing, for its reads too: connections for reading may lead to a replica that lags. */
 export function stepRunner(database: Pick<Database, 'query' | 'transaction'>, clock: Clock): StepRunner {
   const run = async <T>(connection: Queryable, steps: (context: StepContext) => Query<T>) => {
     const dialect = dialectOf(await readSpan(connection))

@@ -17,7 +17,7 @@ import { recordsOf } from './records.ts'
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** Newest events from which the whole catalogue and one entry are inferred. */
+/** The number of newest events from which the whole catalogue is inferred, and one entry. */
 const LIST_SAMPLES = 2000
 const ENTRY_SAMPLES = 1000
 /** Milliseconds for which samples are searched. */
@@ -67,7 +67,7 @@ function* countedEntries(
     const entry = byKey.get(keyOf(kind, name))
     if (entry !== undefined && entry.sources.length < MAX_SOURCES) entry.sources.push({ name: source, count })
   }
-  // The small curves of all entries begin with the first event of any.
+  // The sparklines of all entries share one time axis, which begins with the earliest event.
   const start = Math.max(buckets.first, Math.min(...rows.map(({ first }) => first)))
   const end = Math.min(buckets.end, Math.max(...rows.map(({ last }) => last + 1)))
   const width = Math.max(1, Math.ceil((end - start) / SPARKS))
@@ -82,7 +82,7 @@ function* countedEntries(
   return [...byKey.values()]
 }
 
-/** Learns the shapes of all events from the newest ones. */
+/** Infers the shapes of all events from the newest ones. */
 function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> {
   const samples = new Samples()
   const budget = new Budget(SAMPLES_MS)
@@ -130,7 +130,7 @@ export function* catalogueDetail(
   return { ...entry, ...counts, sampled, fields, example: records[0] ?? null, schema: schemaOf(fields) }
 }
 
-/** The schemas of all events, learnt from the newest ones. */
+/** The schemas of all events, inferred from the newest ones. */
 export function* schemas(context: QueryContext, range: TimeRange): Query<EventSchema[]> {
   return (yield* inferAll(context, range)).schemas()
 }
@@ -141,7 +141,7 @@ function samplesOf({ type, name }: { type: string; name: string }): Search {
   return { kind: 'and', parts: isNamed(type) ? [...parts, equals('name', name)] : parts }
 }
 
-/** How often an event came; `first` and `last` are buckets. */
+/** The counts of a catalogue entry; `first` and `last` are buckets. */
 interface EntryCount {
   kind: string
   name: string

@@ -45,7 +45,7 @@ function* stateOf(context: QueryContext, name: string): Query<DestinationState> 
   }
 }
 
-/** Deliveries per second during the last minute. Only the newest rows are read: older ones were delivered earlier. */
+/** Deliveries per second in the last minute. Reads only the newest events: older ones were normally delivered before that. */
 function* rate({ dialect, nowMs }: QueryContext, name: string): Query<number> {
   const newest = { first: Math.max(dialect.first, dialect.last - RATE_ROWS + 1), last: dialect.last }
   const row = yield* first<{ value: number }>(

@@ -13,7 +13,7 @@ import { asSent, differenceOf } from './sent-message.ts'
 /** Repeats shown with an event. */
 const REPEATS_SHOWN = 20
 
-/** The facts of an event that are not in its record. */
+/** The columns of an event that its record does not have. */
 interface DetailRow {
   body: string | null
   sent: string | null
@@ -76,7 +76,7 @@ function* deliveriesOf({ dialect }: QueryContext, seq: number): Query<ShownDeliv
   )
 }
 
-/** The event whose messageId this one repeats, and those that repeat this one's. */
+/** The first event with the messageId of this one, if this one is a repeat; and the repeats other than this one. */
 function* repeatsOf(
   context: QueryContext,
   record: EventRecord,
@@ -151,7 +151,7 @@ interface AttemptRow {
   reason: string | null
 }
 
-/** A delivery with its attempts: all but the last have separate rows. */
+/** A delivery with its attempts: the last one is in the row of the delivery, the others in rows of `attempt`. */
 function shownDelivery(row: DeliveryRow, before: readonly AttemptRow[]): ShownDelivery {
   const history = before.map(shownAttempt)
   if (row.last_at !== null) {

@@ -12,7 +12,7 @@ export function* listEvents(
   context: QueryContext,
   query: InNumbers<QueryParameters<'events'>>,
 ): Query<EventsPage> {
-  // One more than asked for tells whether there is a next page.
+  // Reads one event more than the page has, to see whether there is a next page.
   const found = yield* findEvents(context, { ...query, limit: query.limit + 1 }, context.budget)
   const seqs = found.rows.slice(0, query.limit).map(({ seq }) => seq)
   const room = new PageRoom()

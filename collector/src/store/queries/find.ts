@@ -6,10 +6,10 @@ import { eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
-/** A search in events, its cursors as numbers. */
+/** A search for events, with sequence numbers instead of cursors. */
 type NumberedSearch = InNumbers<EventSearch>
 
-/** A row with the number of a record. */
+/** A row with the sequence number of a record. */
 interface Numbered {
   seq: number
 }
@@ -19,7 +19,7 @@ export interface Found<R extends Numbered = Numbered> {
   rows: R[]
   /** Whether everything was searched, or the limit was reached. */
   isComplete: boolean
-  /** Last number searched; undefined = none. */
+  /** The last sequence number searched; undefined = nothing was searched. */
   searchedTo: number | undefined
 }
 
@@ -65,7 +65,7 @@ export function* findEvents(
 /**
  * Reads slice after slice until there are enough rows, everything was searched, or the time is used up.
  *
- * @param from What to select of a slice, and its condition.
+ * @param from Returns the statement for a slice: columns, table and condition.
  */
 export function* search<R extends Numbered>(
   slices: Iterable<Bounds>,

@@ -65,7 +65,7 @@ export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Over
   }
 }
 
-/** Width of one step of the series, milliseconds. */
+/** Width of the interval of one point in the series, milliseconds. */
 function slotWidthMs({ first, end }: Buckets): number {
   const lengthMs = (end - first) * BUCKET_MS
   const fitting = WIDTHS_S.find((seconds) => lengthMs / (seconds * 1000) <= MAX_BUCKETS)

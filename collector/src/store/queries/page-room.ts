@@ -32,7 +32,7 @@ export class PageRoom {
 
 /** Where a page ends. */
 interface PageEnd {
-  /** From where the next page goes on; null = this is the last one. */
+  /** Where the next page begins; null = this is the last one. */
   next: Cursor | null
   /** Whether the page reached its limit of length or size, or has all records. */
   isComplete: boolean
@@ -44,7 +44,7 @@ interface PageEnd {
  * Where a page ends.
  *
  * @param found The result of a search for one more than the limit of the page.
- * @param records The page, if its size is limited.
+ * @param records The records of the page, needed with `room`.
  */
 export function endOfPage(
   found: Found,

@@ -8,7 +8,7 @@ import type { PageRoom } from './page-room.ts'
 
 const ROWS_PER_STATEMENT = 100
 
-/** The part of a context that records are read with. */
+/** The part of a query context that is needed to read records. */
 interface Reading {
   dialect: Dialect
   /** Whether numbers in messages that JavaScript cannot hold are as `parseExact` returns them. */
@@ -16,7 +16,7 @@ interface Reading {
 }
 
 /**
- * The records with these numbers, in their order, without those deleted in the meantime.
+ * The records with these sequence numbers, in the order of the list, without those deleted in the meantime.
  *
  * @param room Records that do not fit are left out as well.
  */
@@ -32,7 +32,7 @@ export function* recordsOf(
   return records
 }
 
-/** The same without their messages, with numbers as `parseExact` returns them. */
+/** The summaries of these records, without messages. Previews have numbers as `parseExact` returns them. */
 export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<EventSummary[]> {
   return (yield* recordsOf({ ...reading, isExact: true }, seqs)).map(({ message: _, ...summary }) => summary)
 }
@@ -73,7 +73,7 @@ function* readSome(
   }
 }
 
-/** Reads the inherited fields of batches as texts, by the numbers that events refer to; null refers to none. */
+/** Reads inherited fields, as JSON texts by the sequence numbers that events refer to. Null is ignored. */
 export function* inheritedOf(
   dialect: Pick<Dialect, 'among'>,
   seqs: ReadonlyArray<number | null>,
@@ -86,7 +86,7 @@ export function* inheritedOf(
   return new Map(rows.map(({ seq, body }) => [seq, body]))
 }
 
-/** The time of receipt of an event; undefined when there is none of this number. */
+/** The time of receipt of an event; undefined when no event has this sequence number. */
 export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number | undefined> {
   const row = yield* first<{ at: number }>(
     sql`SELECT received_at AS at FROM event WHERE ${dialect.within({ first: seq, last: seq })}`,
@@ -94,7 +94,9 @@ export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number |
   return row?.at
 }
 
-/** The time where a search ended; the record there may be gone. Null when it has not ended early. */
+/**
+ * The time of the record at which a search ended early, or of the next one if it was deleted. Null when it did not end early.
+ */
 export function* timeAt(from: Sql, seq: number | undefined): Query<string | null> {
   if (seq === undefined) return null
   const row = yield* first<{ at: number }>(sql`SELECT ${from} WHERE seq >= ${seq} ORDER BY seq LIMIT 1`)

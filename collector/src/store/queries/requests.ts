@@ -36,7 +36,7 @@ export function* listRequests(
   const found = yield* search<RequestRow>(
     dialect.slices(bounds, query.order, 'rows'),
     bounds,
-    // One more than asked for tells whether there is a next page.
+    // Reads one request more than the page has, to see whether there is a next page.
     { order: query.order, limit: query.limit + 1 },
     budget,
     (slice) => sql`${COLUMNS} FROM request WHERE seq BETWEEN ${slice.first} AND ${slice.last}
@@ -81,7 +81,7 @@ export function* requestDetail(context: QueryContext, { id }: { id: string }): Q
   }
 }
 
-/** The summary that a row holds. */
+/** The summary of a request, from its row. */
 function requestSummary(row: RequestRow): RequestSummary {
   const problem = row.problem === null ? null : (JSON.parse(row.problem) as RequestProblem)
   return {

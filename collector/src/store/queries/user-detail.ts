@@ -58,7 +58,7 @@ function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: str
   return sql`${found('user_id', users)} UNION ALL ${found('anonymous_id', anonymous)} AND user_id IS NULL`
 }
 
-/** Follows events that carry two ids, and aliases, from id to id. */
+/** Collects the ids of a person: follows events with two ids, and aliases, from id to id. */
 function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity; isComplete: boolean }> {
   const { dialect, budget } = context
   const identity = new Identity()
@@ -101,7 +101,7 @@ function* firstPairs(dialect: Dialect, column: IdColumn, id: string): Query<Pair
   )
 }
 
-/** Aliases from or to an id. The previousId of an alias is its name. */
+/** Aliases from or to an id. The previousId of an alias is in the column `name`. */
 function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   const found: Alias[] = []
   for (const column of ['user_id', 'name'] as const) {
@@ -114,7 +114,7 @@ function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   return found
 }
 
-/** The traits as identify set them one after another, and the groups. */
+/** Reads the identify and group events of a person, oldest first. */
 function* traitsOf(
   { dialect, budget }: QueryContext,
   identity: Identity,
@@ -141,7 +141,7 @@ interface Pair {
   found: string
 }
 
-/** An event that makes two ids one. */
+/** An alias event, which joins two ids. */
 interface Alias {
   seq: number
   at: number
@@ -155,7 +155,7 @@ class Identity {
   readonly anonymous = new Set<string>()
   readonly links: UserLink[] = []
   readonly #known = new Set<string>()
-  /** The list of ids to follow grows while it is followed. */
+  /** The ids to follow. The queue grows while it is iterated. */
   readonly queue: Array<[column: IdColumn, id: string]> = []
 
   get isFull(): boolean {
@@ -200,7 +200,7 @@ interface TraitsRow {
   body: string
 }
 
-/** The traits as identify set them one after another, and the groups. */
+/** The traits of a person with their history, and the groups. */
 class Traits {
   readonly #traits = new Map<string, unknown>()
   readonly #history: UserDetail['traitHistory'] = []

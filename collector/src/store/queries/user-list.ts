@@ -5,7 +5,7 @@ import { contains } from '../search/condition.ts'
 import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
-/** Numbers in one segment of a search for users. A page ends where a segment ends. */
+/** Sequence numbers in one segment of the log, the unit of a search for users. A page ends where a segment ends. */
 const SEGMENT_SIZE = 4096
 const MAX_SEGMENTS = 64
 const IDS_PER_STATEMENT = 50
@@ -51,7 +51,7 @@ export function* listUsers(
       isComplete = found.length >= query.limit
       break
     }
-    // A larger step is as fast where nobody is found.
+    // Where no users are found, reading several segments at once takes no longer.
     if (found.length === 0) segments = Math.min(MAX_SEGMENTS, segments * 2)
     last = slice.first - 1
   }
@@ -59,7 +59,7 @@ export function* listUsers(
   return { users: yield* entriesOf(context, found), next, isComplete }
 }
 
-/** An anonymousId that came with a userId is that user's. */
+/** Limits anonymousIds to events without a userId: the others are events of that user. */
 function withoutUser(column: IdColumn): Sql {
   return raw(column === 'user_id' ? '' : 'AND user_id IS NULL')
 }

@@ -4,13 +4,13 @@ import type { Dialect, PathValue } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
-/** How the searches of one table become conditions. */
+/** Turns the terms of a search into conditions on one table. */
 export interface SearchedTable {
-  /** Records in which a text occurs. */
+  /** Whether a text occurs in a record. */
   text(text: string): Sql
-  /** Never called with `!=`. */
+  /** Never called with `!=`, which is the negation of `=`. */
   comparison(comparison: Comparison): Sql
-  /** Parts of a conjunction about the same row of another table, and their common condition. */
+  /** Comparisons that, joined by AND, must hold for the same row of another table; and their common condition. */
   together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }
 
@@ -111,7 +111,7 @@ export function timeColumn(comparison: Comparison, column: string, nowMs: number
   )
 }
 
-/** A path into the message. */
+/** Whether a value at a path into the message matches. */
 export function pathCondition(dialect: Dialect, { path, operator, values }: Comparison): Sql {
   const one = (at: PathValue, value: Value): Sql[] => {
     if (value.is === 'anything') return [at.exists]

@@ -45,12 +45,12 @@ const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
  */
 export function eventCondition(dialect: Dialect, search: Search, nowMs: number): EventCondition {
   const on = (slice: Bounds) => conditionOnSlice(dialect, search, nowMs, slice)
-  // Reports an impossible value even if there is no slice to search.
+  // Throws for an impossible value even if there is no slice to search.
   on({ first: 1, last: 0 })
   return { on, index: indexFor(search), needsOnlyFacts: needsOnlyFacts(search) }
 }
 
-/** The most selective of the exact terms that must all be true. */
+/** The index for the most selective of the exact terms that are joined by AND. */
 function indexFor(search: Search): EventCondition['index'] {
   const parts = search.kind === 'and' ? search.parts : [search]
   const exactly = (field: string) =>
@@ -103,7 +103,7 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
       ),
     comparison: (comparison) =>
       isOfDelivery(comparison) ? deliveries([comparison]) : eventColumn(dialect, comparison, nowMs),
-    // Destination and state in one conjunction are about the same delivery.
+    // `destination` and `delivery` joined by AND must hold for the same delivery.
     together: { has: isOfDelivery, condition: deliveries },
   })
 }
@@ -127,7 +127,7 @@ function deliveryCondition(dialect: Dialect, comparison: Comparison): Sql {
   return anyValue(comparison, isNotNull('state'), ({ text }) => {
     const state = STATES.find((one) => one === text)
     if (state === undefined) throw invalidValue(comparison, `expected ${STATES.join(', ')}`)
-    // A literal, as the index of failed deliveries could not be used otherwise.
+    // A literal: with a bound value, the partial index `delivery_failed` could not be used.
     return raw(`state = '${state}'`)
   })
 }
@@ -156,12 +156,12 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
     case 'received':
       return timeColumn(comparison, 'received_at', nowMs)
     case 'violation':
-      // A list as JSON that contains the text anywhere.
+      // The column is a list as JSON; the text may occur anywhere in it.
       return anyValue(comparison, isNotNull('violations'), ({ text }) =>
         contains(dialect, 'violations', JSON.stringify(text).slice(1, -1)),
       )
     case 'warning':
-      // A list of codes as JSON, one of which equals the value or begins with it.
+      // The column is a list of codes as JSON; one of them must equal the value or begin with it.
       return anyValue(comparison, isNotNull('warnings'), ({ is, text }) => {
         const quoted = JSON.stringify(text)
         return contains(dialect, 'warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)

@@ -8,15 +8,15 @@ const EVENTS_BETWEEN = 20_000
 const MAX_LOG_PAGES = 49_152
 /** The cost of a commit itself, counted in events: the log gets every page that it touches. */
 const EVENTS_PER_COMMIT = 30
-/** Passes before a hold, while events come in. Each leaves the commits made in the meantime, which are fewer each time. */
+/** Passes before a hold, while events come in. Each pass leaves only the commits made during it, fewer than the pass before. */
 const FREE_PASSES = 3
 /** The time limit of the first hold. Each time a hold was too short, the next is longer. */
 const FIRST_HOLD_MS = 30
 const HOLD_GROWTH = 1.5
-/** The wait for a query that reads from the log. It takes little time, as queries are made of short statements. */
+/** The wait for a query that reads from the log. It is short, as queries consist of short statements. */
 const READER_MOVES_ON_MS = 20
 const READER_MOVES_ON_IN_HOLD_MS = 1
-/** After so many passes, the log may grow until the next time. */
+/** The limit on passes of one checkpoint. After it, the log may grow until the next checkpoint. */
 const MAX_PASSES = 100
 
 /** The result of a pass: whether everything committed before it began is in the file now, and how long the log is. */
@@ -29,8 +29,8 @@ export interface HeldWriter {
 }
 
 /**
- * A task of the thread: a pass, or a short wait until nobody reads from the log. After it, the next commit starts the log over,
- * as later readers find everything in the file.
+ * A task of the thread. `pass` copies the log into the file; `empty` waits briefly until no query reads from the log, so that
+ * the next commit starts the log over.
  */
 export type CheckpointTask = 'pass' | 'empty'
 
@@ -65,13 +65,13 @@ export interface CheckpointerParts {
 /**
  * Has the write-ahead log checkpointed, that is copied into the database file, while events come in.
  *
- * Another thread does this, as it waits for the disk. Most of the log is copied while commits go on. When the log has become
- * long, commits (not the event loop) are held for the rest: only a log that is copied completely is written from its beginning
- * again, and stops growing. Holds are rare, since all clients wait: until the whole file is on the disk, and then for the first
- * commit, which syncs the beginning of the log.
+ * A separate thread does this, as it waits for the disk. Most of the log is copied while commits continue. But only a log that
+ * is copied completely is written from its beginning again, and stops growing. So when the log has become long, commits (not
+ * the event loop) are held while the rest is copied.
  *
- * The last pass waits until the whole file is on the disk, which can take long, and clients with uncommitted events wait with it.
- * So a hold ends after a few milliseconds in any case. By then nearly everything is on the disk, and the next hold is short.
+ * During a hold, all clients with uncommitted events wait: for the last pass, which syncs the whole file to the disk, and then
+ * for the first commit, which syncs the beginning of the log. So holds are rare, and each ends after some milliseconds in any
+ * case. By then nearly everything is on the disk, and the next hold can be short.
  */
 export class Checkpointer {
   readonly #parts: CheckpointerParts
@@ -109,7 +109,7 @@ export class Checkpointer {
     worker.on('error', (error) => {
       cause = error
     })
-    // Created at the start, so that nobody waits for a thread that has already ended.
+    // Created with the thread: `close` must not wait for the `exit` of a thread that has already ended.
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
         this.#worker = undefined
@@ -160,7 +160,7 @@ export class Checkpointer {
     writer.hold()
     checkpoint.cancelHold = clock.setTimer(() => {
       checkpoint.phase = 'after hold'
-      // If a reader was in the way, a longer hold would not have helped.
+      // A task still runs: it needed more time. Without one, a reader was in the way, and a longer hold does not help.
       if (this.#isTaskRunning) checkpoint.nextHoldMs *= HOLD_GROWTH
       writer.resume()
     }, checkpoint.nextHoldMs)

@@ -22,7 +22,9 @@ const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
-/** The time for which the keys of groups are remembered. Groups that are sent again later are recognised by their messageIds. */
+/**
+ * The time for which the keys of groups are remembered. Groups that are sent again later are recognised by their messageIds.
+ */
 const KEYS_KEPT_MS = 3 * 24 * 60 * 60 * 1000
 
 /** Writes events, requests and counts, with deduplication, inside a transaction of the caller. */
@@ -41,7 +43,7 @@ export class Commit {
 
   constructor(database: Database, dedupWindowMs: number | undefined) {
     this.#database = database
-    // A cleared event counts as unknown, although its row may still exist.
+    // The messageId of a cleared event counts as new, although its row in `seen` may still exist.
     const expired =
       dedupWindowMs === undefined ? '' : `seen.at <= excluded.at - ${Math.floor(dedupWindowMs)} OR`
     this.#events = new RowInsert(database, 'event', EVENT_COLUMNS)
@@ -71,7 +73,7 @@ export class Commit {
 
   /** Drops cached values of a transaction that was rolled back. */
   failed(): void {
-    // A source that it added no longer exists.
+    // A source that the transaction added no longer exists.
     this.#sourceIds.clear()
     for (const counts of this.#counts) counts.discard()
   }
@@ -169,11 +171,11 @@ export class Commit {
       const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
       rows.push([sourceId, escapeForStore(messageId), firstSeq + index, receivedAtMs])
     }
-    // Usually all are new. Otherwise an event is new if its row has its own number; all others are duplicates.
+    // Usually all messageIds are new. Otherwise an event is a repeat if its row in `seen` has another sequence number.
     if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#seenBefore(written, rows, firstSeq))
   }
 
-  /** The events before these that have one of their messageIds. */
+  /** The stored events that have the messageId of an event of the batch. */
   #seenBefore({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): SeenEvent[] {
     const known = rows.flatMap(([sourceId, messageId, seq]): SeenRow[] => {
       const first = this.#database.get<Omit<SeenRow, 'index'> & { seq: number }>(

@@ -7,7 +7,7 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
 
-/** A database that ends with its connection. */
+/** The path of a database in memory, which ends with its connection. */
 export const MEMORY = ':memory:'
 
 /** How long a connection waits for other writers, milliseconds. */
@@ -31,7 +31,7 @@ export class Database {
   readonly #prepare: (database: Database) => void
   #inode: bigint | undefined
 
-  /** @param prepare Makes the settings of each connection, and the tables. */
+  /** @param prepare Called for each connection: sets its pragmas, and creates the tables. */
   constructor(path: string, prepare: (database: Database) => void = () => {}) {
     this.path = path
     this.#prepare = prepare
@@ -175,12 +175,12 @@ export function openDatabase(options: OpenOptions): Database {
 function prepareForWriting(database: Database, options: OpenOptions): void {
   database.pragma('journal_mode = WAL')
   database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
-  // Bounds for memory and the log file, however long the process runs.
+  // The next two limits bound memory and the size of the log, however long the process runs.
   database.pragma('cache_size = -16000')
-  // More than the log needs at full load: truncating it and letting it grow again costs more than its space.
+  // The limit is more than the log needs at full load: to truncate it and let it grow again costs more than its space.
   database.pragma('journal_size_limit = 268435456')
-  // A safety net of 512 MB: usually another thread checkpoints the log earlier, see `Checkpointer`. Here the event loop would wait
-  // for the disk.
+  // A safety net of 512 MB: usually a separate thread checkpoints the log earlier, see `Checkpointer`. An automatic checkpoint
+  // would run on this thread, and the event loop would wait for the disk.
   database.pragma('wal_autocheckpoint = 131072')
   makeTables(database)
   // Without a window, nothing is looked up by age, and the index would be useless.
@@ -198,7 +198,7 @@ export function openForReading(path: string): Database {
   return database
 }
 
-/** In one transaction: another process that opens the file at the same time waits, and then finds the tables. */
+/** Creates the tables in one transaction: another process that opens the file at the same time waits, and then finds them. */
 function makeTables(database: Database): void {
   const versionOf = () => database.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0
   if (versionOf() === SCHEMA_VERSION) return

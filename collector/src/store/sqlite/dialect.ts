@@ -15,20 +15,20 @@ import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 
-/** Milliseconds for which the newest events of reasons are searched. */
+/** Time limit of the search for the newest event of each reason, milliseconds. */
 const EXAMPLES_MS = 60
 
-/** Segments in one slice. */
+/** The number of segments in a slice of each kind. */
 const SEGMENTS: Readonly<Record<SliceKind, number>> = {
   rows: 1,
   index: 16,
   few: Number.MAX_SAFE_INTEGER / SEGMENT_SIZE,
 }
 
-/** The same expression as in the indexes. */
+/** Must be the expression of the indexes: for any other, SQLite does not use them. */
 const SEGMENT = raw(`seq >> ${SEGMENT_BITS}`)
 
-/** Number of the newest record, even if it has been cleared. */
+/** Sequence number of the newest event, even if it has been cleared. */
 export function newestSeq(database: Database): number {
   return Math.max(
     database.value<number>('SELECT max(seq) AS value FROM event') ?? 0,
@@ -36,7 +36,7 @@ export function newestSeq(database: Database): number {
   )
 }
 
-/** The dialect of a file, with the numbers of its events now. */
+/** The dialect of a file, with the sequence numbers that it holds at the moment. */
 export function dialectOf(database: Database): Dialect {
   const floor = readMeta<number>(database, 'floor')
   const oldest = database.value<number>('SELECT min(seq) AS value FROM event') ?? 1
@@ -57,7 +57,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   lookup(column, condition, { first, last }, beside) {
     const by = raw(`INDEXED BY event_${column}`)
     const [from, to] = [segmentOf(first), segmentOf(last)]
-    // Without the join the rows come in the order of the index.
+    // Within one segment, no join is needed, and the rows come in the order of the index.
     if (beside === undefined && from === to)
       return sql`event ${by} WHERE ${SEGMENT} = ${from} AND ${condition} AND seq BETWEEN ${first} AND ${last}`
     return sql`${beside === undefined ? NOTHING : sql`${beside} CROSS JOIN `}(WITH RECURSIVE part(n) AS
@@ -135,7 +135,7 @@ function matching(condition: EventCondition, slice: Bounds): Sql {
   if (index === undefined)
     return sql`event ${raw(needsOnlyFacts ? 'INDEXED BY event_facts' : '')} WHERE ${within} AND ${condition.on(slice)}`
   const segment = index.isSegmented ? sql`${SEGMENT} = ${segmentOf(slice.first)} AND` : NOTHING
-  // First by the indexes alone: with two columns, that is the only way to use both.
+  // Finds events by the indexes alone, before the rest of the condition: with two columns, only so are both indexes used.
   const found = index.columns.map(
     (column) =>
       sql`SELECT seq FROM event INDEXED BY event_${raw(column)} WHERE ${segment} event.${raw(column)} = ${index.value} AND ${within}`,
@@ -165,8 +165,8 @@ function* newestByReason(
 }
 
 /**
- * The text in which a path is looked up that may lead into inherited fields: the object that has the second key has everything
- * below it.
+ * The JSON text that has the value at a path into inherited fields: the event's own body if it has the second key of the path,
+ * otherwise the inherited fields. Fields are merged one level deep, so the text with the second key has everything below it.
  */
 function holderOf(path: readonly string[]): Sql {
   const labels = path.slice(0, 2).map((key) => `.${label(key)}`)
@@ -192,7 +192,7 @@ function valueAt(message: Sql, path: string): PathValue {
  */
 const MAX_UNCLEAR = 3
 
-/** The meanings of a path, as SQLite writes them. */
+/** The possible meanings of a path, in the syntax of SQLite. */
 function jsonPaths(keys: readonly string[]): string[] {
   let paths = ['$']
   let unclear = 0

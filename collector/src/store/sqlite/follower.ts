@@ -4,15 +4,15 @@ import type { SyncStore } from './sync-store.ts'
 
 const POLL_MS = 250
 
-/** Who hears that the file is another one. */
+/** Listeners for a change of the file itself. */
 export interface FileListener {
-  /** Another process has started the file over, and it was opened again. */
+  /** Another process has replaced the file to clear it, and this process has opened the new one. */
   reopened(): void
   /** The file was removed, or replaced by something else. */
   lost(): void
 }
 
-/** Looks every quarter of a second for commits of other processes on the same file. */
+/** Polls for commits of other processes on the same file, every quarter of a second. */
 export class Follower {
   readonly #store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>
   readonly #feed: Feed
@@ -35,7 +35,7 @@ export class Follower {
     this.#dataVersion = store.version().data
   }
 
-  /** Checks from now on. */
+  /** Starts to poll. */
   start(): void {
     this.#cancel = this.#clock.setTimer(() => {
       this.#poll()
@@ -57,7 +57,7 @@ export class Follower {
     if (data === this.#dataVersion) return
     this.#dataVersion = data
     const known = this.#feed.state()
-    // Without new events or a clear, the write was about deliveries.
+    // No new events and no clear: the other process has stored results of deliveries.
     const isQuiet = lastSeq === known.lastSeq && epoch === known.epoch
     this.#feed.changedElsewhere({ lastSeq, epoch, revision: known.revision + (isQuiet ? 1 : 0) })
   }

@@ -12,7 +12,7 @@ import type { Database } from './database.ts'
 import { dialectOf } from './dialect.ts'
 import { executorOn, runInTurns, runNow } from './steps.ts'
 
-/** Answers one query on a connection, in turns with others. */
+/** Runs a query on a connection, in turns with other queries. */
 export function runQuery<N extends QueryName>(
   database: Database,
   { name, parameters, nowMs }: Omit<QueryMessage<N>, 'id'>,
@@ -23,7 +23,7 @@ export function runQuery<N extends QueryName>(
   return runInTurns(stepsOf(context, name, parameters), executorOn(database), signal)
 }
 
-/** Answers a query on a connection synchronously, however long it takes. */
+/** Runs a query on a connection synchronously, however long it takes. */
 export function runQueryNow<T>(
   database: Database,
   nowMs: number,
@@ -35,7 +35,7 @@ export function runQueryNow<T>(
 
 /** A reader of one file. */
 export interface FileReader extends EventReader {
-  /** The file was replaced: opens it again. */
+  /** Opens the file again after it was replaced. */
   reopen(): void
   close(): Promise<void>
 }
@@ -70,7 +70,7 @@ export class InlineReader implements FileReader {
   async close(): Promise<void> {}
 }
 
-/** A message to the thread. */
+/** A message to the thread: run this query. */
 export interface QueryMessage<N extends QueryName = QueryName> {
   id: number
   nowMs: number
@@ -78,7 +78,7 @@ export interface QueryMessage<N extends QueryName = QueryName> {
   parameters: InNumbers<QueryParameters<N>>
 }
 
-/** Another message to the thread: nobody waits for the query with this id any more. */
+/** A message to the thread: stop the query with this id, nobody waits for it any more. */
 export interface Cancellation {
   cancel: number
 }
@@ -129,7 +129,7 @@ export class WorkerReader implements FileReader {
     return new Promise<QueryResult<N>>((resolve, reject) => {
       this.#lastId++
       const id = this.#lastId
-      // The query ends only when the thread says so: until then the thread is busy with it.
+      // The promise settles only when the thread replies: until then, the thread still works on the query.
       const cancel = () => worker.postMessage({ cancel: id } satisfies Cancellation)
       this.#pending.set(id, { signal, cancel, resolve, reject })
       signal?.addEventListener('abort', cancel)
@@ -182,7 +182,7 @@ export class WorkerReader implements FileReader {
   reopen(): void {
     const worker = this.#worker
     worker?.removeAllListeners('exit')
-    this.#fail(new Error('the database was begun anew'))
+    this.#fail(new Error('the database file was replaced'))
     if (worker !== undefined) void ended(worker)
   }
 
@@ -192,7 +192,7 @@ export class WorkerReader implements FileReader {
   }
 }
 
-/** Asks the thread to end between two statements: terminating it within one would crash the library. */
+/** Asks the thread to end between two statements: to terminate it during a statement would crash the library. */
 function ended(worker: Worker): Promise<void> {
   return new Promise((resolve) => {
     worker.once('exit', () => resolve())

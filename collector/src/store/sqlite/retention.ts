@@ -20,7 +20,7 @@ export interface Trimmed {
 
 const NOTHING: Trimmed = { hasDeleted: false, hasMore: false, hasSwept: false }
 
-/** Deletes data: beyond the limits on events, requests and known messageIds, and in a clear. */
+/** Deletes data beyond the limits on events, requests and known messageIds, and everything in a clear. */
 export class Retention {
   readonly #database: Database
   readonly #maxEvents: number
@@ -53,7 +53,7 @@ export class Retention {
     this.#eventsUntilTrim -= events
   }
 
-  /** Hides everything from queries at once; the rows are deleted a few at a time. The numbering goes on. */
+  /** Hides everything from queries at once; the rows are deleted a few at a time. Sequence numbers continue. */
   clear(): void {
     const database = this.#database
     database.transaction(() => {
@@ -71,7 +71,7 @@ export class Retention {
     this.#eventsUntilTrim = 0
   }
 
-  /** Deletes some of the data beyond the limits, if it is time. */
+  /** Deletes some of the data beyond the limits, if enough events were committed since the last time. */
   trim(nowMs: number): Trimmed {
     if (this.#eventsUntilTrim > 0) return NOTHING
     this.#eventsUntilTrim = this.#eventsBetween
@@ -99,7 +99,7 @@ export class Retention {
     if (last > floor) this.#subtractCounts(Math.max(oldest, floor + 1), last)
     for (const table of ['event', 'delivery', 'attempt'])
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
-    // All but the last one, which the first remaining event may refer to.
+    // Leaves the last of these rows: the first remaining event may refer to it.
     database.run(
       'DELETE FROM inherited WHERE seq < (SELECT max(seq) FROM inherited WHERE seq <= ?)',
       last + 1,

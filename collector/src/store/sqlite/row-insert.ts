@@ -3,11 +3,11 @@ import type { Database, SqlValue } from './database.ts'
 
 /** Rows in one statement: a call into the native library costs more than a row. */
 const SIZES = [25, 5, 1] as const
-/** The limit on statements for one table; for rows of further shapes, all values are bound separately. */
+/** The limit on prepared statements for one table. Beyond it, values that all rows share are bound for each row too. */
 const MAX_SHAPES = 40
 
 /**
- * Inserts any number of rows, most of them by a statement for many.
+ * Inserts any number of rows, several with each statement.
  *
  * Binding a value costs about as much as storing it, so a value that is the same in all rows of a statement is bound once.
  */
@@ -16,7 +16,7 @@ export class RowInsert {
   readonly #head: string
   readonly #columns: number
   readonly #conflict: string
-  /** By size and by the columns whose value all rows share, one bit for each column. */
+  /** Statements by their number of rows, and by the columns in which all rows have the same value: one bit for each. */
   readonly #statements = new Map<number, string>()
 
   constructor(database: Database, table: string, columns: readonly string[], conflict = '') {
@@ -56,7 +56,7 @@ export class RowInsert {
     return this.#database.statement(this.#sql(rows.length, shared)).run(values).changes
   }
 
-  /** The statement for so many rows: the values that they share come first, in the order of the columns. */
+  /** The statement for a number of rows. Shared values are bound first, in the order of the columns. */
   #sql(size: number, shared: number): string {
     const key = shared * 32 + size
     const known = this.#statements.get(key)

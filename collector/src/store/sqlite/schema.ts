@@ -4,18 +4,18 @@ import { TABLES, type Table } from '../tables.ts'
 export const SCHEMA_VERSION = 4
 
 /**
- * The size of a segment of events, as a shift. Indexes begin with the segment: writes stay close together however large the table
- * is, and a look-up goes through segments, newest first, and may stop at any.
+ * The size of a segment of events, as a number of bits. Indexes begin with the segment: writes stay close together however
+ * large the table is, and a look-up goes through segments, newest first, and may stop at any.
  */
 export const SEGMENT_BITS = 12
 export const SEGMENT_SIZE = 2 ** SEGMENT_BITS
 
-/** The segment of a number. Not by a shift, which has only 32 bits in JavaScript. */
+/** The segment of a sequence number. By division, as shifts have only 32 bits in JavaScript. */
 export function segmentOf(seq: number): number {
   return Math.floor(seq / SEGMENT_SIZE)
 }
 
-/** A key that is only a number is the rowid of SQLite; other tables are stored in the order of their keys. */
+/** A table whose key is only `seq` uses it as the rowid of SQLite; the others are stored in the order of their keys. */
 function tableOf([name, { isNumbered, columns, key }]: [string, Table]): string {
   if (isNumbered && key.length === 0) return `CREATE TABLE ${name} (seq INTEGER PRIMARY KEY, ${columns});`
   const whole = isNumbered ? ['seq', ...key] : key

@@ -17,7 +17,7 @@ import { SyncStore, type SyncStoreOptions } from './sync-store.ts'
 /** How the store is opened. */
 export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
   clock: Clock
-  /** The plan, with its file, as threads load it themselves. */
+  /** The tracking plan and its file: threads load it from there themselves. */
   plan: LoadedPlan | null
   onFault(what: string, cause: unknown): void
 }
@@ -33,7 +33,7 @@ const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 /**
  * The ports on one SQLite file, which other processes may use as well.
  *
- * Rate limits are not among them: each request would write, and wait for the only lock of the file, which commits need.
+ * Rate limits are not among them: each request would write, and compete with commits for the one write lock of the file.
  */
 export class SqliteStore implements EventStore {
   readonly log: Writer
@@ -129,7 +129,7 @@ export class SqliteStore implements EventStore {
     this.#scheduleTrim()
   }
 
-  /** Reopens the connections of the threads after the file was replaced. */
+  /** Lets the threads for queries and checkpoints open the file again, after it was replaced. */
   #reopenThreads(): void {
     this.reader.reopen()
     void this.#checkpointer?.close()
@@ -171,7 +171,7 @@ export class SqliteStore implements EventStore {
           this.#listener.changed()
           this.#checkpointer?.committed(0)
         }
-        // The space of cleared events is free now, even in a file that could not grow.
+        // Truncates the log: the space of cleared events is free now, even if the file could not grow.
         if (hasSwept) this.local.checkpoint('TRUNCATE')
         if (hasMore) this.#scheduleTrim()
       } catch (cause) {

@@ -44,7 +44,7 @@ export async function runInTurns<T>(query: Query<T>, execute: Executor, signal?:
 /**
  * Runs steps that write on the connection of this process.
  *
- * @param requireSameFile Throws when the file was removed: data written then would be lost.
+ * @param requireSameFile Throws when the file was removed or replaced: data written to the old file would be lost.
  */
 export function stepRunner(database: Database, now: () => number, requireSameFile: () => void): StepRunner {
   const contextOf = () => ({ dialect: dialectOf(database), nowMs: now() })

@@ -36,13 +36,13 @@ export interface SyncStoreOptions {
   durability: 'process' | 'power'
   /** Milliseconds for which a messageId is remembered; undefined = for ever. */
   dedupWindowMs?: number | undefined
-  /** Events kept; older ones are deleted. Deduplication outlives them. */
+  /** The maximum number of events; the oldest are deleted, but their messageIds stay known. */
   maxEvents: number
   /** Days for which events are kept; undefined = for ever. */
   retentionDays?: number | undefined
   /** Size at which the database refuses to grow, bytes; undefined = as large as the disk. */
   maxBytes?: number | undefined
-  /** The clock of deliveries, milliseconds since the epoch. */
+  /** The time by which deliveries are due, milliseconds since the epoch. */
   now?: () => number
   /** Called after results of deliveries were written. */
   onOutcomes?: () => void
@@ -117,7 +117,7 @@ export class SyncStore {
     this.#requireSameFile()
     try {
       const summaries = this.database.transaction(() => this.#commit.run(batch, this.#now()))
-      // Checked after it too: data written to a file that was removed in the meantime are lost.
+      // Checked after the transaction too: data written to a file that was removed in the meantime are lost.
       this.#requireSameFile()
       this.#retention.committed(summaries.length)
       return summaries
@@ -127,7 +127,7 @@ export class SyncStore {
     }
   }
 
-  /** Records that match, message included, oldest first unless asked otherwise. */
+  /** The records that match, with their messages; by default oldest first. */
   events({ order = 'oldest', limit = Number.MAX_SAFE_INTEGER, ...filter }: EventQuery = {}): EventRecord[] {
     const query = { ...searchInNumbers(filter), order, limit }
     return runQueryNow(this.database, this.#now(), function* (context) {
@@ -159,7 +159,7 @@ export class SyncStore {
   }
 
   /**
-   * Deletes everything: records, deliveries and known messageIds. The numbering goes on.
+   * Deletes everything: records, deliveries and known messageIds. Sequence numbers continue.
    *
    * @returns Whether the file had to be replaced, since the disk was too full to delete rows; other connections must be opened
    * again.
@@ -196,7 +196,7 @@ export class SyncStore {
     return this.#retention.trim(this.#now())
   }
 
-  /** Copies the log into the file as far as no reader is in the way. */
+  /** Copies the log into the file. `PASSIVE` copies only what no reader prevents, and never waits. */
   checkpoint(mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
     this.database.pragma(`wal_checkpoint(${mode})`)
   }
@@ -213,7 +213,7 @@ export class SyncStore {
   /**
    * Opens the file that is there now, if it is the same database: another process may have replaced the file to clear it.
    *
-   * @returns Whether it is.
+   * @returns Whether it is the same database.
    */
   reopen(): boolean {
     const { path } = this.database
@@ -227,7 +227,7 @@ export class SyncStore {
       }
       this.database.reopen()
     } catch {
-      // Not a database, or not yet: the next check may succeed.
+      // The file is not a database, or not yet: the next check may succeed.
       return false
     }
     this.#commit.failed()

@@ -6,15 +6,15 @@ export interface Append {
   events: readonly NewEvent[]
   /** Set for events that may arrive more than once; they get a separate commit. */
   groups?: readonly EventGroup[] | undefined
-  /** Characters of their messages. */
+  /** Characters of all their messages. */
   size: number
   resolve(summaries: EventSummary[]): void
   reject(cause: unknown): void
 }
 
-/** The number of events written before the event loop gets a turn. */
+/** The maximum number of events in a commit. With SQLite, a commit blocks the event loop. */
 export const EVENTS_PER_COMMIT = 1000
-/** Characters of the messages in a commit. */
+/** The maximum number of characters of the messages in a commit. */
 const SIZE_PER_COMMIT = 4 * 1024 * 1024
 const MAX_EVENTS = 100_000
 /** The limit on waiting characters: large events would fill the memory long before the limit on their number. */
@@ -26,7 +26,7 @@ export class AppendQueue {
   #unsettled = 0
   #size = 0
 
-  /** How many wait. */
+  /** The number of calls that wait. */
   get length(): number {
     return this.#waiting.length
   }

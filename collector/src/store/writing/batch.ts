@@ -16,13 +16,13 @@ export interface Batch {
   isOnce: boolean
 }
 
-/** The first event with the messageId of another one, and its content if known. */
+/** A stored event with the messageId of an event of the batch, and its content if it is still stored. */
 export interface SeenEvent extends Content {
   /** The index of the repeat in the batch. */
   index: number
 }
 
-/** The same as a row; `inherited` is the number of its inherited fields. */
+/** A seen event as a row; `inherited` is the sequence number of its row in the table `inherited`. */
 export interface SeenRow {
   index: number
   body: string | null
@@ -37,7 +37,7 @@ export interface NewDelivery {
   reason: string | null
 }
 
-/** The events of one transaction, and what is known of them so far. */
+/** The events of one transaction, and the result of their deduplication. */
 export class NewEvents {
   readonly events: readonly NewEvent[]
   /** The names of their sources, and the index of the source of each event. */
@@ -45,7 +45,7 @@ export class NewEvents {
   readonly sourceIndexes: readonly number[]
   /** For each event, the index of the event that holds its inherited fields; null = it inherits nothing. */
   readonly inheritedFrom: ReadonlyArray<number | null>
-  /** Why events are not accepted: their own reasons, or that their messageIds are known. */
+  /** For each event, why it is rejected: its own reason, or that its messageId was seen before. Null = accepted. */
   reasons: Array<Reason | null>
   /** The first event for each source and messageId. */
   readonly #firsts = new Map<string, Content>()
@@ -107,7 +107,7 @@ export class NewEvents {
   }
 }
 
-/** Reads the inherited fields of known events, up to the number of batches that are compared; further ones count as equal. */
+/** Reads the inherited fields of seen events, for at most `BATCHES_COMPARED` batches; those of other batches count as equal. */
 export function* seenEvents(
   dialect: Pick<Dialect, 'among'>,
   rows: readonly SeenRow[],
@@ -130,7 +130,7 @@ function plannedFor({ deliveries }: NewEvent): Array<Omit<NewDelivery, 'index'>>
   }))
 }
 
-/** The columns of an event that are the same in each database. The caller adds those that refer to other tables. */
+/** Columns of an event, escaped, that have the same values in each database. */
 export function columnsOf(event: NewEvent) {
   return {
     name: escapeForStore(event.name),

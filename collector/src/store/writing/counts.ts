@@ -4,11 +4,11 @@ import { BUCKET_MS } from '../buckets.ts'
 export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
 
 /**
- * The rows of `tally`, `total` and `delivery_tally` that stand for some events: the columns of their keys, and how many there
- * are.
+ * Statements that count events and their deliveries in the form of the rows of `tally`, `total` and `delivery_tally`.
  *
- * @param events `event` or a part of it, and `deliveries` the same of `delivery`.
- * @param where A condition on them; empty for all.
+ * @param events The table `event` or a partition of it.
+ * @param deliveries The table `delivery` or a partition of it.
+ * @param where A `WHERE` clause for the events; empty = all of them.
  */
 export function countsOf(events: string, deliveries: string, where = '') {
   const kind = "coalesce(kind, '') AS kind"

@@ -26,7 +26,7 @@ type Change = { seq: number; before: DeliveryBefore; state: string; reason: stri
 /**
  * Leases due deliveries, oldest first: they are due again when the lease ends.
  *
- * @param id The id of the database, with which their keys begin.
+ * @param id The id of the database, with which the keys of deliveries begin.
  */
 export function* claim(
   { dialect, nowMs }: StepContext,
@@ -102,7 +102,7 @@ export function* settle(
     dialect,
     destination,
     changes
-      // The same attempt comes again if the connection was lost after it had been stored.
+      // After a lost connection, the same results are stored again: the row then has this attempt already.
       .filter(({ before, attempt }) => before.last_at !== rounded(attempt?.atMs))
       .map(({ before, attempts }) => ({ ...before, attempts: attempts - 1 })),
   )
@@ -160,7 +160,7 @@ function* locked(
   )
 }
 
-/** Copies the last attempt of each delivery from its row into `attempt`, and deletes the oldest ones. */
+/** Copies the last attempt of each delivery from its row into `attempt`, and deletes the oldest attempts beyond the limit. */
 function* keepAttempts(
   dialect: Dialect,
   destination: string,
@@ -187,7 +187,9 @@ function* keepAttempts(
       ORDER BY newer.at DESC, newer.attempt DESC LIMIT 1 OFFSET ${ATTEMPTS_KEPT - 2})`
 }
 
-/** Moves deliveries that changed their state in the counts, in the order of keys, as all writers of counts do. */
+/**
+ * Counts deliveries under their new state. All writers of counts write in the order of the keys, so no deadlock is possible.
+ */
 function* moveCounts(dialect: Dialect, destination: string, changes: readonly Change[]): Query<void> {
   const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
   const add = (bucket: number, state: string, given: string | null, by: number) => {
@@ -215,7 +217,7 @@ function* moveCounts(dialect: Dialect, destination: string, changes: readonly Ch
     ON CONFLICT (${dialect.deliveryTallyKey}) DO UPDATE SET count = delivery_tally.count + excluded.count`
 }
 
-/** When something is due next, milliseconds since the epoch. */
+/** When the next delivery is due, milliseconds since the epoch. */
 export function* nextDue({ dialect }: StepContext, destination: string): Query<number | undefined> {
   const next = yield* first<{ due_at: number }>(
     sql`SELECT due_at FROM delivery WHERE destination = ${destination} AND state = 'pending' AND seq >= ${dialect.first}
@@ -224,7 +226,7 @@ export function* nextDue({ dialect }: StepContext, destination: string): Query<n
   return next?.due_at
 }
 
-/** Each number once, without ids that were never issued. */
+/** The sequence numbers of events, each once; ids that were never issued are left out. */
 export function numbersOf(ids: readonly string[]): number[] {
   return [...new Set(ids.map(numberOf).filter((seq) => seq !== undefined))]
 }

@@ -5,14 +5,14 @@ import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './delivery
 
 const ROWS_PER_RETRY = 5000
 
-/** The deliveries of events, in the database that has the events. */
+/** A transactional outbox: pending deliveries are in the same database as their events. */
 export class Outbox implements DeliveryQueue {
   readonly #runner: StepRunner
   readonly #id: string
   readonly #onChange: () => void
 
   /**
-   * @param id The id of the database: makes keys unique among all that a receiver may know.
+   * @param id The id of the database, which makes keys unique for receivers that several databases deliver to.
    * @param onChange Called after results were written.
    */
   constructor(runner: StepRunner, id: string, onChange: () => void) {
@@ -33,7 +33,7 @@ export class Outbox implements DeliveryQueue {
 
   async settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void> {
     if (updates.length === 0) return
-    // Repeated for a while: an attempt that is not stored would be made again.
+    // Retried for a while: an event whose delivery is not stored would be sent again.
     await this.#runner.write((context) => settle(context, destination, updates), true)
     this.#onChange()
   }
@@ -55,7 +55,7 @@ export class Outbox implements DeliveryQueue {
     return this.#redeliver(destination, seqs, ['failed', 'pending'], 0)
   }
 
-  /** A pending delivery is sent anyway. A replay is a separate delivery: a receiver that remembers keys must accept it. */
+  /** A replay has a new key: a receiver that deduplicates by keys must accept it. A pending delivery is sent anyway. */
   async replay(destination: string, eventId: string): Promise<boolean> {
     return (await this.#redeliver(destination, numbersOf([eventId]), ['delivered', 'failed'], 1)) > 0
   }
@@ -76,7 +76,7 @@ export class Outbox implements DeliveryQueue {
 
   async attend(destinations: readonly string[]): Promise<void> {
     if (destinations.length === 0) return
-    // In order, so that processes cannot deadlock.
+    // In the order of the keys, so that processes cannot deadlock.
     await this.#runner.write(function* ({ dialect, nowMs }) {
       const given = dialect.given({ name: { type: 'text', values: destinations } })
       yield sql`INSERT INTO ${dialect.keyValueTable} (${dialect.keyColumn}, value)

@@ -3,7 +3,7 @@ import type { StepContext, StepRunner } from '../dialect.ts'
 import type { AssertionMemory, KeptText, TokenKeyStore } from '../ports.ts'
 import { first, type Query, sql } from '../sql.ts'
 
-/** Longer ones are stored as their hash: they would not fit into the index. */
+/** Longer ids of assertions are stored as their hash: they would not fit into the index. */
 const MAX_CHARACTERS = 200
 /** The largest difference between the clocks of processes: an assertion that has expired for one may be valid for another. */
 const MAX_CLOCK_SKEW_MS = 3_600_000

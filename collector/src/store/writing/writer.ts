@@ -21,7 +21,7 @@ const REQUESTS_REST_MS = 200
 
 /** The number of waiting events from which a second commit runs beside the first. */
 const EVENTS_FOR_SECOND_COMMIT = 200
-/** The number of appends in a commit from which it pays to collect more for the next one. */
+/** A commit of at least this many appends is followed by a rest: a pause that collects appends for the next commit. */
 const APPENDS_FOR_REST = 4
 /** A rest ends when nothing has arrived for this time: all clients are already waiting for the commit. */
 const QUIET_MS = 1
@@ -30,7 +30,7 @@ const QUIET_MS = 1
 const PATIENCE_MS = 5000
 const FIRST_DELAY_MS = 20
 const MAX_DELAY_MS = 500
-/** Then everything is refused at once for this time, before the next attempt. */
+/** After that wait, all appends are refused at once for this time, before the next attempt. */
 const REFUSAL_MS = 1000
 
 /** The parts of the store that a writer needs. */
@@ -41,11 +41,11 @@ export interface WriterParts {
   isDataError(cause: unknown): boolean
   /** Whether the same commit may succeed soon. */
   isTransient(cause: unknown): boolean
-  /** Commits at a time: while one is written, the next one is prepared. More would only make them smaller. */
+  /** Concurrent commits: while one is written, a second one can be prepared. More would only make commits smaller. */
   commitsAtATime: 1 | 2
   /**
-   * The longest rest after a commit of many appends, milliseconds; 0 = none. It pays where a commit runs on this thread: events
-   * that arrive within a few milliseconds are better written together.
+   * The longest rest after a commit of many appends, milliseconds; 0 = none. Useful where commits run on this thread: writing
+   * together what arrives within a few milliseconds saves time.
    */
   restMs: number
   /** Called after every commit, once its appends are settled. */
@@ -81,7 +81,7 @@ export class Writer implements EventLog {
     this.#nextRequestId = requestIds(parts.opening)
   }
 
-  /** Takes requests in; they share the commits of events. */
+  /** Stores requests, in the same commits as events. */
   readonly requests: RequestLog = {
     nextId: () => this.#nextRequestId(),
     append: (request) => {
@@ -107,7 +107,7 @@ export class Writer implements EventLog {
     this.#refusesUntilMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Begins no commit until `resume`. The event loop goes on, and incoming events wait. */
+  /** Starts no commit before `resume`. The event loop continues, and incoming events wait. */
   hold(): void {
     this.#isHeld = true
     this.#cancelTurn?.()
@@ -122,7 +122,7 @@ export class Writer implements EventLog {
   /**
    * Resolves with the result of each event once they are in the database. Rejects when they could not be written: then none of
    * them was, or, with more events than one commit takes, only the first ones. If the connection is lost during a commit, the
-   * database may have them all the same; when they are sent again, their messageIds are known.
+   * database may have stored them nevertheless; when a client sends them again, they are duplicates.
    */
   async append(events: readonly NewEvent[]): Promise<EventSummary[]> {
     if (events.length <= EVENTS_PER_COMMIT) return events.length === 0 ? [] : this.#wait({ events })
@@ -206,7 +206,7 @@ export class Writer implements EventLog {
     const areRequestsDue = this.#areRequestsDue()
     const group = this.#appends.take()
     const requests = areRequestsDue ? this.#requests.splice(0, REQUESTS_PER_COMMIT) : []
-    // The remaining requests are written at once as well.
+    // While requests remain, the next commit writes them at once.
     if (areRequestsDue && this.#requests.length === 0)
       this.#requestsRestUntilMs = clock.monotonic() + REQUESTS_REST_MS
     const one: Promise<void> = this.#commit(group, requests).finally(() => {
@@ -268,13 +268,13 @@ export class Writer implements EventLog {
     }
   }
 
-  /** Rejects all waiting appends, as the database is unreachable, and for a moment those that follow. */
+  /** Rejects all waiting appends, as the database is unreachable, and for `REFUSAL_MS` also new ones. */
   #refuse(cause: unknown): void {
     this.#refusesUntilMs = this.#parts.clock.monotonic() + REFUSAL_MS
     for (const { reject } of this.#appends.takeAll()) reject(cause)
   }
 
-  /** Accepts nothing more; resolves when all waiting appends are written, or have failed. */
+  /** Accepts no further appends; resolves when all waiting ones are written or have failed. */
   async close(): Promise<void> {
     this.#isClosed = true
     do {
