@@ -24,7 +24,7 @@ export interface BackendOptions extends Listeners {
   isDelivering: boolean
   /** Whether other processes, perhaps with another config, share the store. */
   isShared: boolean
-  /** Why the store is unavailable now; null if it is not, as far as is known. */
+  /** Why the store is unavailable now; null when it is available, as far as this process knows. */
   storeUnavailable(): string | null
   /** Called for every event that this process has recorded. */
   onRecorded(event: EventSummary): void
@@ -96,7 +96,10 @@ export class Backend {
     this.#wake()
   }
 
-  /** The destinations of the config with their state in the store, and other destinations with pending deliveries that no process makes. */
+  /**
+   * The destinations of the config with their state in the store, and other destinations whose pending deliveries no process
+   * makes.
+   */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
   }

@@ -156,7 +156,7 @@ export class RunningCollector implements Collector {
         meter: this.#meter,
         version: this.#about.version,
         clock: this.#clock,
-        // A front without a store does not know them.
+        // A front without a store does not know the deliveries.
         destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
       }),
       handleToken:

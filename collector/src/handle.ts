@@ -18,7 +18,7 @@ export interface Collector extends AsyncDisposable {
   /** How many records match. */
   count(filter?: EventFilter): number
   stats(): Stats
-  /** Deletes all records and known messageIds. They are gone when the call returns; the promise rejects if that failed. */
+  /** Deletes all records and known messageIds before the call returns. The promise rejects if they could not be deleted. */
   clear(): Promise<void>
   /**
    * Gives the next requests to `/v1` and `/token` a fault instead of the usual response. Several calls make a sequence.

@@ -29,8 +29,8 @@ const DEFAULT_PORT = 8787
 /**
  * Starts a collector.
  *
- * @throws ConfigError when a setting is wrong or the address is public; the system's error when the port is in use; the error of
- * the database when the file cannot be opened.
+ * @throws ConfigError when a setting is wrong or the address is public; the system's error when the port is in use; the error
+ * of the database when the file cannot be opened.
  */
 export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
   const config = await readConfig(options.config)
@@ -61,8 +61,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   try {
     if (role !== undefined)
       shared = await openShared(role, options.log ?? '', { settings: config.log, clock, onFault })
-    // With a log, a process accepts events without a store: the log has the shared state, and each process counts rates by
-    // itself.
+    // With a log, a process accepts events without a store: the shared state is in the log, and rate limits apply per process.
     const tokens = await createTokenServer(config, clock, shared?.log.tokens ?? store)
     const rateLimits = (shared === undefined ? store.rateLimits : undefined) ?? new RateLimit(clock)
     const about: About = {

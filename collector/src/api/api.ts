@@ -147,7 +147,8 @@ const questions = new ConcurrencyLimit({
 })
 
 /**
- * Full pages that are written at a time. Each may block the event loop for 10 ms, and all that are ready would run in one turn.
+ * The limit on full pages that are written at a time. Each may block the event loop for 10 ms, and without a limit, all pages
+ * that are ready would be written in one turn.
  */
 const FULL_PAGES = 4
 const fullPages = new Gate(FULL_PAGES)

@@ -18,8 +18,8 @@ const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
 /**
  * Finds one event, request, user or catalogue entry by its id.
  *
- * @param list Name of the list that it is in.
- * @throws HttpProblem 404 when it is not there.
+ * @param list Name of the list to which the entry belongs.
+ * @throws HttpProblem 404 when no entry has this id.
  */
 export async function oneEntry(parts: EntryParts, list: string, id: string, url: URL): Promise<unknown> {
   const found = await findEntry(parts, list, id, url.searchParams)

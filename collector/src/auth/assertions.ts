@@ -78,7 +78,7 @@ export class AssertionChecker {
     const application = typeof claims.iss === 'string' ? this.#applications.get(claims.iss) : undefined
     const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
     if (application === undefined || key === undefined) {
-      // One message for both, so that callers do not learn which of the two is wrong.
+      // The same message for an unknown application and an unknown key, so that callers do not learn which one is wrong.
       throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
     }
     const nowMs = this.#clock.now()
@@ -111,7 +111,7 @@ export class AssertionChecker {
       throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
     }
     const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
-    // Last, and atomic: of two requests with the same assertion, only one succeeds.
+    // The last check, which is atomic: of two requests with the same assertion, only one succeeds.
     if (!(await this.#memory.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
       throw new TokenError(401, 'invalid_client', 'the assertion was used before')
     }

@@ -127,7 +127,7 @@ export class Keyring {
     try {
       const found = await this.#inTime(this.#store.read())
       this.#failure = undefined
-      // This process has changed the keys since: its own are newer.
+      // This process has changed the keys since the read began: the keys that it has are newer.
       if (changes !== this.#changes) return
       if (found === undefined) {
         await this.#change((text) => (text === undefined ? newKeys(this.#clock.now()) : undefined))

@@ -40,8 +40,8 @@ const KEY_ID = /^[0-9a-f-]{36}$/
 /**
  * The token server: exchanges client assertions for bearer tokens and checks those.
  *
- * The algorithms are fixed, keys are found in the configuration by `kid`, and nothing in a token can name another key or address.
- * All processes of a store or log sign tokens with the same key, which the store or log keeps.
+ * The algorithms are fixed, keys are found in the configuration by `kid`, and nothing in a token can name another key or
+ * address. All processes of a store or log sign tokens with the same key, which the store or log keeps.
  *
  * @see RFC 7523, section 3; RFC 8725
  */
@@ -95,7 +95,7 @@ export class TokenServer {
     if (only('client_assertion_type') !== ASSERTION_TYPE) {
       throw new TokenError(400, 'invalid_request', `client_assertion_type must be ${ASSERTION_TYPE}`)
     }
-    // Before the assertion is used up, which would be in vain if there was no key to sign with.
+    // Reads the signing key before the assertion is used up: without a key, the assertion would be lost.
     const { signing } = await this.#keyring.forSigning()
     const application = await this.#assertions.check(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
@@ -141,7 +141,7 @@ export class TokenServer {
     const keyId = keyIdOf(token)
     if (keyId === undefined) return 'invalid'
     if (!keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
-      // Another process may have made the key a moment ago.
+      // Another process may have created the key since the keys were read.
       keys = await this.#keyring.readSince(askedAtMs)
     }
     // The signature is not verified with a revoked key: the answer only says that the key was one of ours.
@@ -192,7 +192,7 @@ export class TokenServer {
   }
 }
 
-/** The id of the key that a token names; undefined when it is none of ours. */
+/** The id of the key that a token names; undefined when it is not in the form of the collector's ids. */
 function keyIdOf(token: string): string | undefined {
   try {
     const { kid } = decodeProtectedHeader(token)

@@ -3,7 +3,7 @@ import type { AttemptResult } from './webhook.ts'
 
 /** Sends events in batches to a destination that accepts many at a time. */
 export interface BatchSender {
-  /** Most events of a batch. */
+  /** Maximum number of events in a batch. */
   readonly limit: number
   /** Time limit of a batch, milliseconds. */
   readonly longestMs: number

@@ -32,10 +32,11 @@ export class ClickHouseSender implements BatchSender {
   #isReady = false
   #reported: string | undefined
 
-  /** @param onFault Called with the server's message when it accepts nothing, once until the message changes. */
+  /** @param onFault Called with the server's message when the server accepts nothing; again only when the message changes. */
   constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
     this.limit = config.batchSize
-    // Up to four statements for the table, then requests that begin within one timeout, the last of which takes another.
+    // The sum of up to four statements for the table, one timeout in which requests begin, and another one for the last
+    // request.
     this.longestMs = config.timeout * 6
     this.intervalMs = config.interval
     this.firstDelayMs = config.firstDelay
@@ -103,8 +104,9 @@ export class ClickHouseSender implements BatchSender {
         date_time_input_format: 'best_effort',
         // Without this, an acknowledgement would not mean that the rows are in the table.
         async_insert: 0,
-        // The server ignores the same rows sent again; the same events in another batch are found by their keys. The token covers
-        // the whole rows, because two collectors have keys in common if one began with a copy of the other's database.
+        // The server deduplicates blocks by this token: it ignores the same rows when they are sent again. The same events in
+        // another batch are recognised by their keys. The token covers the whole rows, because two collectors have keys in
+        // common if one began with a copy of the other's database.
         insert_deduplication_token: tokenOf(rows),
       })
       const outcome = outcomeOf(response)

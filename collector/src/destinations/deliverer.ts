@@ -34,7 +34,7 @@ export class Deliverer {
   #cancelTimer = () => {}
   #sender: BatchSender | undefined
   readonly #outage: Outage
-  /** Batches in a row of which no event was accepted. */
+  /** The number of consecutive batches without an accepted event. */
   #failures = 0
   /** No batch is sent before this moment of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY
@@ -48,7 +48,7 @@ export class Deliverer {
   /**
    * Looks for due deliveries now, unless it is already doing so or the destination is backing off.
    *
-   * @param isAsked Whether a person has requested it.
+   * @param isAsked Whether a person has requested it, which ends the backoff.
    */
   wake(isAsked = false): void {
     if (isAsked) this.#restUntilMs = Number.NEGATIVE_INFINITY
@@ -124,7 +124,7 @@ export class Deliverer {
       if (result === undefined || (signal.aborted && result.result === 'retry')) given.push(delivery.eventId)
       else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
-    // No other batch is tried in the meantime: it would fail for the same reason.
+    // No other batch is sent during the backoff: it would fail for the same reason.
     if (isUnavailable) this.#restUntilMs = clock.monotonic() + delayMs(this.#failures)
     else if (due.length < sender.limit) this.#restUntilMs = clock.monotonic() + sender.intervalMs
     await queue.settle(name, updates)

@@ -10,7 +10,10 @@ export type BatchOutcome =
   /** The destination accepts nothing at present. */
   | { kind: 'unavailable'; reason: string }
 
-/** Requests for a batch whose failures are unclear. After these, the rest of it waits for the next attempt. */
+/**
+ * The limit on requests for a batch whose failures may not be due to an event. The rest of the batch waits for the next
+ * attempt.
+ */
 const UNCLEAR_REQUESTS = 40
 
 /**
@@ -26,7 +29,7 @@ export async function sendSplitting<Item>(
   settle: (item: Item, result: AttemptResult) => void,
   canGoOn: () => boolean,
 ): Promise<void> {
-  // In reverse: the next group is the last element.
+  // A stack, in reverse order: the next group is the last element.
   const left = groups.filter((group) => group.length > 0).reverse()
   let unclear = 0
   let halted: string | undefined

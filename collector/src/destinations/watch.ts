@@ -6,7 +6,7 @@ import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 const ATTEND_MS = 20_000
 /** After this time without an announcement, a process counts as gone. */
 const ATTENDED_MS = 60_000
-/** Milliseconds for which a skipped destination of a front is reported after its last event. */
+/** Milliseconds after the last event for which a destination that a front did not plan is reported. */
 const UNPLANNED_MS = 60_000
 
 /** Options of a watch. */
@@ -27,7 +27,7 @@ export class DestinationWatch {
   readonly #parts: WatchParts
   /** Names of the destinations to which this process delivers. */
   readonly #attended: readonly string[]
-  /** Turned off on purpose: their pending deliveries are not reported. */
+  /** Destinations that are disabled in the config: their pending deliveries are not reported. */
   readonly #disabled: ReadonlySet<string>
   readonly #reported = new Set<string>()
   /** The time of the last event, by destination, for which a front had neither planned nor skipped the destination. */
@@ -58,7 +58,7 @@ export class DestinationWatch {
 
   async #attend(): Promise<void> {
     if (this.#attended.length === 0) return
-    // Writers of the store report when it is unavailable.
+    // Ignored: the code that writes to the store reports when the store is unavailable.
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 

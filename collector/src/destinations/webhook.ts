@@ -8,10 +8,10 @@ export type AttemptResult =
   | { result: 'retry'; reason: string }
   | { result: 'failed'; reason: string }
 
-// Statuses that are worth a retry; any other 4xx would come again.
+// The 4xx statuses that are worth a retry; for any other, a retry would get the same response.
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
-/** Posts one message. Redirects are not followed: the address is the one in the config, or none. */
+/** Posts one message. Redirects are not followed: messages go only to the address in the config. */
 export async function postMessage(
   destination: Extract<DestinationConfig, { type: 'webhook' }>,
   delivery: ClaimedDelivery,

@@ -64,7 +64,7 @@ export function newEvent(item: unknown, bytes: number, context: RequestContext, 
   return violations.length === 0 ? event : { ...event, violations }
 }
 
-/** Why events of this caller are not accepted, whatever they contain. */
+/** Why no event of this caller is accepted; null = events may be accepted. */
 function callerReason(caller: KnownCaller, config: Config): Reason | null {
   if (caller.outcome === 'unknown') return caller.reason
   return caller.source.region === config.region ? null : 'wrong_region'

@@ -13,7 +13,7 @@ export interface Stats {
   bySource: Record<string, number>
   /** The last minute, oldest second first; the last entry is the current second. */
   perSecond: Array<{ accepted: number; rejected: number }>
-  /** Requests that are kept, and how many of them were refused. */
+  /** Stored requests, and how many of them were refused. */
   requests: number
   refused: number
 }
@@ -62,7 +62,7 @@ export class StatsKeeper {
     }
   }
 
-  /** Reads the totals from the store again, soon. Events of other processes count as received in this second. */
+  /** Soon reads the totals from the store again. Events of other processes count as received in the current second. */
   outdated(): void {
     this.#isStale = true
     if (!this.#isBusy) void this.#refresh()
@@ -80,7 +80,7 @@ export class StatsKeeper {
       if (wasLoaded) {
         this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
       }
-      // More events arrived during the read, which may or may not include them.
+      // More events arrived during the read. The totals that it returned may or may not include them.
       if (version !== this.#version) this.#isStale = true
     } catch (cause) {
       this.#onFault('the totals could not be read', cause)
@@ -149,7 +149,7 @@ export class StatsKeeper {
     this.#seconds.clear()
   }
 
-  /** @param sources Most sources, the busiest ones. */
+  /** @param sources The maximum number of sources; the busiest ones are listed. */
   snapshot(sources = MAX_NAMES): Stats {
     const second = Math.floor(this.#clock.now() / 1000)
     return {

@@ -9,13 +9,13 @@ const TICK_MS = 250
 /** The page considers the connection lost after 3 s of silence. */
 const QUIET_TICKS = 7
 const MAX_CLIENTS = 100
-/** A page that does not read gets nothing more until it has caught up. */
+/** The limit on unread bytes: a page that reads too slowly gets no further events until it has caught up. */
 const MAX_UNREAD_BYTES = 262_144
 /** Only the busiest sources; the others are in `/api/stats`. */
 const SOURCES = 50
 
 /**
- * Server-sent events for the page: the number of the last event and the totals, at most four times a second.
+ * Server-sent events for the page: the sequence number of the newest event and the totals, at most four times a second.
  *
  * The page fetches the events itself, with its filters, so that the stream stays small at any rate of events and filtering is
  * done in one place.

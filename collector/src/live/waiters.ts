@@ -38,7 +38,7 @@ export class ClosedError extends Error {
 
 /** The reads of a wait. */
 export interface WaitSource {
-  /** Number of the newest record that can be read. */
+  /** Sequence number of the newest record that can be read. */
   lastSeq(): number
   /** A page of matching records, oldest first; `next` leads to the next page. */
   find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
@@ -47,7 +47,7 @@ export interface WaitSource {
   newest(limit: number): Promise<EventSummary[]>
 }
 
-/** Which part of the records a wait reads. */
+/** The range of the records that a wait reads. */
 export interface WaitPage {
   cursor: Cursor | undefined
   limit: number
@@ -63,7 +63,7 @@ interface Waiter {
   query: EventSearch
   signal: AbortSignal | undefined
   count: number
-  /** Matching records up to number `seen`, which is -1 until the existing records have been counted. */
+  /** The count of matching records up to sequence number `seen`. It is -1 until the existing records have been counted. */
   found: number
   seen: number
   isLooking: boolean
@@ -76,7 +76,9 @@ const DEFAULT_TIMEOUT_MS = 5000
 const MIN_RECORDS = 1000
 /** Records per page; each may have 32 KB. */
 const PAGE = 100
-/** Maximum number of waits that query at the same time. The others queue, so that a search never has to wait for all of them. */
+/**
+ * Maximum number of waits that query at the same time. The others queue, so that queries of the page are not behind them all.
+ */
 const ASKING = 4
 /** In one turn, checks of waits are started for at most this long. */
 const TURN_MS = 10
@@ -112,8 +114,8 @@ export class Waiters {
   }
 
   /**
-   * The same with the records in pages, each of which is read on demand, so that a caller that passes them on need not keep all
-   * in memory.
+   * Like `wait`, but resolves with pages of records, each read on demand: a caller that passes the records on need not keep all
+   * of them in memory.
    *
    * @param signal Ends the wait and its queries.
    */
@@ -185,7 +187,7 @@ export class Waiters {
     if (waiter.isLooking) return
     waiter.isLooking = true
     try {
-      // Queues again for each round, since there is always one more round while events arrive.
+      // Queues again for each round: while events arrive, there is always another round, and other waits must get their turn.
       while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
         await this.#gate.run(() => this.#lookOnce(waiter))
       }
@@ -211,7 +213,7 @@ export class Waiters {
     if (waiter.found >= waiter.count) waiter.finish()
   }
 
-  /** Counts once more from the beginning, in case that a record came in an unusual way. Undefined = there are enough. */
+  /** Counts once more from the beginning, in case a record was not counted when it arrived. Undefined = there are enough. */
   async #lastLook(
     { query, count, signal }: Waiter,
     options: WaitOptions,

@@ -11,13 +11,14 @@ import type { LogMessage, LogSubscription, SharedLog } from './ports.ts'
 
 /** Maximum number of messages that share a commit. */
 const MESSAGES_PER_COMMIT = 100
-/** Maximum number of events in them, unless the first message alone has more. */
+/** Maximum number of events in one commit, unless the first message alone has more. */
 const EVENTS_PER_COMMIT = 2000
-/** Wait before the next attempt to write, while the store fails. */
+/** The first wait before another attempt to write to a store that fails. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 /**
- * Milliseconds until a message is tried again that can neither be written nor stored as a dead letter: someone has to fix that.
+ * Milliseconds until a message is redelivered that could neither be written nor stored as a dead letter: a person has to fix
+ * the cause first.
  */
 const NO_DEAD_LETTER_RETRY_MS = 15_000
 
@@ -38,7 +39,8 @@ interface Held {
 
 /**
  * Consumes the log and writes its messages to the store. A message is acknowledged when the store has committed it. The store
- * recognises duplicates by their key. A message that it refuses becomes a dead letter, alone.
+ * recognises redelivered messages by their key. A message that the store refuses becomes a dead letter; the others of its
+ * commit are written.
  */
 export class LogConsumer {
   readonly #parts: LogConsumerParts
@@ -97,7 +99,7 @@ export class LogConsumer {
 
   async #consume(held: readonly Held[]): Promise<void> {
     const messages = held.map(({ message }) => message)
-    // Messages that are written already are recognised and acknowledged; the rest is written one by one.
+    // The store recognises messages that are already written, which are then acknowledged; the others are written one by one.
     const oneByOne = async () => {
       for (const one of held) await this.#consume([one])
     }
@@ -116,9 +118,9 @@ export class LogConsumer {
   }
 
   /**
-   * Does the work for messages and acknowledges them. If it fails now, any worker tries again later.
+   * Processes messages and acknowledges them. Messages that fail are redelivered to any worker later.
    *
-   * @param work Resolves with false if everything is done, except that a dead letter could not be stored.
+   * @param work Processes all messages. Resolves with false when only a dead letter could not be stored.
    * @param oneByOne Does the work for each message separately.
    */
   async #finish(

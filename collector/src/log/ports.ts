@@ -19,17 +19,19 @@ export interface EventWriter {
 /** One message of the log, which this process holds until it acknowledges or returns it. */
 export interface LogMessage {
   readonly payload: Uint8Array
-  /** It is in the store: the log may forget it. */
+  /** Acknowledges the message: it is in the store, and the log may delete it. */
   done(): void
-  /** It is still being processed: the log does not redeliver it yet. */
+  /** Extends the time for acknowledgement: the message is still being processed. */
   working(): void
-  /** It could not be written: redeliver it after this time. */
+  /** Returns the message, which could not be written: the log redelivers it after this time. */
   retryAfter(ms: number): void
 }
 
 /** A consumer of the log. It fetches only as many messages as it is ready to hold. */
 export interface LogSubscription {
-  /** The next messages: all that are available, at least one and at most `limit`. An empty list = the subscription was closed. */
+  /**
+   * The next messages: all that are available, at least one and at most `limit`. An empty list = the subscription was closed.
+   */
   take(limit: number): Promise<LogMessage[]>
   /** Returns messages that were fetched but not processed: other consumers get them at once. */
   close(): Promise<void>
@@ -57,19 +59,19 @@ export interface DeadLetters {
    * @param key The same for the same message, so that it is stored once. Undefined = unknown.
    */
   add(key: string | undefined, payload: Uint8Array, reason: string): Promise<void>
-  /** The oldest ones. */
+  /** The oldest dead letters. */
   list(limit: number): Promise<DeadLetter[]>
-  /** Puts them into the log again, all or some; returns how many there were. */
+  /** Moves all or some dead letters back into the log; returns how many. */
   retry(ids?: readonly string[]): Promise<number>
-  /** Deletes some of them permanently; returns how many there were. */
+  /** Deletes some dead letters permanently; returns how many. */
   discard(ids: readonly string[]): Promise<number>
 }
 
-/** A log by its ports. */
+/** A log that several processes share, with all its ports. */
 export interface SharedLog extends EventWriter {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
-  /** The storage for tokens that all processes with this log share, so that none of them needs the store for it. */
+  /** Storage for tokens, shared by all processes with this log, so that they need no store for it. */
   readonly tokens: TokenMemory
   /** Its address, without credentials. */
   readonly address: string

@@ -2,9 +2,9 @@
 export interface LogSettings {
   /** Name of the stream; its subjects begin with it as well. */
   stream: string
-  /** Servers that keep each message: 1, 3 or 5. */
+  /** Number of replicas, that is servers that store each message: 1, 3 or 5. */
   replicas: number
-  /** Most bytes that may wait in the log. When it is full, fronts respond with 503. */
+  /** Maximum number of bytes that wait in the log. When it is full, fronts respond with 503. */
   maxBytes: number
   /** Seconds for which the log recognises a repeated request. The store recognises repeated events for longer. */
   duplicateWindow: number

@@ -11,7 +11,7 @@ export interface LogState {
   oldestMs: number | null
   /** Dead letters: messages that the store refused. */
   deadLetters: number | null
-  /** Whether there is no room for more of them. Further refused messages then wait in the log and are not lost. */
+  /** Whether there is no room for more dead letters. Further refused messages then wait in the log and are not lost. */
   areDeadLettersFull: boolean | null
 }
 

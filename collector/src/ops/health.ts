@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import type { PartHealth } from '../part-health.ts'
 
-/** A source of the health of parts. */
+/** A part, or several, whose health can be checked. */
 export interface HealthSource {
   /** The part that is not ready when there is no response. */
   part: PartHealth['part']

@@ -40,7 +40,7 @@ export class PartWatch {
       if (this.#unavailable.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is unavailable`)
       return
     }
-    // The connection to a log reports that itself.
+    // The connection to a log reports itself that the log is unavailable.
     if (mayReport && part === 'store' && !this.#unavailable.has(part))
       onFault('the store is unavailable', new Error(reason ?? 'unknown'))
     this.#unavailable.set(part, reason ?? 'unknown')

@@ -82,7 +82,7 @@ export class LogConnection {
     const opened = this.#open()
     opened.catch((cause: unknown) => {
       this.#reason = `the log cannot be used (${messageOf(cause)})`
-      // During the start, the thrown error says so.
+      // During the start, the error that is thrown reports it.
       if (!isStarting) this.#onFault('the log cannot be used', cause)
     })
     try {
@@ -107,8 +107,8 @@ export class LogConnection {
   }
 
   /**
-   * Tries until a server accepts the connection; undefined when this is closed first. The client could retry by itself, but does
-   * not say why it fails, and cannot be stopped, so the process would not end.
+   * Tries until a server accepts the connection; undefined when `close` is called first. The client could retry by itself, but
+   * does not say why it fails, and cannot be stopped, so the process would not end.
    */
   async #connect(): Promise<NatsConnection | undefined> {
     while (!this.#isClosed) {
@@ -135,7 +135,7 @@ export class LogConnection {
     for await (const { type } of connection.status()) {
       if (type === 'disconnect' || type === 'staleConnection')
         this.#becameUnavailable('the connection to the log is cut')
-      // It may be another server now, or one that has lost its streams.
+      // The connection may lead to another server now, or to one that has lost its streams.
       else if (type === 'reconnect') this.#checkSoon(0)
     }
   }

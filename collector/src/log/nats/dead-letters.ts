@@ -44,8 +44,8 @@ export class NatsDeadLetters implements DeadLetters {
   async retry(ids?: readonly string[]): Promise<number> {
     let retried = 0
     for await (const message of ids === undefined ? this.#messages(MAX_RETRIES) : this.#byIds(ids)) {
-      // If the process ends between these two steps, the message is also still here; by its key, the store does not write it
-      // twice.
+      // If the process ends between these two steps, the dead letter still exists, and may be retried again. The store
+      // recognises the message by its key and does not write it twice.
       await this.#publish(underNewKey(message.data, String(message.seq)))
       if (await this.#delete(message.seq)) retried++
     }
@@ -60,7 +60,7 @@ export class NatsDeadLetters implements DeadLetters {
     return discarded
   }
 
-  /** False when another process was faster. */
+  /** Returns false when another process has removed it first. */
   async #delete(seq: number): Promise<boolean> {
     try {
       return await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)

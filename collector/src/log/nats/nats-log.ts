@@ -92,7 +92,7 @@ export class NatsLog implements SharedLog {
     this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
     const oldestMs = waiting === 0 ? null : await this.#ageOf(firstSeq)
-    // Pending for the consumer, but deleted from the stream: no message waits.
+    // The message is pending for the consumer, but deleted from the stream: nothing waits.
     return {
       waiting: oldestMs === null ? 0 : waiting,
       oldestMs,
@@ -102,9 +102,9 @@ export class NatsLog implements SharedLog {
   }
 
   /**
-   * An acknowledged message is gone from the stream, and is no longer pending for the consumer. A killed server may have stored
-   * only one of the two: then a processed message is in the stream again, or a deleted one is still pending. Neither counts as
-   * waiting.
+   * An acknowledged message is deleted from the stream, and no longer pending for the consumer. A killed server may have stored
+   * only one of these changes: then a processed message is in the stream again, or a deleted one is still pending. Neither
+   * counts as waiting.
    */
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
     const { manager } = this.#connection

@@ -4,7 +4,7 @@ import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.t
 
 /** Most bytes in flight to the log: beyond that, new requests are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
-/** Writes events into the log and waits for its acknowledgement, never for long. */
+/** Writes events into the log and waits for its acknowledgement, up to a time limit. */
 export class Publisher {
   readonly #connection: LogConnection
   readonly #subject: string
@@ -30,8 +30,8 @@ export class Publisher {
   }
 
   /**
-   * Records that the log responds, and whether it has room. Without this, a process that gets no requests because it is not ready
-   * would never become ready again.
+   * Records that the log responds, and whether it has room. Without this, a process that gets no requests because it is not
+   * ready would never become ready again.
    */
   responds(hasRoom: boolean): void {
     if (hasRoom) this.#trouble = null
@@ -40,7 +40,7 @@ export class Publisher {
   /**
    * Resolves when the log has acknowledged the events.
    *
-   * @throws when it did not in time; some of the events may still be in the log.
+   * @throws when the acknowledgement did not come in time; some of the events may be in the log nevertheless.
    */
   async append(events: readonly NewEvent[]): Promise<Array<{ status: 'accepted' | 'rejected' }>> {
     const { reason } = this.#connection

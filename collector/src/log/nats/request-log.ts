@@ -6,7 +6,7 @@ import { encodeRequests } from '../codec.ts'
 
 const MAX_WAITING = 2000
 const REST_MS = 200
-/** Higher than the number of times that any store is opened, so that ids of both kinds never collide. */
+/** Higher than the number of times that any store is opened, so that these ids never collide with those that a store issues. */
 const FIRST_PROCESS = 2 ** 20
 
 /** Sends records of requests to the log, in groups. Drops those beyond the limit, and those while the log is unavailable. */

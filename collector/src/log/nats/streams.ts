@@ -15,7 +15,7 @@ const DEAD_BYTES = 1024 * MEGABYTE
 
 /** How long a worker may hold a message before another worker gets it, milliseconds. */
 export const ACK_WAIT_MS = 15_000
-/** Most messages that all workers together hold at a time. */
+/** Maximum number of unacknowledged messages of all workers together. */
 const MAX_ACK_PENDING = 5000
 export const CONSUMER = 'workers'
 
@@ -108,7 +108,7 @@ async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<Str
     await manager.streams.add(wanted)
     return undefined
   } catch (cause) {
-    // Another process was faster.
+    // Another process has created it in the meantime.
     const made = await configOf(manager, wanted.name)
     if (made !== undefined) return made
     const { message } = cause as Error

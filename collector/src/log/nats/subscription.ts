@@ -9,10 +9,10 @@ const MESSAGES_AT_HAND = 100
 const AGAIN_MS = 500
 
 /**
- * Takes messages from the consumer that all workers share, and begins again whenever the log has been unavailable.
+ * Fetches messages from the consumer that all workers share, and subscribes again whenever the log has been unavailable.
  *
- * It requests more messages only after all earlier ones were taken. If a message waits here for longer than `ACK_WAIT_MS`, it is
- * delivered a second time, and the copy delays the messages behind it.
+ * It requests more messages only after all earlier ones were taken. If a message waits here for longer than `ACK_WAIT_MS`, it
+ * is delivered a second time, and the copy delays the messages behind it.
  */
 export class Subscription implements LogSubscription {
   readonly #connection: LogConnection

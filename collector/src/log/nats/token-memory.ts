@@ -11,8 +11,8 @@ const ASSERTIONS_BYTES = 64 * 1024 ** 2
 const ASSERTIONS_MS = 3_600_000
 
 /**
- * The storage for tokens that all processes with the same log share: two buckets beside its streams, created when they are first
- * needed.
+ * The storage for tokens that all processes with the same log share: two buckets beside its streams, created when they are
+ * first needed.
  */
 export class NatsTokenMemory implements TokenMemory {
   readonly assertions: AssertionMemory
@@ -33,7 +33,7 @@ export class NatsTokenMemory implements TokenMemory {
     )
     this.assertions = {
       use: (jti) => {
-        // Of two at the same time, the server accepts one.
+        // If two processes record the same assertion at the same time, the server accepts one of them.
         const key = createHash('sha256').update(jti).digest('hex')
         return assertions.with(async (bucket) => (await unlessTaken(bucket.create(key, ''))) !== undefined)
       },
@@ -53,7 +53,7 @@ class TokenKeys implements TokenKeyStore {
   read(): Promise<KeptText | undefined> {
     return this.#bucket.with(async (bucket) => {
       const entry = await bucket.get(KEY)
-      // A deleted entry counts as none.
+      // A deleted entry counts as absent.
       if (entry === null || entry.operation !== 'PUT') return undefined
       return { text: entry.string(), version: String(entry.revision) }
     })
