@@ -43,9 +43,7 @@ export type LookupColumn = IdColumn | 'name' | 'message_id'
 /** Tables with the sequence number of an event; `newer` is an alias within a statement. */
 export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
 
-/**
- * What a statement reads, which decides the size of a slice: whole rows, a covering index, or the few rows that an index finds.
- */
+/** The size of a slice depends on the data that a statement reads: whole rows, a covering index, or few rows found by one. */
 export type SliceKind = 'rows' | 'index' | 'few'
 
 /** A rejected event, as an example of its reason. */
