@@ -2,7 +2,7 @@
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * An id as text; numbers are taken, as services in other languages send them. Null when it is absent or of another type.
+ * An id as text. Numbers are accepted, as services in other languages send them. Null when it is absent or of another type.
  *
  * Lone surrogates are replaced: the database could not tell two such ids apart.
  */

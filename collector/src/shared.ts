@@ -14,7 +14,7 @@ export interface Shared {
   role: Role
   /** Whether there is a store to read from; a front needs none. */
   hasStore: boolean
-  /** Provided by the code that loads the log, which is loaded only if there is one. */
+  /** A function and not an import, so that the code of the log is loaded only when there is a log. */
   newLogConsumer(parts: LogConsumerParts): LogConsumer
 }
 

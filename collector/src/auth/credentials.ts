@@ -11,8 +11,8 @@ const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 /**
  * Reads the three authentication schemes of the specification, section 3.
  *
- * If there is a header, it decides: with Basic, a `writeKey` in the body is ignored; with Bearer, it names the source. Basic must
- * be `base64(writeKey + ":")`; what follows the colon is ignored.
+ * The header has precedence: with Basic, a `writeKey` in the body is ignored; with Bearer, the `writeKey` names the source.
+ * Basic must be `base64(writeKey + ":")`; what follows the colon is ignored.
  */
 export function readCredentials(authorization: string | undefined, bodyKey: unknown): Credentials {
   const writeKey = typeof bodyKey === 'string' && bodyKey !== '' ? bodyKey : undefined

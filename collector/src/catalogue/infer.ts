@@ -17,7 +17,7 @@ export interface FoundType {
 /** The values seen at one path of the properties or traits of an event. */
 export interface FoundField {
   path: string
-  /** Share of the events that have it; inside arrays, the share of the objects there. */
+  /** Share of the events that have the path; inside arrays, the share of the objects in them. */
   presence: number
   /** The most frequent type. */
   type: JsonType
@@ -44,7 +44,7 @@ const MAX_VALUES = 5
 const MAX_SHOWN = 200
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Learns the shape of an event from examples. */
+/** Infers the shape of an event from examples. */
 export class Inference {
   readonly #entries = new Map<string, Entry>()
   #samples = 0

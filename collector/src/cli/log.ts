@@ -24,7 +24,7 @@ const COMMANDS = 'work, keygen, check and healthcheck'
 const FAULT_INTERVAL_MS = 10_000
 
 /** The last message about a kind of fault, and those that were suppressed. */
-interface Told {
+interface FaultState {
   atMs: number
   cause: string
   suppressed: number
@@ -33,7 +33,7 @@ interface Told {
 }
 
 /** The state after a fault is over: nothing is suppressed. */
-const OVER: Pick<Told, 'newer' | 'suppressed'> = { newer: undefined, suppressed: 0 }
+const OVER: Pick<FaultState, 'newer' | 'suppressed'> = { newer: undefined, suppressed: 0 }
 const MAX_CAUSE_CHARACTERS = 1000
 /** A shorter secret would be found inside ordinary words. */
 const MIN_SECRET_CHARACTERS = 4
@@ -47,7 +47,7 @@ const MIN_SECRET_CHARACTERS = 4
 export class Log {
   readonly #options: LogOptions
   readonly #secrets: readonly string[]
-  readonly #faults = new Map<string, Told>()
+  readonly #faults = new Map<string, FaultState>()
 
   constructor(options: LogOptions) {
     this.#options = options
@@ -66,8 +66,8 @@ export class Log {
   }
 
   /**
-   * Logs a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. The last suppressed cause
-   * is logged when the time is over: the cause may have changed, and may be reported only once.
+   * Logs a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. The last suppressed
+   * cause is logged when the time is over: the cause may have changed, and may be reported only once.
    */
   fault(what: string, cause: unknown): void {
     const { clock } = this.#options
@@ -86,8 +86,8 @@ export class Log {
   }
 
   /**
-   * Logs that a fault is over. Suppressed causes of the fault are dropped, so that the last line shows the current state. If the
-   * fault comes again, it is logged at once.
+   * Logs that a fault is over. Suppressed causes of the fault are dropped, so that the last line shows the current state. If
+   * the fault comes again, it is logged at once.
    *
    * @param fault The fault that was logged.
    */
@@ -168,7 +168,8 @@ export function oneLine(cause: unknown): string {
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
   if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-    // Cuts off the rest of Node.js's message, that only options are allowed: no help for a misspelt command.
+    // Cuts off the end of Node.js's message, which says that only options are allowed: it does not help with a misspelt
+    // command.
     const [argument] = error.message.split('. This command')
     return printable(
       `${argument}: the commands are ${COMMANDS}, and come first; see trackpost-collector --help`,
@@ -180,7 +181,7 @@ export function oneLine(cause: unknown): string {
   return printable(cause instanceof Error ? cause.message : String(cause))
 }
 
-/** Without control characters, which could come from a caller's data and forge a line. */
+/** Replaces control characters, which could come from a caller's data and forge a line. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes control characters
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')

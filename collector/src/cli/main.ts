@@ -120,7 +120,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
   })
-  // Before the first line is printed, whose reader may send a signal at once.
+  // Called before the first line is printed: a program that waits for the line may send a signal at once.
   hasStarted()
   log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
     url: collector.url,

@@ -12,9 +12,9 @@ export interface Signals {
 }
 
 /**
- * Waits for signals that ask the process to end. The second signal ends it at once, and so does any signal before `hasStarted` is
- * called. During the start, the listener is needed only in containers: there, a signal without a listener does not end the first
- * process, so the signal would be lost.
+ * Waits for signals that ask the process to end. The second signal ends it at once, and so does any signal before `hasStarted`
+ * is called. During the start, the listener is needed only in containers: there, a signal without a listener does not end the
+ * first process, so the signal would be lost.
  */
 export function watchSignals(): Signals {
   let isStarting = true
@@ -42,6 +42,6 @@ export function endNow(signal: EndSignal): void {
   // process.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
-  // In a container, that does not end the first process.
+  // In a container, the signal does not end the first process (PID 1).
   process.exit(128 + constants.signals[signal])
 }

@@ -31,7 +31,7 @@ export interface RequestCounter {
   began(): void
   /** Status 0 = without a response. */
   ended(path: string, status: number): void
-  /** A response was sent on a connection without a valid request. */
+  /** Counts a response on a connection without a valid request. */
   broken(status: number): void
 }
 

@@ -71,7 +71,8 @@ export async function listen(
       connectionsCheckingInterval: Math.max(20, Math.min(1000, Math.floor(limits.headersMs / 10))),
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
-      // The runtime would refuse a missing Host, an unknown Expect and CONNECT by itself: those would not be logged.
+      // The runtime would refuse a missing Host, an unknown Expect and CONNECT by itself, and such requests would not be
+      // recorded.
       requireHostHeader: false,
     },
     take,

@@ -80,7 +80,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Absent and null mean "nothing". Anything else but an object is a mistake, which is reported. */
+/** Null counts as absent. Any other value that is not an object is a mistake, which is reported. */
 function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value)
 }

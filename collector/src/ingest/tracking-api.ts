@@ -30,7 +30,7 @@ export interface TrackingApiParts {
   authenticator: Authenticator
   rateLimit: RateLimits
   log: EventWriter
-  /** Where `log` writes, for the message to a client when that fails. */
+  /** Name of the part to which `log` writes, for the message to a client when a write fails. */
   writesTo: 'database' | 'log'
   turns: Turns
   faults: FaultInjector

@@ -6,9 +6,9 @@ export interface Slice {
 
 /** The settings of a scan. */
 export interface ScanLimits {
-  /** Most levels of objects and arrays; the scan stops at the next one. */
+  /** Maximum nesting of objects and arrays; the scan stops where it is exceeded. */
   maxDepth: number
-  /** Most items whose place is recorded; the others are only counted. */
+  /** Maximum number of items whose place is recorded; further ones are only counted. */
   maxItems: number
   /** Size from which on an item counts as large. */
   maxItemBytes: number
@@ -49,9 +49,9 @@ function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined
 /**
  * Measures JSON in one pass over its bytes, without recursion and without building anything.
  *
- * The depth is known before the parser runs, so that hostile nesting costs nothing. The sizes of the items are those on the wire,
- * which a parsed value does not have. Does not check validity: the slices are only meaningful if `JSON.parse` accepts the same
- * text.
+ * The depth is known before the parser runs, so that hostile nesting costs nothing. The sizes of the items are those on the
+ * wire, which a parsed value does not have. Does not check validity: the slices are only meaningful if `JSON.parse` accepts the
+ * same text.
  *
  */
 export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }: ScanLimits): JsonShape {

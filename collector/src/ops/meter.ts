@@ -30,35 +30,35 @@ export class Meter {
   readonly #appends = { ok: newHistogram(), failed: newHistogram() }
   #openRequests = 0
 
-  /** A request has begun. */
+  /** Counts a request that has begun. */
   began(): void {
     this.#openRequests++
   }
 
-  /** A request has ended; status 0 = without a response. */
+  /** Counts a request that has ended; status 0 = without a response. */
   ended(path: string, status: number): void {
     this.#openRequests--
     const labels = { path: knownPath(path), status: status === 0 ? 'none' : String(status) }
     increase(this.#requests, `${labels.path} ${labels.status}`, labels)
   }
 
-  /** A response was sent on a connection without a valid request. */
+  /** Counts a response on a connection without a valid request. */
   broken(status: number): void {
     increase(this.#requests, `${OTHER_PATH} ${status}`, { path: OTHER_PATH, status: String(status) })
   }
 
-  /** An event was recorded. */
+  /** Counts an event that was recorded. */
   recorded(status: 'accepted' | 'rejected', reason: string | null): void {
     increase(this.#events, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** An event was written to a log, from which other processes write it to the store. */
+  /** Counts an event that was written to a log, from which other processes write it to the store. */
   logged(reason: string | null): void {
     const status = reason === null ? 'accepted' : 'rejected'
     increase(this.#logged, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** An append succeeded or failed. */
+  /** Counts an append that succeeded or failed. */
   appended(durationMs: number, isKept: boolean): void {
     const { perBucket, sums } = this.#appends[isKept ? 'ok' : 'failed']
     const seconds = durationMs / 1000

@@ -193,7 +193,7 @@ class Parser {
     while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
     const text = this.#line.slice(start, this.#at)
     if (text === '') {
-      // Marks the text in place of the value or, if there is none, the operator before it.
+      // The error points at the character that stands where a value must be or, at the end, at the operator.
       const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
       throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
     }
