@@ -1140,6 +1140,8 @@ describe('plugins', () => {
   test('a changed messageId is sent, and an invalid one makes the event fail', async () => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
+    const messages: string[] = []
+    analytics.on('error', ({ reason }) => messages.push((reason as Error).message))
     await analytics.register(
       createPlugin('a', 'before', (ctx) => {
         ctx.updateEvent('messageId', ctx.id === 'purchase-1' ? 'autre' : 'x'.repeat(100))
@@ -1152,6 +1154,7 @@ describe('plugins', () => {
 
     expect(client.requests[0]?.messageIds).toEqual(['autre'])
     expect(outcomes.sort()).toEqual(['delivered', 'invalid'])
+    expect(messages).toEqual(['messageId: a plugin replaced it by one that the service refuses'])
   })
 
   test('the timestamp is a Date that belongs to the plugin', async () => {

@@ -79,7 +79,7 @@ function count(value: unknown, left: Left, depth: number): void {
   left.bytes -= 5
   if (typeof value !== 'object' || value === null || left.bytes <= 0) return
   if (value instanceof Date) left.bytes -= 22
-  if (depth >= MAX_DEPTH) throw new RangeError('too deep to be estimated')
+  if (depth >= MAX_DEPTH) left.bytes = 0
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length && left.bytes > 0; index++) count(value[index], left, depth + 1)
     return

@@ -108,6 +108,25 @@ describe('flush', () => {
   })
 })
 
+/** A spool that keeps its events in memory, and never closes. */
+function spoolThatHangs(pause: () => void): Spool {
+  const attach = ({ memory }: SpoolClient): SpoolConnection => ({
+    length: 0,
+    put: (json) => memory.put(json),
+    read: (message) => memory.read(message),
+    copy: (holders, target, at) => memory.copy(holders, target, at),
+    release: (message) => memory.release(message),
+    spill: () => false,
+    refill() {},
+    secure: async () => true,
+    defer: () => false,
+    pause,
+    abandon() {},
+    close: () => new Promise(() => {}),
+  })
+  return { attach } as Partial<Spool> as Spool
+}
+
 describe('closeAndFlush', () => {
   test('waits without a time limit when its timeout is 0', async () => {
     let answer = (): void => {}
@@ -128,21 +147,7 @@ describe('closeAndFlush', () => {
 
   test('recovers nothing more from the spool, and waits at most 5 s for a spool that does not close', async () => {
     const pause = vi.fn()
-    const attach = ({ memory }: SpoolClient): SpoolConnection => ({
-      length: 0,
-      put: (json) => memory.put(json),
-      read: (message) => memory.read(message),
-      copy: (holders, target, at) => memory.copy(holders, target, at),
-      release: (message) => memory.release(message),
-      spill: () => false,
-      refill() {},
-      secure: async () => true,
-      defer: () => false,
-      pause,
-      abandon() {},
-      close: () => new Promise(() => {}),
-    })
-    const { analytics, clock } = createAnalytics({ spool: { attach } as Partial<Spool> as Spool })
+    const { analytics, clock } = createAnalytics({ spool: spoolThatHangs(pause) })
     let isClosed = false
 
     void analytics.closeAndFlush().then(() => {
@@ -221,6 +226,19 @@ describe('the end of the process', () => {
     void analytics.closeAndFlush({ timeout: 1 })
     await clock.advance(1)
     expect(clock.holdCount).toBe(0)
+  })
+
+  test('recovers nothing more from the spool while it waits', async () => {
+    const pause = vi.fn()
+    const { analytics } = createAnalytics({ spool: spoolThatHangs(pause) }, [silence])
+    trackPurchases(analytics, 1)
+    expect(pause).not.toHaveBeenCalled()
+
+    for (const listener of process.listeners('beforeExit')) listener(0)
+    await untilSeen()
+
+    expect(pause).toHaveBeenCalledTimes(1)
+    void analytics.closeAndFlush({ timeout: 1 })
   })
 
   test('a wait that delivered something is no reason to shorten the next one', async () => {

@@ -10,6 +10,8 @@ vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 
 const url = 'https://api.segment.io/v1/batch'
 
+const AUTHORIZATION = `Basic ${btoa(`${WRITE_KEY}:`)}`
+
 describe('verify', () => {
   test('sends an empty batch with the credentials and the further headers', async () => {
     const { analytics, client } = createAnalytics({ headers: { 'X-Tenant': 'a' } })
@@ -38,6 +40,7 @@ describe('verify', () => {
     ['401', status(401), true, false, 401, /^\[401\] Unauthorized: .*check writeKey/],
     ['403', status(403), true, false, 403, /^\[403\] Forbidden/],
     ['511', status(511), true, false, 511, /^\[511\]/],
+    ['300', status(300), true, undefined, 300, /^\[300\]/],
     ['400', status(400), true, undefined, 400, /^\[400\] Bad Request/],
     ['404', status(404), true, undefined, 404, /there is no tracking API at .*check host and path/],
     [
@@ -73,6 +76,20 @@ describe('verify', () => {
       url,
       hint: expect.stringMatching(hint),
     })
+  })
+
+  test.each<[string, Reply]>([
+    [
+      'the status text',
+      () => ({ status: 400, statusText: `bad header: ${AUTHORIZATION}`, text: async () => '' }),
+    ],
+    ['an error', () => Promise.reject(new Error(`bad header: ${AUTHORIZATION}`))],
+  ])('repeats no credentials that %s quotes', async (_label, reply) => {
+    const { analytics } = createAnalytics({}, [reply])
+
+    const { hint } = await analytics.verify()
+
+    expect(hint).toMatch(/bad header: \[redacted\]$/)
   })
 
   test('ends with the timeout of the request', async () => {

@@ -581,6 +581,19 @@ describe('a connection that is lost', () => {
     expect(second).toBeLessThanOrEqual(2_001)
   })
 
+  test('is the trouble of an event that is given up during the second attempt', async () => {
+    const { delivery, enqueue } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [networkError('ECONNRESET'), silence],
+    })
+
+    enqueue('a1')
+    await settled()
+
+    expect(delivery.trouble('shutdown_timeout')).toMatchObject({ code: 'shutdown_timeout' })
+    expect(delivery.trouble('shutdown_timeout')?.message).toContain('ECONNRESET')
+  })
+
   test('after a refused connection, even the first retry waits', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },

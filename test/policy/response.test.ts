@@ -122,6 +122,7 @@ describe('dates', () => {
     'Fri, 0 Nov 2026 09:30:03 GMT',
     'Fri, 32 Nov 2026 09:30:03 GMT',
     'Fri, 00 Nov 2026 09:30:03 GMT',
+    'Fri, 20 Nov 2026 24:30:03 GMT',
     'Fri, 20 Nov 2026 25:30:03 GMT',
     'Fri, 20 Nov 2026 09:61:03 GMT',
     'Fri, 20 Nov 2026 09:30:61 GMT',
@@ -283,6 +284,7 @@ describe('the headers of a rate limit', () => {
     ['zero', { 'retry-after': '0' }],
     ['a date in the past', { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
     ['an epoch in the past', { 'x-ratelimit-reset': '1000000000' }],
+    ['epoch milliseconds in the past', { 'x-ratelimit-reset': '1000000000000' }],
     ['a reset of zero', { 'x-ratelimit-reset': '0' }],
     ['a RateLimit without t', { ratelimit: '"default";r=0' }],
   ])('%s does not say how long to wait', (_label, headers) => {
