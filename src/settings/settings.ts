@@ -148,8 +148,8 @@ export interface AnalyticsSettings {
   scope?: (() => Scope | undefined) | undefined
   /**
    * Keeps waiting events on disk, so that they survive the process: a `FileSpool` of `trackpost/spool`. Then no event fails
-   * because of `maxRetries`, memory holds `maxQueueBytes` of the waiting events and the spool the rest, and events that are
-   * not delivered at the end are `deferred`. Default: none.
+   * because of `maxRetries` in an outage, memory holds `maxQueueBytes` of the waiting events and the spool the rest, and events
+   * that are not delivered at the end are `deferred`. Default: none.
    */
   spool?: Spool | undefined
   /**

@@ -165,6 +165,28 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
+  test('lets every event age that is due in memory, and none that is only in files', async () => {
+    const { analytics, client, clock } = createHost().start(
+      { flushAt: 1, maxQueueSize: 4, maxConcurrentRequests: 1, maxTotalBackoffDuration: 60 },
+      [unavailable],
+    )
+    const { outcomes, callback } = recordOutcomes()
+
+    trackPurchases(analytics, 6, callback)
+    await clock.advance(61_000)
+
+    const sent = client.requests.flatMap(({ batch }) => batch.map(({ messageId }) => messageId))
+    expect(outcomes).toEqual(new Array(4).fill('deadline'))
+    expect(new Set(sent).size).toBeLessThan(4)
+    expect(analytics.stats.pending).toBe(2)
+    await until(() => analytics.status.queued > 0)
+    await clock.advance(50_000)
+    expect(outcomes.length).toBe(4)
+    await clock.advance(100_000)
+    expect(outcomes).toEqual(new Array(6).fill('deadline'))
+    await analytics.closeAndFlush()
+  })
+
   test('memory takes maxQueueBytes and the disk the rest, and all events are delivered in order', async () => {
     const { analytics, client, clock, spool } = createHost().start(
       { maxQueueBytes: 33_000, maxQueueSize: 10, flushAt: 5, maxConcurrentRequests: 1 },
@@ -191,6 +213,23 @@ describe('an outage', () => {
     expect(outcomes).toEqual(each.map(() => 'delivered'))
     await analytics.closeAndFlush()
   })
+})
+
+test('an event that makes the service fail, while it accepts others, fails after maxRetries', async () => {
+  const { analytics, clock } = createHost().start({ flushAt: 1, maxRetries: 2 }, [
+    (request) => status(request.body.includes('"number":1,') ? 500 : 200)(request),
+  ])
+  const { outcomes, callback } = recordOutcomes()
+
+  trackPurchases(analytics, 1, callback)
+  for (let second = 0; second < 60; second++) {
+    analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' })
+    await clock.advance(1_000)
+  }
+
+  expect(outcomes).toEqual(['retries_exhausted'])
+  expect(analytics.stats).toMatchObject({ failed: 1, delivered: 60 })
+  await analytics.closeAndFlush()
 })
 
 test('the channel of outcomes has the id of each event, even if it was only in the spool', async () => {
