@@ -894,10 +894,14 @@ describe('waitUntil', () => {
       },
     })
 
+    const codes: string[] = []
+    analytics.on('warning', ({ code }) => codes.push(code))
+
     expect(() => trackPurchases(analytics, 2)).not.toThrow()
     await settled()
 
     expect(client.batchSizes).toEqual([2])
+    expect(codes).toEqual(['wait_until'])
   })
 })
 

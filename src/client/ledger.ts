@@ -168,7 +168,7 @@ export class Ledger {
     const covered = { ...this.#covered }
     const last = this.#cover()
     if (last === undefined) return undefined
-    const mine = exempt.filter(({ open, seq }) => open > 0 && seq <= last.last)
+    const mine = exempt.filter(({ open }) => open > 0)
     return {
       seq: last.last,
       onceReached: (run) => {

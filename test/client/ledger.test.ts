@@ -211,6 +211,37 @@ describe('a barrier', () => {
     expect(later.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
   })
 
+  test('waits for the other events when the exempt one has ended', () => {
+    const ledger = new Ledger()
+    const [ended, other] = [accept(ledger), accept(ledger)]
+    ledger.beginWork(ended)
+    settle(ledger, ended)
+    ledger.endWork(ended)
+    const run = vi.fn()
+
+    ledger.barrier([ended])?.onceReached(run)
+    expect(run).not.toHaveBeenCalled()
+    settle(ledger, other)
+
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
+  test('counts an exempt event with its outcome, while its plugin work goes on', () => {
+    const ledger = new Ledger()
+    const [ended, other] = [accept(ledger), accept(ledger)]
+    ledger.beginWork(ended)
+    settle(ledger, ended)
+    const run = vi.fn()
+
+    const barrier = ledger.barrier([ended])
+    barrier?.onceReached(run)
+    expect(barrier?.summary()).toEqual({ delivered: 0, failed: 0, pending: 1 })
+    settle(ledger, other)
+
+    expect(run).toHaveBeenCalledTimes(1)
+    expect(barrier?.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  })
+
   test('waits for work that goes on after the outcome', () => {
     const ledger = new Ledger()
     const item = accept(ledger)

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HTTPFetchFn, HTTPResponse } from '../../src/http/client.ts'
 import type { Spool, SpoolClient, SpoolConnection } from '../../src/line/spool.ts'
+import type { Context } from '../../src/pipeline/context.ts'
 import type { Signer } from '../../src/settings/signer.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled, untilSeen } from '../support/fake-clock.ts'
@@ -163,6 +164,26 @@ describe('closeAndFlush', () => {
     expect(isClosed).toBe(true)
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
+})
+
+test('an event that was given up inside a plugin is not sent when the plugin is done with it', async () => {
+  const { analytics, clock, client } = createAnalytics()
+  let finish = (): void => {}
+  const track = (ctx: Context): Promise<Context> =>
+    new Promise((resolve) => {
+      finish = () => resolve(ctx)
+    })
+  await analytics.register({ name: 'slow', type: 'before', isLoaded: () => true, load() {}, track })
+  const { outcomes, callback } = recordOutcomes()
+  trackPurchases(analytics, 1, callback)
+
+  void analytics.closeAndFlush({ timeout: 100 })
+  await clock.advance(100)
+  finish()
+  await clock.advance(60_000)
+
+  expect(outcomes).toEqual(['shutdown_timeout'])
+  expect(client.requests).toEqual([])
 })
 
 describe('a client with access tokens', () => {

@@ -333,6 +333,19 @@ describe('a limit', () => {
 
     expect(rooms).toEqual([1, 2, 3, 4, 4, 4])
   })
+
+  test('is forgotten step by step: after each request more, 20 successes count anew', () => {
+    const one = setUp(4)
+    for (let time = 0; time < 3; time++) meetLimit(one, 1)
+    const rooms: number[] = []
+
+    for (const times of [19, 19, 1, 19, 1]) {
+      succeed(one.gate, times)
+      rooms.push(room(one.gate))
+    }
+
+    expect(rooms).toEqual([2, 2, 3, 3, 4])
+  })
 })
 
 describe('a response to a request from before an outage that is over', () => {
