@@ -117,3 +117,20 @@ test('no comment begins with "What": it names its subject', () => {
   expect(sources.length).toBeGreaterThan(300)
   expect(found).toEqual([])
 })
+
+test('every npm script that a document names exists in the package that it is run in', () => {
+  const scriptsOf = (folder: string): string[] =>
+    Object.keys(JSON.parse(read(`${folder}package.json`)).scripts)
+  const folders: Record<string, string> = { 'trackpost-collector': 'collector/', 'trackpost-cli': 'cli/' }
+  const named = mentions(/npm run ([a-z][\w:-]*)(?: (?:-w|--workspace)[ =]([\w-]+))?/g).filter(
+    ({ path }) => path.endsWith('.md') && !/^docs\/migration|CHANGELOG/.test(path),
+  )
+
+  const unknown = named.filter(({ groups: [script = '', workspace] }) => {
+    const folder = workspace === undefined ? '' : folders[workspace]
+    return folder === undefined || !scriptsOf(folder).includes(script)
+  })
+
+  expect(named.length).toBeGreaterThan(20)
+  expect(unknown).toEqual([])
+})
