@@ -393,8 +393,10 @@ describe('observers', () => {
 
     expect(results.map(({ action }) => action)).toEqual(['delivered', 'delivered'])
     expect(warned.mock.calls.map(([message]) => message)).toEqual([
-      expect.stringContaining(`${URL} responded with status 200 and a web page`),
+      `${URL} responded with status 200 and a web page. The events count as delivered, but no tracking API ` +
+        'responds like that; check the setting host.',
     ])
+    expect(warned.mock.calls[0]?.[1]).toMatchObject({ code: 'TRACKPOST_HTML_RESPONSE' })
     warned.mockRestore()
   })
 
