@@ -1,5 +1,5 @@
 import { DeliveryError } from '../errors/errors.ts'
-import { createItem, type Item } from '../line/item.ts'
+import { createItem, type Item, isRecovered } from '../line/item.ts'
 import type { Line } from '../line/line.ts'
 import type { MessageStore, StoredMessage } from '../line/store.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
@@ -167,10 +167,9 @@ export class Intake {
   passThrough(plugin: Registration): void {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
-      const { kind, stored, callback } = item
+      const { kind, stored } = item
       // Events of an earlier process have passed its plugins.
-      const isRecovered = item.isUrgent && callback === undefined
-      if (stored === undefined || isRecovered || !handles(plugin, kind)) continue
+      if (stored === undefined || isRecovered(item) || !handles(plugin, kind)) continue
       const json = store.read(stored)
       const ctx = item.ctx ?? new Context(undefined, json, clock)
       ctx.subject = item

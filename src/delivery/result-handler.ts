@@ -144,11 +144,11 @@ export class ResultHandler {
    */
   get mayAsk(): boolean {
     const { outage, settings } = this.#options
-    return outage.exhaustedUpTo !== undefined && !this.#isLiteral && this.#givenUp <= settings.maxRetries
+    return outage.exhaustedUpTo !== undefined && !this.#countsInOutage && this.#givenUp <= settings.maxRetries
   }
 
-  /** Whether each failed request counts as a retry. Never with a spool: its events fail only by their deadline. */
-  get #isLiteral(): boolean {
+  /** Whether each failed request counts as a retry, in an outage too: `maxRetries` was set, and there is no spool. */
+  get #countsInOutage(): boolean {
     const { isMaxRetriesGiven, spool } = this.#options.settings
     return isMaxRetriesGiven && spool === undefined
   }
@@ -185,25 +185,31 @@ export class ResultHandler {
     outage.limit(line.ready.dueOrder, clock.monotonic(), range.failure)
   }
 
-  /** The request failed: its events are sent again after a wait, unless their retries are used up. */
+  /**
+   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them if every
+   * failure counts, or if the service accepted the request before: then one of them may be the cause. When more than
+   * `maxRetries` failures count for an event, it ends if every failure counts or if it was alone in the request; otherwise the
+   * range is halved. Awaited events that have seen too many failures in a row end here too, even if they were not in the request.
+   */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
     const { maxRetries } = settings
-    const isLiteral = this.#isLiteral
-    // The service accepted the requests before this one: this request itself may be the cause of the failure.
-    const isAlone =
+    const countsInOutage = this.#countsInOutage
+    // The service accepted the request before this one, or a probe without events.
+    const isSuspect =
       (this.#isUp && code === undefined) ||
       (this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass))
     this.#isUp = false
     const isNew = gate.fail(pass, floorMs)
     const toError = range.failure as ToError
-    if (isLiteral || isAlone) for (const item of range.items) item.retries++
-    const isTooMany = ({ retries }: Item): boolean => retries > maxRetries
-    const isEnough = (isLiteral || isAlone) && range.items.some(isTooMany)
+    const counts = countsInOutage || isSuspect
+    if (counts) for (const item of range.items) item.retries++
+    const isUsedUp = ({ retries }: Item): boolean => retries > maxRetries
+    const hasUsedUp = counts && range.items.some(isUsedUp)
     const ended: Item[] = []
-    if (isEnough && (isLiteral || range.items.length === 1)) ended.push(...range.drop(isTooMany))
-    else if (isEnough) this.#options.resends.add(range.split())
-    if (!isEnough || ended.length > 0) this.#giveBack(range)
+    if (hasUsedUp && (countsInOutage || range.items.length === 1)) ended.push(...range.drop(isUsedUp))
+    else if (hasUsedUp) this.#options.resends.add(range.split())
+    if (!hasUsedUp || ended.length > 0) this.#giveBack(range)
     const { dueOrder } = line.ready
     const nowMs = clock.monotonic()
     if (isNew) outage.fail(dueOrder, nowMs, toError, code)
@@ -221,7 +227,7 @@ export class ResultHandler {
   #endExhausted(): void {
     const { settings, outage } = this.#options
     const upTo = outage.exhaustedUpTo
-    if (upTo === undefined || this.#isLiteral || settings.spool !== undefined) return
+    if (upTo === undefined || this.#countsInOutage || settings.spool !== undefined) return
     const { awaitedUpTo } = outage
     this.#endAll(
       (item) => item.order <= upTo && (isAwaited(item) || item.seq <= awaitedUpTo),

@@ -3,7 +3,10 @@ import type { Callback, Context } from '../pipeline/context.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { Holder } from './store.ts'
 
-/** One accepted call until it has its outcome: an unfinished event exists only in this form. */
+/**
+ * An event that a call or the spool brought, until it has its outcome. Events that are only in the spool share one item where
+ * they can; each gets its own when it is read back.
+ */
 export interface Item extends Holder {
   readonly kind: Kind
   /** Number of the call, counted over all accepted calls of the client. */
@@ -11,10 +14,13 @@ export interface Item extends Holder {
   readonly callback: Callback | undefined
   /** The asynchronous context of the call. The callback runs in it, so that its logs and traces belong to that request. */
   readonly asyncContext: CapturedContext | undefined
-  /** It is sent at the end of its turn, without waiting for more events. */
+  /**
+   * It is sent at the end of its turn, without waiting for more events: an event of `promises`, one of an incoming request that
+   * has a callback, or one that an earlier process left.
+   */
   readonly isUrgent: boolean
   /**
-   * - `new`: inside its call
+   * - `new`: not in the line: inside its call, between two steps, only in the spool, or about to get its outcome
    * - `plugins`: inside asynchronous plugins
    * - `ready`: waits to be sent, for the first time or again
    * - `sent`: in a request, or in a part of a split range that waits to be sent again
@@ -45,8 +51,13 @@ export interface Item extends Holder {
 }
 
 /** Whether the caller waits for this event, by a callback or a promise. */
-export function isAwaited({ callback, isUrgent }: Item): boolean {
-  return callback !== undefined || isUrgent
+export function isAwaited({ callback }: Item): boolean {
+  return callback !== undefined
+}
+
+/** Whether an earlier process left this event in the spool. Every other urgent event has a callback. */
+export function isRecovered({ callback, isUrgent }: Item): boolean {
+  return isUrgent && callback === undefined
 }
 
 /** All items have the same fields in the same order, so that engines use one hidden class. */

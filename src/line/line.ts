@@ -34,8 +34,9 @@ export interface Ready {
 }
 
 /**
- * Holds all events without an outcome, including those in plugins and in flight, and enforces `maxQueueSize` and
- * `maxQueueBytes`. Waiting events form a linked list: removing any of them costs the same, and one that is sent again goes back
+ * Holds the events inside asynchronous plugins, those that wait to be sent and those that are sent, and limits them to
+ * `maxQueueSize` and `maxQueueBytes`. It does not hold events that are inside their call, only in the spool, or failed before
+ * they came here. Waiting events form a linked list: removing any of them costs the same, and one that is sent again goes back
  * to its place.
  *
  * @see docs/spec.md, section 5

@@ -11,15 +11,15 @@ import type { Holder, StoredMessage } from '../line/store.ts'
 /** Most bytes that are read ahead: enough for several requests. */
 const READ_AHEAD_BYTES = 2_097_152
 
-/** A message that is both in memory and in the spool. */
-interface Spooled extends StoredMessage {
+/** A message in memory, which the spool has as well unless it refused it. */
+interface HeldMessage extends StoredMessage {
   record?: SpoolRecord | 'refused' | undefined
 }
 
-/** A message that is only in the spool. */
+/** Stands for a message that is only in the spool. */
 const SPILLED: StoredMessage = { bytes: 0 }
 
-/** Events in a row that differ only by their messages and kinds. */
+/** Consecutive events that are only in the spool and differ only by their messages, numbers and kinds: millions share one entry. */
 interface Row {
   readonly entry: SpooledEntry
   readonly kinds: unknown[]
@@ -60,7 +60,7 @@ class Connection implements SpoolConnection {
 
   put(json: string): StoredMessage {
     const { memory } = this.#client
-    const stored: Spooled = memory.put(json)
+    const stored: HeldMessage = memory.put(json)
     stored.record = this.#append(memory.view(stored), true) ?? 'refused'
     if (stored.record === 'refused') this.#unkept++
     if (this.#isPaused) this.#resume()
@@ -75,7 +75,7 @@ class Connection implements SpoolConnection {
     this.#client.memory.copy(holders, target, at)
   }
 
-  release(stored: Spooled): void {
+  release(stored: HeldMessage): void {
     this.#client.memory.release(stored)
     const { record } = stored
     stored.record = undefined
@@ -111,7 +111,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  defer(stored: Spooled): boolean {
+  defer(stored: HeldMessage): boolean {
     const { record } = stored
     if (record === undefined || record === 'refused' || !record.isKept) return false
     // Keeps `release` from acknowledging it.
@@ -192,7 +192,7 @@ class Connection implements SpoolConnection {
       return this.#guard(() => this.#spool.acknowledge(record))
     }
     const json = this.#decoder.decode(message)
-    const stored: Spooled = this.#client.memory.put(json)
+    const stored: HeldMessage = this.#client.memory.put(json)
     stored.record = record
     if (this.#client.admit(json, stored, entry)) return
     // The bytes are intact, but they are not a message.
@@ -246,7 +246,7 @@ function takeFrom({ entry, kinds, next }: Row): SpooledEntry {
   return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined, messageId: undefined }
 }
 
-/** Whether it differs from the last event of the run only by its number. */
+/** Whether it differs from the last event of the row only by its kind and number. */
 function isNext({ entry: first, kinds }: Row, entry: SpooledEntry): boolean {
   return (
     first.callback === undefined &&
