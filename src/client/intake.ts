@@ -5,7 +5,7 @@ import type { MessageStore, StoredMessage } from '../line/store.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
 import { isMessageId } from '../message/message-id.ts'
 import type { Scope } from '../message/scope.ts'
-import { estimateBytes, serialize, toDeliveryError, withFormerSize } from '../message/serialize.ts'
+import { estimateBytes, serialize, toMessageError, withFormerSize } from '../message/serialize.ts'
 import type { ContextEvent, Kind, Message } from '../message/types.ts'
 import { copyToContextEvent, kindOf, toContextEvent, toWire } from '../message/wire.ts'
 import { type Callback, Context } from '../pipeline/context.ts'
@@ -90,7 +90,7 @@ export class Intake {
           : mergeScopes(scope, defaults as Scope)
       return buildMessage(kind, params, stamp, clock.now(), scoped)
     } catch (error) {
-      return toDeliveryError(error)
+      return toMessageError(error)
     }
   }
 
@@ -204,7 +204,7 @@ export class Intake {
       // A copy: plugins may change it, but never the caller's objects.
       ctx = new Context(copyToContextEvent(message, this.#options.settings.maxMessageBytes), '', clock)
     } catch (error) {
-      return outcomes.settleLater(item, toDeliveryError(error))
+      return outcomes.settleLater(item, toMessageError(error))
     }
     ctx.subject = item
     item.ctx = ctx
@@ -268,7 +268,7 @@ export class Intake {
     } catch (error) {
       item.passedPlugins = false
       item.ctx ??= new Context(toContextEvent(message), '', clock)
-      outcomes.settleLater(item, withFormerSize(toDeliveryError(error), original))
+      outcomes.settleLater(item, withFormerSize(toMessageError(error), original))
       return false
     }
     if (isDisabled) outcomes.settleLater(item, undefined)

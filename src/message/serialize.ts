@@ -92,7 +92,7 @@ function count(value: unknown, left: Left, depth: number): void {
 }
 
 /** The failure of an event whose message could not be built or written. */
-export function toDeliveryError(error: unknown): DeliveryError {
+export function toMessageError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }

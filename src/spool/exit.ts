@@ -20,7 +20,7 @@ export function isExiting(): boolean {
  * When a process ends within a turn, by `process.exit()` or an exception, the messages of that turn and of other `exit`
  * listeners are still written. One listener for all spools; it changes neither the exit code nor the output.
  */
-export function watchExit(spool: Writing): void {
+export function flushOnExit(spool: Writing): void {
   if (!isWatching) {
     isWatching = true
     process.on('exit', () => {
@@ -36,6 +36,6 @@ function flushAll(): void {
   for (const one of writing) one.flush()
 }
 
-export function unwatchExit(spool: Writing): void {
+export function cancelFlushOnExit(spool: Writing): void {
   writing.delete(spool)
 }

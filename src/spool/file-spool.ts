@@ -7,7 +7,7 @@ import { type Clock, soon, systemClock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
 import { warn } from '../runtime/warn.ts'
 import { connect } from './connection.ts'
-import { isExiting, unwatchExit, watchExit } from './exit.ts'
+import { cancelFlushOnExit, flushOnExit, isExiting } from './exit.ts'
 import { type FileSystem, isShortage, nodeFileSystem } from './file-system.ts'
 import { Folders } from './folders.ts'
 import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
@@ -175,7 +175,7 @@ export class FileSpool implements Spool {
     if (this.#isClosed) return
     this.#endTurn()
     this.#isClosed = true
-    unwatchExit(this)
+    cancelFlushOnExit(this)
     this.#cancelBeat()
     this.#wake()
     this.#endRest()
@@ -200,7 +200,7 @@ export class FileSpool implements Spool {
     this.#isOpen = true
     this.#showLife()
     this.#armBeat()
-    watchExit(this)
+    flushOnExit(this)
   }
 
   /**

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { serialize, toDeliveryError } from '../../src/message/serialize.ts'
+import { serialize, toMessageError } from '../../src/message/serialize.ts'
 
 describe('the limit', () => {
   test.each(['x', 'é', '€', '🍰'])('is 32,768 bytes of %s, and not one more', (unit) => {
@@ -76,7 +76,7 @@ describe('values that JSON.stringify refuses', () => {
   test('a field that throws when it is read makes its event fail with the cause', () => {
     const cause = new Error('non')
 
-    expect(toDeliveryError(cause)).toMatchObject({
+    expect(toMessageError(cause)).toMatchObject({
       code: 'unserializable',
       message: 'a field of the event throws when it is read',
       cause,
