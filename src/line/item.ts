@@ -3,10 +3,7 @@ import type { Callback, Context } from '../pipeline/context.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { Holder } from './store.ts'
 
-/**
- * An event that a call or the spool brought, until it has its outcome. Events that are only in the spool share one item where
- * they can; each gets its own when it is read back.
- */
+/** An event until it has its outcome. Events that are only in the spool may share an item until they are read back. */
 export interface Item extends Holder {
   readonly kind: Kind
   /** Number of the call, counted over all accepted calls of the client. */
@@ -14,10 +11,7 @@ export interface Item extends Holder {
   readonly callback: Callback | undefined
   /** The asynchronous context of the call. The callback runs in it, so that its logs and traces belong to that request. */
   readonly asyncContext: CapturedContext | undefined
-  /**
-   * It is sent at the end of its turn, without waiting for more events: an event of `promises`, one of an incoming request that
-   * has a callback, or one that an earlier process left.
-   */
+  /** It is sent at the end of its turn, without waiting for more events. Also set for events that an earlier process left. */
   readonly isUrgent: boolean
   /**
    * - `new`: not in the line: inside its call, between two steps, only in the spool, or about to get its outcome
