@@ -189,7 +189,7 @@ export class ResultHandler {
    * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them if every
    * failure counts, or if the service accepted the request before: then one of them may be the cause. When more than
    * `maxRetries` failures count for an event, it ends if every failure counts or if it was alone in the request; otherwise the
-   * range is halved. Awaited events that have seen too many failures in a row end here too, even if they were not in the request.
+   * range is halved. Awaited events that have seen too many failures in a row end too, even if they were not in the request.
    */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options

@@ -19,7 +19,7 @@ interface HeldMessage extends StoredMessage {
 /** Stands for a message that is only in the spool. */
 const SPILLED: StoredMessage = { bytes: 0 }
 
-/** Consecutive events that are only in the spool and differ only by their messages, numbers and kinds: millions share one entry. */
+/** Consecutive events that are only in the spool and differ by message, number and kind alone: millions share one entry. */
 interface Row {
   readonly entry: SpooledEntry
   readonly kinds: unknown[]
