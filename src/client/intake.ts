@@ -104,7 +104,8 @@ export class Intake {
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      // Either this call is nested in another one, or a stack overflow cut that one short. That is known only at the end of the turn.
+      // Either this call is nested in another one, or a stack overflow cut that one short. That is known only at the end of
+      // the turn.
       this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)
@@ -213,23 +214,27 @@ export class Intake {
 
   #sendThroughPlugins(item: Item, ctx: Context, message: Message, plugins?: readonly Registration[]): void {
     const { settings, line, outcomes, pipeline } = this.#options
-    const { maxMessageBytes } = settings
     let bytes = 0
-    if (line.inPlugins > 0) {
-      bytes = estimateBytes(ctx.event, maxMessageBytes)
+    let isRefused = false
+    // An event that does not wait needs no estimate: the line checks its room.
+    if (pipeline.mayWait(item.kind, plugins)) {
+      bytes = estimateBytes(ctx.event, settings.maxMessageBytes)
       if (!line.hasRoom(bytes)) return outcomes.failFull(item)
     }
     const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
       item.ctx = ctx
       line.leave(item)
-      // It was abandoned while it was inside a plugin.
-      if (item.state === 'done') return
+      // It found no room, or it was abandoned while it was inside a plugin.
+      if (isRefused || item.state === 'done') return
       if (error === undefined) this.#leavePlugins(item, ctx, message, plugins !== undefined)
       else outcomes.settleLater(item, error)
     }
     if (pipeline.run(item.kind, ctx, onDone, plugins)) return
-    bytes ||= estimateBytes(ctx.event, maxMessageBytes)
-    line.enterPlugins(item, bytes)
+    bytes ||= estimateBytes(ctx.event, settings.maxMessageBytes)
+    if (line.hasRoom(bytes)) return line.enterPlugins(item, bytes)
+    // The plugin has returned its first promise, or has itself tracked an event that took the room.
+    isRefused = true
+    outcomes.failFull(item)
   }
 
   #leavePlugins(item: Item, ctx: Context, original: Message, wasDistributed: boolean): void {

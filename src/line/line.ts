@@ -225,11 +225,6 @@ export class Line {
     return items
   }
 
-  /** How many events are inside asynchronous plugins. */
-  get inPlugins(): number {
-    return this.#inPlugins.size
-  }
-
   /** Resolves when all events that are inside plugins now have left them. */
   leftPlugins(): Promise<void> {
     if (this.#inPlugins.size === 0) return Promise.resolve()

@@ -147,6 +147,15 @@ export class Pipeline {
     return this.#start(kind, ctx, done, front)
   }
 
+  /**
+   * Whether {@link run} may return `false`. A plugin that has never returned a promise counts as synchronous.
+   *
+   * @param front Default: all of them.
+   */
+  mayWait(kind: Kind, front: readonly Registration[] = this.#stages[kind].front): boolean {
+    return this.#loader.isLoading || this.#turns.isOver() || front.some(({ isAsync }) => isAsync)
+  }
+
   /** The events that the plugin code running now is handling; empty outside of plugins. */
   get subjects(): readonly object[] {
     return this.#lineage.subjects

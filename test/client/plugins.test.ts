@@ -4,7 +4,7 @@ import { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
-import { status } from '../support/scripted-client.ts'
+import { type Reply, silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -161,6 +161,112 @@ describe('an asynchronous plugin that tracks', () => {
 })
 
 // Row B31.
+// Row P12.
+describe('the bound of the queue', () => {
+  const numberOf = ({ event }: Context): number => Number(event.properties?.['number'])
+  const never = (): Promise<Context> => new Promise(() => {})
+
+  /** Keeps the purchases from this number on for ever, and notes which it got. */
+  function keeper(from: number, seen: number[] = []): Plugin {
+    return {
+      name: 'gardien',
+      type: 'before',
+      track(ctx) {
+        seen.push(numberOf(ctx))
+        return numberOf(ctx) < from ? ctx : never()
+      },
+    }
+  }
+
+  test.each([
+    ['maxQueueSize', { maxQueueSize: 3 }],
+    ['maxQueueBytes', { maxQueueBytes: 1_200, maxMessageBytes: 1_024 }],
+  ])('%s holds for the first event of a plugin that returns a promise only then', async (_name, settings) => {
+    const { analytics } = createAnalytics(settings, [silence])
+    const { outcomes, callback } = recordOutcomes()
+    const seen: number[] = []
+    await analytics.register(keeper(4, seen))
+
+    trackPurchases(analytics, 3)
+    await settled()
+    expect(analytics.stats.pending).toBe(3)
+    trackPurchases(analytics, 5, callback)
+    await settled()
+
+    expect(outcomes).toEqual(new Array(5).fill('queue_full'))
+    expect(analytics.stats.pending).toBe(3)
+    // Once it is known to be asynchronous, events that find no room are kept from it: it would hold their memory.
+    expect(seen).toEqual([1, 2, 3, 1, 2, 3, 4])
+  })
+
+  test('with drop-oldest a waiting event makes room for one that a plugin keeps', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 3, overflow: 'drop-oldest' }, [silence])
+    const outcomes: unknown[] = []
+    analytics.on('error', ({ code, ctx }) => outcomes.push([code, ctx?.id]))
+    await analytics.register(keeper(4))
+
+    trackPurchases(analytics, 4)
+    await settled()
+
+    expect(outcomes).toEqual([['queue_full', 'purchase-1']])
+    expect(analytics.stats.pending).toBe(3)
+  })
+
+  test('holds when a plugin tracks the last event that has room', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 2 }, [silence])
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register({
+      name: 'bavard',
+      type: 'before',
+      async track(ctx) {
+        if (numberOf(ctx) === 2) analytics.page({ userId: 'usr_Zoë', name: 'écho' })
+        return never()
+      },
+    })
+
+    trackPurchases(analytics, 2, callback)
+    await settled()
+
+    expect(outcomes).toEqual(['queue_full'])
+    expect(analytics.stats.pending).toBe(2)
+  })
+
+  test('an event that found no room is not sent when its plugin settles', async () => {
+    let [answer, goOn] = [() => {}, () => {}]
+    const held: Reply = () =>
+      new Promise((resolve) => {
+        answer = () => resolve({ status: 200, statusText: 'OK', headers: {}, text: async () => '' })
+      })
+    const { analytics, client, clock } = createAnalytics({ maxQueueSize: 1 }, [held, status(200)])
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register({
+      name: 'lent',
+      type: 'before',
+      track(ctx) {
+        if (numberOf(ctx) === 1) return ctx
+        return new Promise((resolve) => {
+          goOn = () => resolve(ctx)
+        })
+      },
+    })
+
+    trackPurchases(analytics, 1)
+    await settled()
+    // An outcome that is known while such outcomes are reported waits for a timer: the plugin settles before it.
+    analytics.track({} as never, () => trackPurchases(analytics, 2, callback))
+    await settled()
+    answer()
+    await settled()
+    expect(analytics.stats).toMatchObject({ delivered: 1, pending: 2 })
+    goOn()
+    await settled()
+    await clock.advance(20_000)
+
+    expect(outcomes).toEqual(['queue_full', 'queue_full'])
+    expect(client.requests).toHaveLength(1)
+  })
+})
+
 test('a getter is read once, even when events wait inside an asynchronous plugin', async () => {
   const { analytics, client } = createAnalytics()
   await analytics.register({ name: 'slow', type: 'enrichment', track: async () => {} })

@@ -151,7 +151,7 @@ test('leftPlugins waits for every event that is inside plugins at the call, and 
   line.leave(second)
   await left
 
-  expect(line.inPlugins).toBe(1)
+  expect(line.size).toBe(1)
 })
 
 test('the line behaves like a sorted list, whatever is taken, returned and removed', () => {

@@ -13,7 +13,7 @@ import {
   WRITE_KEY,
 } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { type Reply, status } from '../support/scripted-client.ts'
+import { type Reply, silence, status } from '../support/scripted-client.ts'
 import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } from './support.ts'
 
 interface Life extends Harness {
@@ -230,6 +230,27 @@ test('an event that makes the service fail, while it accepts others, fails after
   expect(outcomes).toEqual(['retries_exhausted'])
   expect(analytics.stats).toMatchObject({ failed: 1, delivered: 60 })
   await analytics.closeAndFlush()
+})
+
+// Row P12.
+test('an event that a plugin keeps finds no room when events in flight fill the memory', async () => {
+  const { analytics, spool } = createHost().start({ maxQueueSize: 3 }, [silence])
+  const { outcomes, callback } = recordOutcomes()
+  await analytics.register({
+    name: 'gardien',
+    type: 'before',
+    track: (ctx) => (ctx.event.properties?.['number'] === 4 ? new Promise(() => {}) : ctx),
+  })
+
+  trackPurchases(analytics, 3)
+  await turn()
+  expect(analytics.status.inFlight).toBe(1)
+  trackPurchases(analytics, 4, callback)
+  await turn()
+
+  expect(outcomes).toEqual(['queue_full'])
+  expect(analytics.stats.pending).toBe(6)
+  await spool.close()
 })
 
 test('the channel of outcomes has the id of each event, even if it was only in the spool', async () => {
