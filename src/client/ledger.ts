@@ -210,7 +210,7 @@ export class Ledger {
       this.lastCovered = this.#accepted
       this.#openUncovered = 0
     }
-    return this.#covers[this.#covers.length - 1]
+    return this.#covers.at(-1)
   }
 
   #coverOf(seq: number): Cover | undefined {

@@ -34,7 +34,7 @@ export class Lineage {
 
   /** 0 outside all plugins. */
   get depth(): number {
-    const innermost = this.#running[this.#running.length - 1] ?? this.#scopes()[0]
+    const innermost = this.#running.at(-1) ?? this.#scopes().at(0)
     return innermost === undefined ? 0 : innermost.depth
   }
 

@@ -113,7 +113,7 @@ export class SteadyClock implements Clock {
   monotonic(): number {
     try {
       const nowMs = this.#clock.monotonic() + this.#aheadMs
-      if (nowMs > this.#latestMs) this.#latestMs = nowMs
+      if (nowMs > this.#latestMs && Number.isFinite(nowMs)) this.#latestMs = nowMs
     } catch {
       // Stands still.
     }
@@ -133,7 +133,7 @@ export class SteadyClock implements Clock {
   setTimer(run: () => void, ms: number): () => void {
     const dueMs = this.monotonic() + Math.min(ms, MAX_TIMER_MS)
     return this.#clock.setTimer(() => {
-      this.#aheadMs += Math.max(0, dueMs - this.monotonic())
+      this.#aheadMs += Math.max(0, dueMs - this.monotonic()) || 0
       run()
     }, ms)
   }

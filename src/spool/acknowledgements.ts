@@ -25,7 +25,7 @@ export class Acknowledgements {
   }
 
   add(start: number, end: number): void {
-    const last = this.#fresh[this.#fresh.length - 1]
+    const last = this.#fresh.at(-1)
     if (last !== undefined && last[1] === start) last[1] = end
     else this.#fresh.push([start, end])
   }
@@ -47,7 +47,7 @@ export class Acknowledgements {
     ranges.sort(([a], [b]) => a - b)
     const joined: [number, number][] = []
     for (const [start, end] of ranges) {
-      const last = joined[joined.length - 1]
+      const last = joined.at(-1)
       if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end)
       else joined.push([start, end])
     }

@@ -89,7 +89,7 @@ class Connection implements SpoolConnection {
     // Marks the event as stored: a call that a stack overflow cut short does not have this.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
-    const last = this.#rows[this.#rows.length - 1]
+    const last = this.#rows.at(-1)
     if (last !== undefined && isNext(last, entry)) last.kinds.push(entry.kind)
     else this.#rows.push({ entry, kinds: [entry.kind], next: 0 })
     return true
@@ -206,7 +206,7 @@ class Connection implements SpoolConnection {
       this.#abandoned--
       return undefined
     }
-    const row = this.#rows[0]
+    const row = this.#rows.at(0)
     if (row === undefined) return undefined
     this.length--
     const entry = takeFrom(row)

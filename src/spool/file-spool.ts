@@ -238,7 +238,7 @@ export class FileSpool implements Spool {
 
   /** Reads the next messages that this process appended and the client does not hold. */
   async #readRun(): Promise<readonly RecoveredMessage[] | undefined> {
-    const run = this.#log.runs[0]
+    const run = this.#log.runs.at(0)
     if (run === undefined) return undefined
     try {
       const reader = new SegmentReader(run.segment, true, this.#room)

@@ -4,6 +4,7 @@ import { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
+import { polluted } from '../support/polluted.ts'
 import { type Reply, silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -266,6 +267,35 @@ describe('the bound of the queue', () => {
     expect(client.requests).toHaveLength(1)
   })
 })
+
+// Row P18.
+test.each(['0', '1', '-1'])(
+  'while Object.prototype has a property %s, plugins and flushes end',
+  async (name) => {
+    const { analytics } = createAnalytics({ flushAt: 1 })
+    const { outcomes, callback } = recordOutcomes()
+    const texts: string[] = []
+    analytics.on('error', ({ reason }) => texts.push((reason as Error).message))
+    await analytics.register({
+      name: 'écho',
+      type: 'before',
+      all(ctx) {
+        analytics.page({ userId: 'usr_Zoë', name: 'écho' })
+        return ctx
+      },
+    })
+
+    const summary = await polluted(name, async () => {
+      await analytics.flush()
+      trackPurchases(analytics, 1, callback)
+      return analytics.flush()
+    })
+
+    expect(outcomes).toEqual(['delivered'])
+    expect(texts).toEqual([REFUSED])
+    expect(summary).toEqual({ delivered: 2, failed: 1, pending: 0 })
+  },
+)
 
 test('a getter is read once, even when events wait inside an asynchronous plugin', async () => {
   const { analytics, client } = createAnalytics()

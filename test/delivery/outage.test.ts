@@ -4,6 +4,7 @@ import { Deadline } from '../../src/delivery/outage.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import { codesOf, createEntry, type Entry, ids, idsOf, setUpDelivery } from '../support/create-delivery.ts'
 import { settled } from '../support/fake-clock.ts'
+import { polluted } from '../support/polluted.ts'
 import { hangUntilAborted, networkError, type SentRequest, status } from '../support/scripted-client.ts'
 
 const HOUR_MS = 3_600_000
@@ -595,3 +596,31 @@ describe('a deadline', () => {
     expect(marks).toBeLessThanOrEqual(1_001)
   })
 })
+
+// Row P18.
+test.each(['0', '1', '-1'])(
+  'while Object.prototype has a property %s, an outage ends as without it',
+  async (name) => {
+    const pass = async () => {
+      const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 2, maxTotalBackoffDuration: 60 },
+        replies: [status(503), status(429, { 'retry-after': '2' }), status(503), status(413), status(200)],
+      })
+      enqueue('a1', awaited('a2'), 'a3')
+      await clock.advance(30_000)
+      client.answerWith(status(503))
+      enqueue('b1', awaited('b2'))
+      delivery.flush()
+      await clock.advance(120_000)
+      return {
+        outcomes: outcomes.map(({ id, error }) => [id, error?.code]),
+        sentAt: client.requests.map(({ atMs }) => atMs),
+        timers: clock.timerCount,
+      }
+    }
+    const expected = await pass()
+    expect(expected.outcomes).toHaveLength(5)
+
+    expect(await polluted(name, pass)).toEqual(expected)
+  },
+)

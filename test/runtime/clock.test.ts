@@ -157,6 +157,17 @@ test('a clock whose time passes is not moved by timers', async () => {
   expect(clock.now()).toBe(below.now())
 })
 
+// Row P18.
+test('a timer whose delay is not a number does not stop the clock', () => {
+  const { below, clock, timers } = setUp()
+
+  clock.setTimer(() => {}, Number.NaN)
+  timers[0]?.()
+  below.stall(100)
+
+  expect(elapsedMs(clock)).toBe(100)
+})
+
 test('a timer with the longest possible delay moves the clock by that delay', () => {
   const { clock, timers } = setUp()
 
@@ -174,6 +185,7 @@ test.each([
     },
   ],
   ['is not a number', () => Number.NaN],
+  ['is infinite', () => Number.POSITIVE_INFINITY],
   ['goes back', () => 3],
 ])('while the clock below %s, this clock stands still', (_label, monotonic: () => number) => {
   const below = new FakeClock()

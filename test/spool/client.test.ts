@@ -13,6 +13,7 @@ import {
   WRITE_KEY,
 } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { polluted } from '../support/polluted.ts'
 import { type Reply, silence, status } from '../support/scripted-client.ts'
 import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } from './support.ts'
 
@@ -252,6 +253,30 @@ test('an event that a plugin keeps finds no room when events in flight fill the 
   expect(analytics.stats.pending).toBe(6)
   await spool.close()
 })
+
+// Row P18.
+test.each(['0', '1', '-1'])(
+  'while Object.prototype has a property %s, the spool takes and returns events',
+  async (name) => {
+    const settings = { maxQueueSize: 4, flushAt: 2 }
+    const host = createHost()
+    const first = host.start(settings, [unavailable])
+
+    const second = await polluted(name, async () => {
+      trackPurchases(first.analytics, 20)
+      await turn()
+      first.kill()
+      const second = host.start(settings)
+      trackPurchases(second.analytics, 20)
+      await until(() => second.analytics.stats.delivered === 40)
+      await second.analytics.closeAndFlush()
+      return second
+    })
+
+    expect(first.analytics.stats).toMatchObject({ pending: 20, failed: 0 })
+    expect(second.analytics.stats).toMatchObject({ delivered: 40, recovered: 20, failed: 0, pending: 0 })
+  },
+)
 
 test('the channel of outcomes has the id of each event, even if it was only in the spool', async () => {
   const ids = { accepted: new Set<unknown>(), outcome: new Set<unknown>() }

@@ -1,0 +1,14 @@
+/** Does `work` while all objects inherit a property of this name, as after an attack on prototypes. */
+export async function polluted<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  Object.defineProperty(Object.prototype, name, {
+    value: {},
+    configurable: true,
+    writable: true,
+    enumerable: true,
+  })
+  try {
+    return await work()
+  } finally {
+    delete (Object.prototype as Record<string, unknown>)[name]
+  }
+}
