@@ -418,6 +418,14 @@ describe('the limits', () => {
     expect(() => snapshot([...full, 0])).toThrow(expect.objectContaining({ code: 'too_large' }))
   })
 
+  // Row P19.
+  test('the holes of an array count as values: not all of ten million are visited', () => {
+    expect(snapshot(new Array(32_767))).toHaveLength(32_767)
+    expect(() => snapshot(new Array(10_000_000))).toThrow(
+      expect.objectContaining({ code: 'too_large', message: 'more than 32768 values' }),
+    )
+  })
+
   test('a text that no event can contain is refused without being copied', () => {
     expect(snapshot({ text: 'x'.repeat(32_768) })).toEqual({ text: 'x'.repeat(32_768) })
     expect(() => snapshot({ text: 'x'.repeat(32_769) })).toThrow(
