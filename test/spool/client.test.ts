@@ -233,6 +233,25 @@ test('an event that makes the service fail, while it accepts others, fails after
   await analytics.closeAndFlush()
 })
 
+// Row P3.
+test('an event that makes the service fail costs no other event of its batch', async () => {
+  const { analytics, clock } = createHost().start({ flushAt: 8 }, [
+    (request) => status(request.body.includes('"number":5,') ? 500 : 200)(request),
+  ])
+  const { outcomes, callback } = recordOutcomes()
+
+  trackPurchases(analytics, 8, callback)
+  for (let second = 0; second < 600 && analytics.stats.failed === 0; second++) {
+    analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' })
+    await clock.advance(1_000)
+  }
+  await analytics.flush()
+
+  expect(outcomes.sort()).toEqual([...new Array(7).fill('delivered'), 'retries_exhausted'])
+  expect(analytics.stats).toMatchObject({ failed: 1, pending: 0 })
+  await analytics.closeAndFlush()
+})
+
 // Row P12.
 test('an event that a plugin keeps finds no room when events in flight fill the memory', async () => {
   const { analytics, spool } = createHost().start({ maxQueueSize: 3 }, [silence])
