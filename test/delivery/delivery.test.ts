@@ -399,18 +399,30 @@ describe('the bounds of the queue', () => {
 
   // Row P12.
   test('events in flight count with their bytes, and free their room with their outcome', async () => {
-    const { clock, line, enqueue } = setUpDelivery({
+    let answer = () => {}
+    const { line, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, flushAt: 1 },
-      replies: [silence],
+      replies: [
+        (request) =>
+          new Promise((resolve) => {
+            answer = () => resolve(status(200)(request))
+          }),
+        silence,
+      ],
     })
 
-    enqueue(createEntry('a', 30_000), createEntry('b', 30_000))
+    enqueue(createEntry('a', 30_000))
     await settled()
-
+    enqueue(createEntry('b', 30_000))
+    await settled()
     expect(line.bytes).toBe(60_000)
     expect(enqueue(createEntry('c', 20_000))).toEqual([false])
-    await clock.advance(70_000)
-    expect(line.ready.length + line.size).toBeGreaterThan(0)
+    answer()
+    await settled()
+
+    expect(idsOf(outcomes)).toEqual(['a'])
+    expect(line.bytes).toBe(30_000)
+    expect(enqueue(createEntry('d', 40_001), createEntry('e', 40_000))).toEqual([false, true])
   })
 })
 
