@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import type { DeliveryError } from '../../src/errors/errors.ts'
 import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { hangUntilAborted, networkError, silence, status } from '../support/scripted-client.ts'
@@ -112,6 +113,48 @@ describe('status', () => {
       code: 'queue_full',
       message: expect.stringMatching(/^the queue is full/),
     })
+  })
+
+  // Row P10.
+  test('names the failure of the service, and has it as its cause, after a close', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 1 }, [networkError('ECONNREFUSED')])
+    const reasons: unknown[] = []
+    analytics.on('error', ({ reason }) =>
+      reasons.push([(reason as DeliveryError).code, (reason as Error).message]),
+    )
+
+    trackPurchases(analytics, 1)
+    await settled()
+    const closed = analytics.closeAndFlush({ timeout: 100 })
+    await clock.advance(100)
+    await closed
+
+    const text = expect.stringMatching(/; the service failed with: connect ECONNREFUSED 192\.0\.2\.7:443$/)
+    expect(reasons).toEqual([['shutdown_timeout', text]])
+    expect(analytics.status.lastError).toEqual({
+      at: expect.any(Date),
+      code: 'shutdown_timeout',
+      message: text,
+    })
+  })
+
+  // Row P10.
+  test('an event that finds a full queue while the service fails has that failure as its cause', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 2, flushAt: 2 }, [networkError('ECONNREFUSED')])
+    const reasons: DeliveryError[] = []
+    analytics.on('error', ({ reason }) => reasons.push(reason as DeliveryError))
+
+    trackPurchases(analytics, 2)
+    await settled()
+    trackPurchases(analytics, 1)
+    await settled()
+
+    expect(reasons.map(({ code, cause }) => [code, (cause as Error).message])).toEqual([
+      ['queue_full', 'connect ECONNREFUSED 192.0.2.7:443'],
+    ])
+    expect(reasons[0]?.message).toMatch(
+      /^the queue is full; .*; the service failed with: connect ECONNREFUSED/,
+    )
   })
 
   test('does not count a disabled event as delivered to the service', async () => {
