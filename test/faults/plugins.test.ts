@@ -327,11 +327,12 @@ row(
         // biome-ignore lint/suspicious/noExplicitAny: as above
         flushes: (client: any) => void client.flush(),
         // biome-ignore lint/suspicious/noExplicitAny: as above
-        'awaits flush': (client: any) => client.flush({ timeout: 200 }),
+        'awaits flush': (client: any) => client.flush(),
         // biome-ignore lint/suspicious/noExplicitAny: as above
         deregisters: (client: any) => client.deregister('Busy'),
+        // After the turn: events that are tracked after the close fail, as they must.
         // biome-ignore lint/suspicious/noExplicitAny: as above
-        closes: (client: any) => void client.closeAndFlush({ timeout: 500 }),
+        'awaits close': (client: any) => Promise.resolve().then(() => client.closeAndFlush()),
       }
       for (const [name, act] of Object.entries(acts)) {
         const client = t.create()
@@ -352,7 +353,7 @@ row(
         void client.flush().then(() => {
           isFlushed = true
         })
-        await t.until(() => isFlushed, 7_000)
+        await t.until(() => isFlushed && client.stats.pending === 0, 7_000)
         const { accepted, delivered, failed, pending, failures } = client.stats
         results[name] = `${accepted} ${delivered} ${failed} ${pending} ${failures.plugin}`
         await t.close(client, { timeout: 500 })
@@ -369,8 +370,10 @@ row(
     expect(pending).toBe(0)
     expect(accepted).toBeLessThanOrEqual(5 * 3)
     expect(delivered).toBeGreaterThanOrEqual(5)
-    for (const name of ['flushes', 'deregisters']) expect(results[name]).toBe('5 5 0 0 0')
-    for (const name of ['awaits flush', 'closes']) expect(results[name]?.split(' ')[3]).toBe('0')
+    // A handler that waited for its own event would be stopped after 5 s, and cost that event.
+    for (const name of ['flushes', 'awaits flush', 'deregisters', 'awaits close']) {
+      expect([name, results[name]]).toEqual([name, '5 5 0 0 0'])
+    }
     row.note(JSON.stringify(results))
   },
 )
