@@ -11,7 +11,7 @@ import { createProject, type Project } from '../package/project.ts'
  * is loaded with the first token. These are the present sizes, not the goals: those are 28 KB and 27 KB.
  * Lower the budgets whenever the build gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 39_600, workerd: 38_350 }
+const MAX_BUNDLE_BYTES = { node: 39_600, workerd: 38_300 }
 /** KiB on disk, in blocks, as `du` counts. */
 const MAX_INSTALLED_KIB = 936
 /** Only this package: code of others is compiled in. */
