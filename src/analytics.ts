@@ -169,8 +169,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /**
    * Accepts no further events and flushes. At the timeout, open requests are aborted and every remaining event fails with
-   * `shutdown_timeout`, or is `deferred` by a spool, before this resolves. Later events fail with `closed`. A second call returns the first one's
-   * promise. Never rejects.
+   * `shutdown_timeout`, or is `deferred` by a spool, before this resolves. Later events fail with `closed`. A second call
+   * returns the first one's promise. Never rejects.
    *
    * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Or a callback, which is called with
    * `(undefined, summary)`.
@@ -217,9 +217,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Loads plugins and appends them to those of their type. A function is a `before` plugin: it is given each event and returns the
-   * one that goes on, or `null` to drop it. A value that is not a valid plugin, or one that fails to load
-   * within 5 s, is reported and left out.
+   * Loads plugins and appends them to those of their type. A function is a `before` plugin: it is given each event and returns
+   * the one that goes on, or `null` to drop it. A value that is not a valid plugin, or one that fails to load within 5 s, is
+   * reported and left out.
    *
    * @returns Resolves when the plugins take part. Never rejects.
    * @example

@@ -26,8 +26,8 @@ export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = G
  * deliver, and the context of the first client. `flush` and `closeAndFlush` add the summaries up.
  *
  * @throws TypeError when there is no client, or an argument is not one.
- * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have taken the
- * call.
+ * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have taken
+ * the call.
  * @example
  * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost }))
  * both.track({ userId: 'ada', event: 'Signed Up' })

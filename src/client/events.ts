@@ -18,8 +18,8 @@ export interface ErrorEvent {
 /** The argument of a `warning` listener: something failed, or a plugin reported it, and it cost no event. */
 export interface WarningEvent {
   /**
-   * The part that failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool, the
-   * service. `outage` is reported when the service has failed more than `maxRetries` times in a row, when it refuses the
+   * The part that failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool,
+   * the service. `outage` is reported when the service has failed more than `maxRetries` times in a row, when it refuses the
    * settings after it has accepted requests, and when it accepts requests again.
    */
   code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool' | 'outage'

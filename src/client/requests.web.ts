@@ -32,7 +32,10 @@ interface Own {
   lastStep: number
 }
 
-/** Time until the first heartbeat of a request that waits for something, and between the next ones. Each request has a separate timer. */
+/**
+ * Time until the first heartbeat of a request that waits for something, and between the next ones. Each request has a separate
+ * timer.
+ */
 const FIRST_BEAT_MS = 10
 const BEAT_MS = 100
 /**

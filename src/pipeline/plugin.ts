@@ -53,8 +53,9 @@ export interface Plugin {
   /** More names for a destination, for the switches in `integrations`. */
   alternativeNames?: string[]
   /**
-   * Decides about events when the plugin fails to load. With `drop` they fail with `plugin` until it is deregistered or registered
-   * again: for plugins without which no event may be sent, such as redaction. Default: `skip`, events go on without it.
+   * Decides about events when the plugin fails to load. With `drop` they fail with `plugin` until it is deregistered or
+   * registered again: for plugins without which no event may be sent, such as redaction. Default: `skip`, events go on
+   * without it.
    */
   onLoadFailure?: 'skip' | 'drop'
   /** Called before each event: with `false` the plugin is skipped. Default: true. */

@@ -18,7 +18,10 @@ export interface Stretch {
   readonly hasDamage: boolean
 }
 
-/** The buffer of the readers of a spool, used by one after the other: a buffer outside the heap waits long for the garbage collector. */
+/**
+ * The buffer of the readers of a spool, used by one after the other: a buffer outside the heap waits long for the garbage
+ * collector.
+ */
 export class ReadingRoom {
   #bytes: Buffer | undefined
 
