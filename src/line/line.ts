@@ -166,9 +166,7 @@ export class Line {
     }
   }
 
-  /**
-   * Frees the room of an event that has its outcome, leaves its plugins, or enters further plugins. Its message stays stored.
-   */
+  /** Frees the room of an event that has its outcome, leaves its plugins, or enters others. Its message stays stored. */
   leave(item: Item): void {
     const { state } = item
     if (state === 'plugins') this.#leavePlugins(item)

@@ -18,10 +18,7 @@ export interface Stretch {
   readonly hasDamage: boolean
 }
 
-/**
- * The buffer of the readers of a spool, used by one after the other: a buffer outside the heap waits long for the garbage
- * collector.
- */
+/** The buffer of a spool's readers, used by one after the other: one outside the heap waits long for the garbage collector. */
 export class ReadingRoom {
   #bytes: Buffer | undefined
 
