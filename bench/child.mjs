@@ -56,7 +56,7 @@ const shapes = {
     return { events: run.events, ...percentiles(micros) }
   },
 
-  /** Sends one event at a time and awaits its delivery, for `budgetMs`. */
+  /** Sends one event at a time and awaits its delivery, up to `events` and for at most `budgetMs`. */
   async confirm(open) {
     const client = await open()
     const millis = []

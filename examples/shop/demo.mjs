@@ -1,7 +1,7 @@
 /**
  * Sends a few hundred visits to the shop, which is a separate process. The events of the shop pass through a
- * relay to the collector; the relay fails for a moment. Then it stops the shop and compares three counts of
- * every event: the visits, the SDK and the collector. Exits with 0 only if they agree.
+ * relay to the collector; the relay fails for a moment. Then the demo stops the shop and compares three
+ * counts of every event: the visits, the SDK and the collector. Exits with 0 only if they agree.
  *
  * With `--stay` the page of the collector stays open until Ctrl+C.
  */

@@ -52,7 +52,7 @@ process.on('message', async ({ number, files }) => {
     return vitest.runTestSpecifications(specifications, false)
   }
   let { testModules, unhandledErrors } = await run()
-  // The end of an earlier run, which its first failure has cancelled, can cancel this one as well.
+  // If the first failure of an earlier run has cancelled that run, its end can cancel this one as well.
   const ran = testModules.filter(
     (one) => [...one.children.allTests('passed'), ...one.children.allTests('failed')].length > 0,
   )

@@ -3,8 +3,8 @@ import { describe } from '../message/describe.ts'
 import type { Warnings } from './warnings.ts'
 
 /**
- * Reads the setting `disable`, once for each call. Anything but `false` disables: a function that fails must not send without
- * consent.
+ * Reads the setting `disable`, once for each call. Anything but `false` disables: if the function fails, nothing may be sent
+ * without consent.
  *
  * @returns `undefined` when sending is never disabled.
  * @param warnings Called when the function throws or returns something other than a boolean.

@@ -1,4 +1,4 @@
 import type { PerRequest } from './requests.ts'
 
-/** One set of parts: timers and sockets belong to the process. Edge runtimes get `requests.web.ts` instead. */
+/** Makes one set of parts, since timers and sockets belong to the process. Edge runtimes get `requests.web.ts` instead. */
 export const perRequest: PerRequest = ({ create }) => create()

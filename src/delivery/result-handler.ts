@@ -37,7 +37,7 @@ export class ResultHandler {
   #accepted = 0
   readonly #refusals = new Set<string>()
   #isOutageReported = false
-  /** The service has just accepted a request without events. */
+  /** The service is up: it has just responded to a request without events. */
   #isUp = false
   /** Events that failed since the service accepted the last request with events. */
   #givenUp = 0
@@ -176,7 +176,7 @@ export class ResultHandler {
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
-    // No event is at fault for a rate limit.
+    // A response to a request without events makes the next events suspect, but not of a rate limit.
     this.#isUp = false
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
     const { clock, gate, line, outage } = this.#options
@@ -186,16 +186,16 @@ export class ResultHandler {
   }
 
   /**
-   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them if every
-   * failure counts, or if the service accepted the request before: then one of them may be the cause. When more than
-   * `maxRetries` failures count for an event, it ends if every failure counts or if it was alone in the request; otherwise the
-   * range is halved. Awaited events that have seen too many failures in a row end too, even if they were not in the request.
+   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them if failures
+   * count even in an outage, or if the service was up until then: one of the events may be the cause. An event with more than
+   * `maxRetries` retries ends in the first case, or if it was alone in the request; otherwise the range is halved. Awaited
+   * events that have seen too many failures in a row end too, even if they were not in the request.
    */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
     const { maxRetries } = settings
     const countsInOutage = this.#countsInOutage
-    // The service accepted the request before this one, or a probe without events.
+    // The service was up: no failure since it accepted a request, or it has just responded to one without events.
     const isSuspect =
       (this.#isUp && code === undefined) ||
       (this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass))
@@ -223,7 +223,7 @@ export class ResultHandler {
     this.#endExhausted()
   }
 
-  /** In an outage, an awaited event fails after as many failures as it would have had attempts. */
+  /** In an outage, an awaited event fails when it has seen `maxRetries` + 1 failures in a row. */
   #endExhausted(): void {
     const { settings, outage } = this.#options
     const upTo = outage.exhaustedUpTo
@@ -253,7 +253,7 @@ export class ResultHandler {
     return this.#options.outage.toError(code) ?? new DeliveryError(code, 'the service failed')
   }
 
-  /** A part of a range is sent again as a whole; the events of a whole range go back into the line, in their places. */
+  /** A part that was split off is sent again as it is; the events of other ranges go back into the line, in their places. */
   #giveBack(range: Range): void {
     const { line, resends } = this.#options
     if (range.items.length === 0) {

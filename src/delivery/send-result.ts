@@ -7,7 +7,7 @@ const TOO_LARGE = 'the service, or a proxy on the way, takes no event of this si
 const EMPTY_TOO_LARGE =
   'the service, or a proxy on the way, refuses even a body without events; check host and path'
 
-/** A failure, once its code is known. */
+/** Makes the error of a failure, once its code is known. */
 export type ToError = (code: FailureCode) => DeliveryError
 
 /** The result of one request. Code that handles it does not read statuses or headers. */

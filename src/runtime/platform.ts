@@ -13,7 +13,7 @@ export interface Platform {
   readPem(pem: string): PemKey
 }
 
-/** The types of Node.js have no global of that name. */
+/** Not `Crypto`: the types of Node.js have no global type of that name. */
 export type WebCrypto = typeof globalThis.crypto
 
 /** A private key that was read. */
@@ -27,8 +27,8 @@ export interface PemKey {
 }
 
 /**
- * Captures the asynchronous context in which it is made, so the values of each `AsyncLocalStorage`. Each event with a
- * callback has one; it is the runtime's own object, since a closure around that would take twice the memory.
+ * Captures the asynchronous context in which it is made: the values of all `AsyncLocalStorage` objects. Each event with a
+ * callback has one. It is the runtime's own object: with a closure around it, it would take twice the memory.
  */
 export interface CapturedContext {
   /** Runs code in the captured context, or just runs it if the runtime has no asynchronous contexts. */

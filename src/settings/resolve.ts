@@ -48,11 +48,11 @@ interface Optional {
   readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
 }
 
-/** Checks that concern several settings at once. */
+/** Values derived from the settings. */
 interface Derived {
   /** Whether the caller has set a number of retries: then it is obeyed literally. @see docs/spec.md, section 8.1 */
   readonly isMaxRetriesGiven: boolean
-  /** Most events of one request: 1 with `flushAt: 1`, else 2,500, or `maxEventsInBatch` where that is less. */
+  /** Maximum number of events in a request: 1 with `flushAt: 1`, else 2,500, or `maxEventsInBatch` where that is less. */
   readonly maxRequestEvents: number
 }
 
@@ -136,21 +136,22 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   return Object.freeze(resolved)
 }
 
-/** `??` would take null for the default, but null is a bad value. */
+/** `??` would replace null with the default too, but null is a bad value. */
 function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
 /**
- * Most events that services are known to accept in one request. With the limit of bytes alone, a request could have 5,400
- * small events.
+ * Maximum number of events that services are known to accept in one request. With the limit of bytes alone, a request could
+ * have 5,400 small events.
  *
  * @see docs/spec.md, section 5
  */
 const MAX_REQUEST_EVENTS = 2_500
 
 /**
- * The older name also limits the events of a request, as in the SDK that it comes from; `flushAt` only triggers a flush.
+ * `maxEventsInBatch` also limits the events of a request, as in the SDK that it comes from; `flushAt` only triggers a flush,
+ * unless it is 1.
  */
 function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
   const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
@@ -201,7 +202,7 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   }
   const resolved: ResolvedOAuthSettings = {
     clientId: readWord('oauthSettings.clientId', read('clientId')),
-    // Checked by src/auth, which knows the kinds of keys; also in the constructor.
+    // Checked later in the constructor, by src/auth, which knows the kinds of keys.
     clientKey,
     signer,
     keyId: readWord('oauthSettings.keyId', read('keyId')),

@@ -97,7 +97,7 @@ describe('compressed requests', () => {
     },
   )
 
-  test('go through another global fetch as bytes', async () => {
+  test('go as bytes through a global fetch that was replaced', async () => {
     const { fetch } = globalThis
     vi.stubGlobal('fetch', (...given: Parameters<typeof fetch>) => fetch(...given))
 

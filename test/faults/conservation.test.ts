@@ -1,4 +1,4 @@
-/** Conservation: connections are cut after the request was read, and nothing is lost. */
+/** Conservation: connections are cut after the request was read, and no event is lost without a report. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size } from './harness/lab.ts'
 import { row } from './harness/row.ts'
@@ -31,8 +31,8 @@ row(
       async (t) => {
         const client = t.create()
         for (let n = 0; n < t.args.events; n += t.args.perBatch) {
-          // One batch per turn, and the next one when it is sent: otherwise the queue would merge them into a
-          // few large ones.
+          // One batch per turn, and the next one when fewer than four wait: otherwise the queue would merge them
+          // into a few large ones.
           await t.trackAll(client, n, n + t.args.perBatch)
           await t.until(() => client.stats.pending < t.args.perBatch * 4, 20_000)
         }
@@ -78,7 +78,7 @@ for (const percent of [50, 90]) {
           {
             host: server.url,
             args: { events },
-            // Two weeks of the SDK's time pass within seconds here: a prompt response must not count as late.
+            // Half an hour of the SDK's time passes in a second here: a prompt response must not count as late.
             settings: { maxRetries, httpRequestTimeout: 20_000_000 },
             scale: 2_000,
           },

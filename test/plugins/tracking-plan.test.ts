@@ -367,7 +367,7 @@ describe('a broken schema', () => {
     ])
   })
 
-  describe('is reported because it hangs', () => {
+  describe('that may hang', () => {
     beforeEach(() => {
       vi.useFakeTimers()
     })

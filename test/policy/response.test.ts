@@ -62,7 +62,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
     test.each([
       ['ahead', 'Fri, 20 Nov 2026 10:30:00 GMT', 'Fri, 20 Nov 2026 10:30:03 GMT'],
       ['behind', 'Fri, 20 Nov 2026 08:30:00 GMT', 'Fri, 20 Nov 2026 08:30:03 GMT'],
-    ])('a server whose clock is an hour %s is read by its own Date', (_label, date, value) => {
+    ])('from a server whose clock is an hour %s is compared with its Date header', (_label, date, value) => {
       process.env['TZ'] = zone
 
       expect(retryAfter(value, { date })).toBe(3_000)

@@ -1,5 +1,5 @@
 /**
- * Q1 to Q5: the spool where platforms differ: the permission model, worker threads, the end of a process,
+ * Q1, Q2, Q3, Q5: the spool where platforms differ: the permission model, worker threads, the end of a process,
  * Deno.
  */
 import { type ChildProcess, execFileSync } from 'node:child_process'

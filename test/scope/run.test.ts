@@ -91,7 +91,7 @@ describe('a running scope', () => {
     expect(warnings).toEqual([expect.stringContaining('non')])
   })
 
-  test.each([undefined, null, 'ada', 7, []])('may be %j, which changes nothing', (nonsense) => {
+  test.each([undefined, null, 'ada', 7, []])('that is %j changes nothing', (nonsense) => {
     const seen = runWithScope({ userId: 'ada' }, () => runWithScope(nonsense as never, currentScope))
 
     expect(seen?.userId).toBe('ada')
@@ -116,14 +116,14 @@ describe('a running scope', () => {
     ['a function', () => ({ userId: 'Zoë' })],
     ['a Map', new Map([['userId', 'Zoë']])],
     ['a string', 'Zoë'],
-  ])('may not be %s, which is reported and ignored', (given, scope) => {
+  ])('that is %s is reported and ignored', (given, scope) => {
     const seen = runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))
 
     expect(seen).toMatchObject({ userId: 'ada' })
     expect(warnings).toEqual([expect.stringContaining(`expected an object, got ${given}`)])
   })
 
-  test.each([undefined, null])('may not be %s, which is ignored silently', (scope) => {
+  test.each([undefined, null])('that is %s is ignored silently', (scope) => {
     expect(runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))).toMatchObject({
       userId: 'ada',
     })

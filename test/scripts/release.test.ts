@@ -59,7 +59,7 @@ describe('the changelog', () => {
 `)
   })
 
-  test('the next version is compared with the previous one', () => {
+  test('the link of the next version compares it with the previous one', () => {
     const first = releaseChangelog(CHANGELOG, '0.2.0', '2026-11-21')
     const changed = first.replace('## [Unreleased]\n', '## [Unreleased]\n\n- One more.\n')
 
@@ -174,7 +174,7 @@ describe('in a repository', () => {
     expect(release(version).stderr).toContain(`the tag v${version} exists already`)
   })
 
-  test('a version that has a date gets only the tag', () => {
+  test('a version with a date in the changelog gets only the tag', () => {
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     writeFileSync(join(folder, 'CHANGELOG.md'), releaseChangelog(CHANGELOG, version, '2026-11-22'))
     git('commit', '--quiet', '--all', '--message', 'Dated')

@@ -38,7 +38,7 @@ describe('the setting headers', () => {
   test.each([
     ...['Authorization', 'authorization', 'CONTENT-TYPE', 'Content-Length', 'Content-Encoding', 'User-Agent'],
     ...['Accept-Encoding', 'X-Retry-Count', 'Host', 'Connection', 'Transfer-Encoding', 'Expect', 'Upgrade'],
-  ])('refuses %s in any case: the client or HTTP sets it', (name) => {
+  ])('refuses %s in upper or lower case: the client or HTTP sets it', (name) => {
     const error = errorOf({ [name]: 'v' })
 
     expect(error.setting).toBe(`headers.${name}`)
@@ -50,7 +50,7 @@ describe('the setting headers', () => {
   })
 
   test.each(['', 'X Tenant', 'X-Tenant:', 'X-Tenant\r\nX-Evil', 'X-Zoë', 'x'.repeat(257)])(
-    'refuses a name that no header can have without showing it: %j',
+    'refuses, without showing it, a name that no header can have: %j',
     (name) => {
       const { setting, message } = errorOf({ [name]: 'v' })
 
@@ -60,7 +60,7 @@ describe('the setting headers', () => {
   )
 
   test.each(['', ' v', 'v ', 'v\r\nX-Evil: 1', 'v\nw', 'v\0', 'clé', '🍰', 'x'.repeat(8_193)])(
-    'refuses a value that cannot be sent unchanged without showing it: %j',
+    'refuses, without showing it, a value that cannot be sent unchanged: %j',
     (value) => {
       const { setting, message } = errorOf({ 'X-Tenant': value })
 

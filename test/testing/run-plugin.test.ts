@@ -144,6 +144,6 @@ test.each([null, undefined, 'track', { userId: 'ada' }, { type: 'trakc', userId:
   },
 )
 
-test('a value that is not a plugin rejects, and does not count as one without handlers', async () => {
+test('a value that is not a plugin rejects: it does not run as a plugin without handlers', async () => {
   await expect(runPlugin({ name: '' } as never, order)).rejects.toThrow('a name')
 })

@@ -44,7 +44,7 @@ export class SchemaShapes {
   readonly #root: Schema
   readonly #made = new Map<object, Shape>()
 
-  /** @param base The path of the schema in the plan: `#` in its references. */
+  /** @param base The path of the schema in the plan; `#` in its references means this path. */
   constructor(file: PlanFile, base: Path, root: Schema) {
     this.#file = file
     this.#base = base

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
 import { publicHeaders, RequestNotes } from './request-notes.ts'
 
-/** Most refused requests that are recorded per second: a client that retries forever must not fill the disk. */
+/** Maximum number of refused requests that are recorded per second: a client that retries forever must not fill the disk. */
 const MAX_REFUSED_PER_SECOND = 200
 const SECOND_MS = 1000
 
@@ -35,7 +35,7 @@ export interface RequestCounter {
   broken(status: number): void
 }
 
-/** Records every request at its end, whatever its outcome. */
+/** Records requests at their end, whatever their outcome. */
 export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock

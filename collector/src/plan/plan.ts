@@ -44,7 +44,7 @@ export interface LoadedPlan {
 /**
  * A tracking plan, ready to check events.
  *
- * @throws PlanError naming the event whose schema is wrong.
+ * @throws PlanError for a key that it does not know, or naming the event whose schema is wrong.
  */
 export class TrackingPlan {
   readonly title: string

@@ -11,11 +11,11 @@ async function ownPostgres(): Promise<PostgresServer> {
   return server
 }
 
-// If it is missing, the start of the run has reported that.
+// The start of the run reports it if PostgreSQL is missing.
 const hasPostgres = inject('postgresPort') !== null
-/** Only in the full run: the clients spend most of the time waiting, and `test/store/postgres` kills such processes too. */
 const postgresTest = hasPostgres ? test : test.skip
 
+// Left to the full run: it takes long, mostly waiting, and `test/store/postgres` kills such processes too.
 if (process.env['TEST_FULL'] === '1')
   postgresTest(
     'equal processes on one database: whatever dies, each event that got 200 is stored once',

@@ -201,7 +201,7 @@ test('a backlog of a month is delivered unchanged', async () => {
   expect(filesIn(directory)).toEqual([])
 })
 
-test('eight concurrent processes, all killed: two that start together deliver each event once', async () => {
+test('after eight concurrent processes are killed, two new ones that start together deliver each event once', async () => {
   isDown = true
   const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
   await until(() => lives.every((life) => life.stored() === 500))

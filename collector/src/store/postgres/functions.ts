@@ -23,7 +23,7 @@ export const SETTINGS =
  * Nothing is written when the caller must check something first. The column `what` of the returned rows says which case it is:
  *
  * - `cleared`: everything has been deleted since the epoch that the caller knows.
- * - `consumed`: the key of the nth group was stored before; its events begin at this sequence number.
+ * - `consumed`: the nth group of events was stored before, as its key shows; they begin at this sequence number.
  * - `known`: the messageId of the nth event was seen before, in the event with this sequence number and body.
  * - `written`: everything was written; the events begin at this sequence number.
  */

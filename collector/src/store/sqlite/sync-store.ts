@@ -42,7 +42,7 @@ export interface SyncStoreOptions {
   retentionDays?: number | undefined
   /** Size at which the database refuses to grow, bytes; undefined = as large as the disk. */
   maxBytes?: number | undefined
-  /** The time by which deliveries are due, milliseconds since the epoch. */
+  /** The current time, milliseconds since the epoch. Default: the system clock. */
   now?: () => number
   /** Called after results of deliveries were written. */
   onOutcomes?: () => void

@@ -32,7 +32,7 @@ export async function connect(address: string): Promise<pg.Client> {
   return client
 }
 
-/** The rows of a statement, numbers as text. */
+/** The rows of a statement, with `bigint` as text. */
 export async function rowsOf(client: pg.Client, text: string, values: unknown[] = []): Promise<unknown[][]> {
   return (await client.query({ text, values, rowMode: 'array' })).rows
 }

@@ -30,7 +30,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     await expectAssertionsUsedOnce(processes, AUDIENCE)
   })
 
-  test('all processes together accept 50 requests in a window of a source with 50 requests a second', async () => {
+  test('of a source with a rate of 50, all processes together accept 50 requests in each window', async () => {
     const address = await newDatabase()
     const client = await connect(address)
     const clock = await stopClock(client)

@@ -140,7 +140,7 @@ function variedEvents(): NewEvent[] {
       userId,
       anonymousId,
       ...(below(40) === 0 && { messageId: null }),
-      // The clocks of fronts differ.
+      // Several processes receive events, and their clocks differ.
       receivedAtMs: START_MS + index * 7000 + below(40_000) - 20_000,
       timestampMs: START_MS + index * 7000 - below(1e9) * (index % 2),
       body: reason !== null && below(3) === 0 ? null : JSON.stringify(message),
