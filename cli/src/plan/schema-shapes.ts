@@ -11,8 +11,8 @@ export const TYPE_NAMES = {
 } as const
 
 /**
- * A schema for json-schema-to-typescript. `tsType` is TypeScript that is written as it is, so it must not contain anything from a
- * plan.
+ * A schema for json-schema-to-typescript. `tsType` is TypeScript that is written as it is, so it must not contain anything
+ * from a plan.
  */
 export type Shape = JSONSchema
 
@@ -35,7 +35,7 @@ const MAX_DEPTH = 100
  * The part of a schema that types can express. A referenced schema is the same object wherever it is used, so that the library
  * gives it one name and recognises recursion.
  *
- * An object has only the properties that its schema lists, unless the schema allows others, so that types reveal misspelt names.
+ * An object has only the properties that its schema lists, unless the schema allows others: types reveal misspelt names.
  * Leaves out what types cannot express (lengths, patterns, conditions): the check at run time covers that.
  */
 export class SchemaShapes {
