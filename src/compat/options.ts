@@ -36,7 +36,7 @@ export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey'
 export interface RudderOptions extends AnalyticsNodeOptions {
   /** Base URL of the data plane. Default: `https://hosted.rudderlabs.com`. */
   dataPlaneUrl?: string | undefined
-  /** Most events that wait. Default: 20,000. */
+  /** Maximum number of events that wait. Default: 20,000. */
   maxInternalQueueSize?: number | undefined
   /** Compresses request bodies. Default: `true`. */
   gzip?: boolean | undefined

@@ -10,7 +10,7 @@ import { byteLength } from './utf8.ts'
  * Tries `JSON.stringify` first. A message that it cannot write (a BigInt, a cycle, a getter that throws) goes through
  * {@link snapshot}, so that one odd value does not cost the event.
  *
- * @param maxBytes Most bytes that the message may have. Default: 32,768 if it needs a snapshot, else no limit.
+ * @param maxBytes Maximum bytes that the message may have. Default: 32,768 if it needs a snapshot, else no limit.
  * @throws DeliveryError `unserializable` when a snapshot cannot be written either; `too_large` when the message has more
  * bytes.
  */

@@ -14,7 +14,7 @@ const DEFAULT_LIMIT = 32_768
 
 interface State {
   /**
-   * Most bytes that the event may have as JSON. It bounds the number of values, since each takes at least two bytes, and
+   * Maximum bytes that the event may have as JSON. It bounds the number of values, since each takes at least two bytes, and
    * the length of a text, so that 512 MB are not copied only to find that they are too large.
    */
   readonly limit: number
@@ -31,7 +31,7 @@ interface State {
  * a placeholder: a BigInt becomes its decimal string, an object inside itself `"[Circular]"`, and a value that throws when
  * it is read `"[Throws]"`.
  *
- * @param limit Most bytes that `value` may have as JSON. Default: 32,768.
+ * @param limit Maximum bytes that `value` may have as JSON. Default: 32,768.
  * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` when there are more values than `limit`, or a text
  * has more characters than that.
  */

@@ -13,7 +13,7 @@ export function toContextEvent(message: Message | ContextEvent): ContextEvent {
 /**
  * Like {@link toContextEvent}, but shares nothing: plugins write to the copy, never to the caller's objects.
  *
- * @param maxBytes Most bytes that the message may have. Default: 32,768.
+ * @param maxBytes Maximum bytes that the message may have. Default: 32,768.
  * @throws DeliveryError as {@link snapshot}.
  */
 export function copyToContextEvent(message: Message, maxBytes?: number): ContextEvent {

@@ -9,7 +9,7 @@ export interface Page {
   search?: string
 }
 
-/** Most characters of each part. A message has 32 KiB, and a client must not be able to fill it. */
+/** Maximum number of characters of each part. A message has 32 KiB, and a client must not be able to fill it. */
 const MAX_LENGTH = 2_048
 /** Only so much of a request line is read; servers do not accept longer ones either. */
 const MAX_TARGET = 16_384

@@ -149,10 +149,7 @@ function orDefault(value: unknown, fallback: string): unknown {
  */
 const MAX_REQUEST_EVENTS = 2_500
 
-/**
- * `maxEventsInBatch` also limits the events of a request, as in the SDK that it comes from; `flushAt` only triggers a flush,
- * unless it is 1.
- */
+/** `maxEventsInBatch` also limits the events of a request, as in the SDK that it comes from; `flushAt` does so only at 1. */
 function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
   const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
   const trigger =

@@ -100,10 +100,10 @@ export interface AnalyticsSettings {
   httpClient?: HTTPClient | HTTPFetchFn | undefined
   /** Authenticates with OAuth access tokens instead of the write key. Default: none. */
   oauthSettings?: OAuthSettings | undefined
-  /** Most events that may wait; beyond it `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
+  /** Maximum number of events that may wait; beyond it `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
   maxQueueSize?: number | undefined
   /**
-   * Most bytes that may wait, at least `maxMessageBytes`; beyond it `overflow` decides. Default: 33,554,432; 1,024 to
+   * Maximum bytes that may wait, at least `maxMessageBytes`; beyond it `overflow` decides. Default: 33,554,432; 1,024 to
    * 17,179,869,184 bytes.
    */
   maxQueueBytes?: number | undefined
@@ -113,18 +113,18 @@ export interface AnalyticsSettings {
    */
   overflow?: 'drop-newest' | 'drop-oldest' | undefined
   /**
-   * Most bytes of one message as JSON; a larger one fails with `too_large`. For services with another limit. Default:
+   * Maximum bytes of one message as JSON; a larger one fails with `too_large`. For services with another limit. Default:
    * 32,768; 1,024 to 16,777,216 bytes.
    */
   maxMessageBytes?: number | undefined
   /**
-   * Most bytes of one request body; at least 4,096 more than `maxMessageBytes`. For services with another limit.
+   * Maximum bytes of one request body; at least 4,096 more than `maxMessageBytes`. For services with another limit.
    * Default: 500,000; 8,192 to 268,435,456 bytes.
    */
   maxBodyBytes?: number | undefined
   /**
-   * Most requests in flight. 1 keeps strict order across batches; in a longer outage every second probe is then without
-   * events. Default: 4; 1 to 1,000 requests.
+   * Maximum number of requests in flight. 1 keeps strict order across batches; in a longer outage every second probe is then
+   * without events. Default: 4; 1 to 1,000 requests.
    */
   maxConcurrentRequests?: number | undefined
   /**
@@ -250,17 +250,17 @@ export interface PublicSettings {
   readonly disable?: boolean
   /** How request bodies are compressed. */
   readonly compress: 'none' | 'gzip'
-  /** Most events that may wait. */
+  /** Maximum number of events that may wait. */
   readonly maxQueueSize: number
-  /** Most bytes that may wait. */
+  /** Maximum bytes that may wait. */
   readonly maxQueueBytes: number
   /** Which event fails when the queue is full. */
   readonly overflow: 'drop-newest' | 'drop-oldest'
-  /** Most bytes of one message. */
+  /** Maximum bytes of one message. */
   readonly maxMessageBytes: number
-  /** Most bytes of one request body. */
+  /** Maximum bytes of one request body. */
   readonly maxBodyBytes: number
-  /** Most requests in flight. */
+  /** Maximum number of requests in flight. */
   readonly maxConcurrentRequests: number
   /** Longest time a batch is retried, in seconds. */
   readonly maxTotalBackoffDuration: number

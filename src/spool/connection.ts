@@ -8,7 +8,7 @@ import type {
 } from '../line/spool.ts'
 import type { Holder, StoredMessage } from '../line/store.ts'
 
-/** Most bytes that are read ahead: enough for several requests. */
+/** Maximum bytes that are read ahead: enough for several requests. */
 const READ_AHEAD_BYTES = 2_097_152
 
 /** A message in memory, which the spool has as well unless it refused it. */

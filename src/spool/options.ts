@@ -10,7 +10,7 @@ export interface FileSpoolOptions {
    * share it. Clients with different write keys must not: any process sends the messages that another one left. Required.
    */
   directory: string
-  /** Most bytes of all files of this process. Default: 104,857,600; 1,048,576 to 1,099,511,627,776 bytes. */
+  /** Maximum bytes of all files of this process. Default: 104,857,600; 1,048,576 to 1,099,511,627,776 bytes. */
   maxBytes?: number | undefined
   /**
    * How many events a power cut or a crash of the whole machine may lose. A crash of only the process loses none in any mode.

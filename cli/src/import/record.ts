@@ -42,7 +42,7 @@ export interface Splitter {
   finish(): SourceRecord[]
 }
 
-/** Most bytes of one record. An event may have 32,768. */
+/** Maximum bytes of one record. An event may have 32,768. */
 export const MAX_RECORD_BYTES = 1_048_576
 
 export const NEWLINE = 0x0a

@@ -14,7 +14,7 @@ export interface FollowOptions {
   readonly onNote: (text: string) => void
 }
 
-/** Most events in one response. */
+/** Maximum number of events in one response. */
 export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
 

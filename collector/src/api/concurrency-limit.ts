@@ -2,7 +2,7 @@ import { HttpProblem } from '../http/reply.ts'
 
 /** The limit for one kind of request. */
 export interface ConcurrencyLimitOptions {
-  /** Most requests at a time. */
+  /** Maximum number of requests at a time. */
   limit: number
   /** Code and message of the problem for a request over the limit. The message says what to do. */
   code: string

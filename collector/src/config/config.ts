@@ -67,7 +67,7 @@ export interface ClickHouseDestinationInput extends DestinationBase {
   username?: string | undefined
   /** Default: none. */
   password?: string | undefined
-  /** Most events of a request, 1 to 10,000; default 1,000. */
+  /** Maximum number of events of a request, 1 to 10,000; default 1,000. */
   batchSize?: number | undefined
   /**
    * Least time between requests that are not full, milliseconds, 0 to 60,000; default 1,000. ClickHouse prefers few and large
@@ -106,7 +106,7 @@ export interface LogInput {
   stream?: string | undefined
   /** Servers that keep each event; default 1. */
   replicas?: 1 | 3 | 5 | undefined
-  /** Most bytes that may wait in the log, at least 65,536; when it is full, responses are 503. */
+  /** Maximum bytes that may wait in the log, at least 65,536; when it is full, responses are 503. */
   maxBytes?: number | undefined
   /** Seconds for which the log recognises a repeated request, 1 to 86,400. */
   duplicateWindow?: number | undefined
@@ -165,10 +165,10 @@ export interface ConfigInput {
   durability?: 'process' | 'power' | undefined
   /** Seconds for which a messageId is remembered; default: for ever. */
   dedupWindow?: number | undefined
-  /** Most events that are kept; default: 10,000,000 in a file, no limit on PostgreSQL. */
+  /** Maximum number of events that are kept; default: 10,000,000 in a file, no limit on PostgreSQL. */
   maxEvents?: number | undefined
   /** Days for which events are kept, 1 to 36,500; default: for ever in a file, 30 on PostgreSQL. */
   retentionDays?: number | undefined
-  /** Most bytes of the database, at least 65,536; default: no limit but the disk. For SQLite files. */
+  /** Maximum bytes of the database, at least 65,536; default: no limit but the disk. For SQLite files. */
   maxDatabaseBytes?: number | undefined
 }

@@ -1,7 +1,7 @@
 /** Work for one turn of the event loop, in bytes of JSON to parse and judge: about ten milliseconds. */
 const BYTES_PER_TURN = 131_072
 
-/** Most turns in a row that only accept connections. */
+/** Maximum number of turns in a row that only accept connections. */
 const MAX_ACCEPTING_TURNS = 500
 
 interface Waiting {

@@ -73,7 +73,7 @@ const MAX_DATE_MS = 8.64e15
 /** A messageId has fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
 
-/** Most bytes of an event. */
+/** Maximum bytes of an event. */
 export const MAX_EVENT_BYTES = 32 * 1024
 
 function isObject(value: unknown): value is Record<string, unknown> {

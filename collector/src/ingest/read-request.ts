@@ -10,7 +10,7 @@ import { MAX_EVENT_BYTES } from './message.ts'
 export const MAX_BATCH_BYTES = 500 * 1024
 /** Levels of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
-/** Most items of a batch: each has a cost, however small it is. */
+/** Maximum number of items of a batch: each has a cost, however small it is. */
 export const MAX_ITEMS = 5000
 
 const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }

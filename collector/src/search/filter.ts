@@ -31,7 +31,7 @@ export interface EventFilter {
 export interface EventQuery extends EventFilter {
   /** Default `oldest`. */
   order?: 'oldest' | 'newest'
-  /** Most records; default: all. */
+  /** Maximum number of records; default: all. */
   limit?: number
 }
 

@@ -2,7 +2,7 @@ import type { NewEvent } from '../../store/ports.ts'
 import { encode } from '../codec.ts'
 import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
-/** Most bytes in flight to the log: beyond that, new requests are refused at once. */
+/** Maximum bytes in flight to the log: beyond that, new requests are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
 /** Writes events into the log and waits for its acknowledgement, up to a time limit. */
 export class Publisher {
