@@ -156,7 +156,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
 describe('the plan', () => {
   const plan = { 'Commande passée': z.object({ total: z.number() }) }
 
-  test('with synchronous schemas settles the event within the call', async () => {
+  test('with synchronous schemas returns no promise, and settles the event at once', async () => {
     const { analytics } = await setUp(plan, { onViolation: 'drop' })
     const { track } = trackingPlan(plan) as Required<Plugin>
 
@@ -325,7 +325,7 @@ describe('a broken schema', () => {
   ]
 
   test.each(broken)(
-    'is reported because it %s, and has no other effect',
+    'is reported because it %s, and affects no other event',
     async (_label, validate, message) => {
       for (const onViolation of ['report', 'mark', 'drop'] as const) {
         const { track, sent, warnings, errors } = await setUp(
