@@ -14,7 +14,7 @@ import {
 } from '../store/sqlite/reader.ts'
 
 yieldToPosts()
-const { path, plan: planFile } = workerData as ReaderWorkerData
+const { path, plan: planFile, queryMs } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
@@ -40,7 +40,7 @@ async function answer({ id, ...query }: QueryMessage, signal: AbortSignal): Prom
   try {
     // A query that is cancelled in the same turn never starts.
     await nextTurn()
-    return { id, result: await runQuery(database, query, plan, signal) }
+    return { id, result: await runQuery(database, query, plan, queryMs, signal) }
   } catch (cause) {
     const { message } = cause as Error
     if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }

@@ -12,14 +12,19 @@ import type { Database } from './database.ts'
 import { dialectOf } from './dialect.ts'
 import { executorOn, runInTurns, runNow } from './steps.ts'
 
-/** Runs a query on a connection, in turns with other queries. */
+/**
+ * Runs a query on a connection, in turns with other queries.
+ *
+ * @param queryMs The time that it may use before it returns the results so far, milliseconds.
+ */
 export function runQuery<N extends QueryName>(
   database: Database,
   { name, parameters, nowMs }: Omit<QueryMessage<N>, 'id'>,
   plan: TrackingPlan | null,
+  queryMs = QUERY_MS,
   signal?: AbortSignal,
 ): Promise<QueryResult<N>> {
-  const context = { dialect: dialectOf(database), nowMs, plan, budget: new Budget(QUERY_MS) }
+  const context = { dialect: dialectOf(database), nowMs, plan, budget: new Budget(queryMs) }
   return runInTurns(stepsOf(context, name, parameters), executorOn(database), signal)
 }
 
@@ -45,11 +50,13 @@ export class InlineReader implements FileReader {
   readonly #database: Database
   readonly #now: () => number
   readonly #plan: TrackingPlan | null
+  readonly #queryMs: number | undefined
 
-  constructor(database: Database, now: () => number, plan: TrackingPlan | null) {
+  constructor(database: Database, now: () => number, plan: TrackingPlan | null, queryMs?: number) {
     this.#database = database
     this.#now = now
     this.#plan = plan
+    this.#queryMs = queryMs
   }
 
   async ask<N extends QueryName>(
@@ -61,6 +68,7 @@ export class InlineReader implements FileReader {
       this.#database,
       { name, parameters: inNumbers(parameters), nowMs: this.#now() },
       this.#plan,
+      this.#queryMs,
       signal,
     )
   }
@@ -92,6 +100,7 @@ export type Reply =
 export interface ReaderWorkerData {
   path: string
   plan: TrackingPlanFile | null
+  queryMs?: number | undefined
 }
 
 interface Pending {

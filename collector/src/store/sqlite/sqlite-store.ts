@@ -19,6 +19,8 @@ export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOu
   clock: Clock
   /** The tracking plan and its file: threads load it from there themselves. */
   plan: LoadedPlan | null
+  /** The time that one query may use before it returns the results so far, milliseconds. */
+  queryMs?: number
   onFault(what: string, cause: unknown): void
 }
 
@@ -52,7 +54,7 @@ export class SqliteStore implements EventStore {
   #isClosing = false
   /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
   constructor(options: SqliteStoreOptions) {
-    const { clock, plan, onFault } = options
+    const { clock, path, plan, queryMs, onFault } = options
     this.#options = options
     const now = () => clock.now()
     const store = new SyncStore({ ...options, now, onOutcomes: () => this.#outcomes() })
@@ -71,9 +73,9 @@ export class SqliteStore implements EventStore {
         onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
     })
     this.reader =
-      options.path === MEMORY
-        ? new InlineReader(store.database, now, plan?.plan ?? null)
-        : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
+      path === MEMORY
+        ? new InlineReader(store.database, now, plan?.plan ?? null, queryMs)
+        : new WorkerReader({ path, plan: plan?.file ?? null, queryMs }, now, onFault)
     this.log = new Writer({
       commit: (batch) => store.commit(batch),
       isDataError,

@@ -57,16 +57,25 @@ describeWithPostgres('questions of PostgreSQL', () => {
       throw new Error(what, { cause })
     }
     const loaded = { plan, file: PLAN }
+    // No time limit, since the test compares results.
+    const queryMs = 3_600_000
     const address = await newDatabase()
     const stores = [
-      new SqliteStore({ path, durability: 'process', maxEvents: 1_000_000, clock, plan: loaded, onFault }),
+      new SqliteStore({
+        path,
+        durability: 'process',
+        maxEvents: 1_000_000,
+        clock,
+        plan: loaded,
+        queryMs,
+        onFault,
+      }),
       await PostgresStore.open({
         address,
         retentionDays: 30,
         clock,
-        // No time limit, since the test compares results.
         plan,
-        queryMs: 60_000,
+        queryMs,
         onFault,
       }),
     ] as const
