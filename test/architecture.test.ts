@@ -174,3 +174,12 @@ test('the check finds a cycle, even of types, but ignores dynamic imports', () =
   expect(cyclesOf(['a', 'b', 'c'], [line('a', 'b'), line('b', 'c'), line('c', 'b')])).toEqual(['b > c > b'])
   expect(cyclesOf(['a', 'b'], [line('a', 'b'), line('b', 'a', true)])).toEqual([])
 })
+
+test('the client calls no function of JavaScript that Node.js 16.0 lacks', () => {
+  const newer = /\.at\(|\.findLast|\.toSorted\(|\.toReversed\(|\.hasIndices|Object\.(?:hasOwn|groupBy)\(|structuredClone\(|Array\.fromAsync|Promise\.withResolvers|AbortSignal\.(?:timeout|any|abort)\(/ // biome-ignore format: one pattern
+  const { files } = importsOf('src')
+  const calling = files.filter((file) => newer.test(readFileSync(join(ROOT, 'src', file), 'utf8')))
+
+  expect(files.length).toBeGreaterThan(100)
+  expect(calling).toEqual([])
+})

@@ -104,8 +104,7 @@ export class Intake {
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      // Either this call is nested in another one, or a stack overflow cut that one short. That is known only at the end of
-      // the turn.
+      // An open call is one that this call is nested in, or one that a stack overflow cut short: the end of the turn shows which.
       this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)

@@ -1,4 +1,5 @@
 import { FAILURE_CODES, type FailureCode } from '../errors/errors.ts'
+import { elementAt } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
 
 /**
@@ -210,7 +211,7 @@ export class Ledger {
       this.lastCovered = this.#accepted
       this.#openUncovered = 0
     }
-    return this.#covers.at(-1)
+    return elementAt(this.#covers, -1)
   }
 
   #coverOf(seq: number): Cover | undefined {

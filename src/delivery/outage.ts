@@ -1,4 +1,5 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
+import { elementAt } from '../errors/guard.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { ToError } from './send-result.ts'
 
@@ -25,7 +26,7 @@ export class Deadline {
 
   /** Events up to this place wait from now on, unless they wait already. */
   begin(upTo: number, nowMs: number): void {
-    const last = this.#marks.at(-1)
+    const last = elementAt(this.#marks, -1)
     if (upTo <= (last?.upTo ?? this.#expiredUpTo)) return
     // Rounded to a thousandth of the limit, which bounds the number of marks.
     if (last !== undefined && nowMs - last.sinceMs < this.#durationMs / 1_000) last.upTo = upTo
@@ -40,7 +41,7 @@ export class Deadline {
 
   /** The moment at which the next events have waited too long. */
   get nextMs(): number {
-    return (this.#marks.at(0)?.sinceMs ?? Number.POSITIVE_INFINITY) + this.#durationMs
+    return (elementAt(this.#marks, 0)?.sinceMs ?? Number.POSITIVE_INFINITY) + this.#durationMs
   }
 
   /** The place up to which events have waited too long, including those in flight at that moment; 0 for none. */

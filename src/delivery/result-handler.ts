@@ -1,5 +1,5 @@
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
-import { type Item, isAwaited } from '../line/item.ts'
+import type { Item } from '../line/item.ts'
 import type { Line } from '../line/line.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
@@ -129,8 +129,9 @@ export class ResultHandler {
         ({ order }) => order <= upTo,
         upTo,
         () => {
-          const limited = deadline === outage.rateLimit ? outage.toLimitError('deadline') : undefined
-          const error = limited ?? this.#lastError('deadline')
+          // An event that waits has seen the failure that it waits for.
+          const toError = deadline === outage.rateLimit ? 'toLimitError' : 'toError'
+          const error = outage[toError]('deadline') as DeliveryError
           const message = `${error.message}; given up after ${settings[name]} s (${name})`
           return new DeliveryError(error.code, message, error)
         },
@@ -230,9 +231,9 @@ export class ResultHandler {
     if (upTo === undefined || this.#countsInOutage || settings.spool !== undefined) return
     const { awaitedUpTo } = outage
     this.#endAll(
-      (item) => item.order <= upTo && (isAwaited(item) || item.seq <= awaitedUpTo),
+      ({ order, seq, callback }) => order <= upTo && (callback !== undefined || seq <= awaitedUpTo),
       upTo,
-      () => this.#lastError('retries_exhausted'),
+      () => outage.toError('retries_exhausted') as DeliveryError,
     )
   }
 
@@ -247,10 +248,6 @@ export class ResultHandler {
     const error = toError()
     for (const item of items) line.leave(item)
     for (const item of items) this.end(item, error)
-  }
-
-  #lastError(code: FailureCode): DeliveryError {
-    return this.#options.outage.toError(code) ?? new DeliveryError(code, 'the service failed')
   }
 
   /** A part that was split off is sent again as it is; the events of other ranges go back into the line, in their places. */

@@ -44,11 +44,6 @@ export interface Item extends Holder {
   next: Item | undefined
 }
 
-/** Whether the caller waits for this event, by a callback or a promise. */
-export function isAwaited({ callback }: Item): boolean {
-  return callback !== undefined
-}
-
 /** Whether an earlier process left this event in the spool. Every other urgent event has a callback. */
 export function isRecovered({ callback, isUrgent }: Item): boolean {
   return isUrgent && callback === undefined

@@ -1,3 +1,4 @@
+import { elementAt } from '../errors/guard.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { createAsyncLocal } from '../runtime/platform.node.ts'
 import type { AsyncLocal } from '../runtime/platform.ts'
@@ -34,7 +35,7 @@ export class Lineage {
 
   /** 0 outside all plugins. */
   get depth(): number {
-    const innermost = this.#running.at(-1) ?? this.#scopes().at(0)
+    const innermost = elementAt(this.#running, -1) ?? elementAt(this.#scopes(), 0)
     return innermost === undefined ? 0 : innermost.depth
   }
 

@@ -1,3 +1,4 @@
+import { elementAt } from '../errors/guard.ts'
 import type {
   RecoveredMessage,
   Spool,
@@ -89,7 +90,7 @@ class Connection implements SpoolConnection {
     // Marks the event as stored: a call that a stack overflow cut short does not have this.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
-    const last = this.#rows.at(-1)
+    const last = elementAt(this.#rows, -1)
     if (last !== undefined && isNext(last, entry)) last.kinds.push(entry.kind)
     else this.#rows.push({ entry, kinds: [entry.kind], next: 0 })
     return true
@@ -206,7 +207,7 @@ class Connection implements SpoolConnection {
       this.#abandoned--
       return undefined
     }
-    const row = this.#rows.at(0)
+    const row = elementAt(this.#rows, 0)
     if (row === undefined) return undefined
     this.length--
     const entry = takeFrom(row)

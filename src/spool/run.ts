@@ -1,3 +1,4 @@
+import { elementAt } from '../errors/guard.ts'
 import type { RecoveredMessage } from '../line/spool.ts'
 import { FileRecord, type Segment } from './segment.ts'
 import type { FoundMessage } from './segment-reader.ts'
@@ -38,7 +39,7 @@ export class Run {
     for (const message of found) {
       this.#lose(messages, message.record.start)
       // In a file that was edited, a record may be where none was written: its origin is unknown.
-      if (this.#starts.at(this.#next) !== message.record.start) continue
+      if (elementAt(this.#starts, this.#next) !== message.record.start) continue
       this.#next++
       messages.push(message)
     }
@@ -50,20 +51,20 @@ export class Run {
   /** A record that starts before `end` and was not read is lost. */
   #lose(messages: RecoveredMessage[], end: number): void {
     for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
-      const to = this.#starts.at(++this.#next) ?? this.end
+      const to = elementAt(this.#starts, ++this.#next) ?? this.end
       messages.push({ record: new FileRecord(this.segment, start, to), isOwn: true, message: undefined })
     }
   }
 
   #nextBefore(end: number): number | undefined {
-    const start = this.#starts.at(this.#next)
+    const start = elementAt(this.#starts, this.#next)
     return start !== undefined && start < end ? start : undefined
   }
 }
 
 /** Adds a record to the last run, or begins another. */
 export function addToRun(runs: Run[], record: FileRecord): void {
-  const last = runs.at(-1)
+  const last = elementAt(runs, -1)
   if (last?.segment === record.segment && last.end === record.start) last.add(record)
   else runs.push(new Run(record))
 }
