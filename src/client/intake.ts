@@ -1,5 +1,5 @@
 import { DeliveryError } from '../errors/errors.ts'
-import { createItem, type Item, isRecovered } from '../line/item.ts'
+import { createItem, type Item } from '../line/item.ts'
 import type { Line } from '../line/line.ts'
 import type { MessageStore, StoredMessage } from '../line/store.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
@@ -168,8 +168,9 @@ export class Intake {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
       const { kind, stored } = item
-      // Events of an earlier process have passed its plugins.
-      if (stored === undefined || isRecovered(item) || !handles(plugin, kind)) continue
+      // Events of an earlier process have passed its plugins. Every other urgent event has a callback.
+      const isRecovered = item.isUrgent && item.callback === undefined
+      if (stored === undefined || isRecovered || !handles(plugin, kind)) continue
       const json = store.read(stored)
       const ctx = item.ctx ?? new Context(undefined, json, clock)
       ctx.subject = item

@@ -44,11 +44,6 @@ export interface Item extends Holder {
   next: Item | undefined
 }
 
-/** Whether an earlier process left this event in the spool. Every other urgent event has a callback. */
-export function isRecovered({ callback, isUrgent }: Item): boolean {
-  return isUrgent && callback === undefined
-}
-
 /** All items have the same fields in the same order, so that engines use one hidden class. */
 export function createItem(
   kind: Kind,
