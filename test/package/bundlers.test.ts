@@ -81,7 +81,7 @@ const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundl
     },
   },
   rollup: {
-    // Rollup puts inlined modules after the entry: a top-level await that needs them would wait for ever.
+    // Rollup puts inlined modules after the entry: for a top-level await they would not have run yet.
     source: 'oauth-then.mjs',
     async bundle(entry, folder) {
       const bundle = await rollup({ input: entry, plugins: [nodeResolve()], external: [/^node:/] })
