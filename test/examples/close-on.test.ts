@@ -29,8 +29,8 @@ afterEach(async () => {
 })
 
 /**
- * Starts a process that has tracked one event with each of two clients, prints this, and never ends by
- * itself.
+ * Starts a process that tracks one event, prints `tracked`, and never ends by itself. Resolves when it has printed
+ * this. `code` runs before the event is tracked.
  */
 async function start(code: string): Promise<Running> {
   const program = `

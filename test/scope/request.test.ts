@@ -352,7 +352,7 @@ describe('hostile requests', () => {
       },
     },
     'an asterisk': { url: '*', headers: {} },
-    'a url that is not a string': {
+    'a url that cannot be parsed': {
       url: 'http://[',
       headers: { referer: 'http://[', 'accept-language': ';;q=,' },
     },
@@ -398,11 +398,11 @@ describe('hostile requests', () => {
     }
     const text = Object.values(headers).join('')
     const scan = cpuOf(() => {
-      // One look at each character.
+      // Reads each character 20 times.
       for (let pass = 0; pass < 20; pass++) for (let at = 0; at < text.length; at++) text.charCodeAt(at)
     })
 
-    // Quadratic work would be some 50,000 times the work of one look.
+    // Quadratic work would take some 50,000 times as long as the scan.
     expect(cpuOf(() => requestScope(node(headers), options))).toBeLessThan(scan + 100_000)
   })
 })

@@ -1,7 +1,7 @@
 /**
  * Escapes the characters that a database cannot store: SQLite cuts text at U+0000, PostgreSQL refuses it, and lone surrogates
- * would all become the same character. They are written as JSON escapes, so JSON text keeps its meaning, and other texts that
- * differ still differ.
+ * would all become the same character. They are written as JSON escapes: JSON text keeps its meaning, and other texts that
+ * differ only in these characters stay different.
  */
 export function escapeForStore(text: string): string
 export function escapeForStore(text: string | null): string | null

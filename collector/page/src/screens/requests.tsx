@@ -37,7 +37,7 @@ const COLUMNS = [
   ['Took', 'took'],
 ] as const
 
-/** All requests, refused ones in particular. */
+/** All requests, also refused ones. */
 export function RequestsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, close } = address

@@ -37,7 +37,7 @@ export interface RetentionOptions {
   onFault(what: string, cause: unknown): void
 }
 
-/** Makes partitions ahead, and deletes old data by whole days, which costs next to nothing however many events they hold. */
+/** Makes partitions ahead, and deletes old data by whole days: dropping a partition is cheap, however many events it holds. */
 export class Retention {
   readonly #database: Database
   readonly #options: RetentionOptions
