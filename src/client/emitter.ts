@@ -20,7 +20,7 @@ interface Registration {
 }
 
 /**
- * Typed events with the listener methods of Node's `EventEmitter`; `once` and `on` of `node:events` take it as one. A listener
+ * Typed events with the listener methods of Node's `EventEmitter`; `once` and `on` of `node:events` accept it. A listener
  * that throws, or returns a promise that rejects, is reported, and the next one runs. An `error` event without listeners does
  * nothing.
  */

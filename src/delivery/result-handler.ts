@@ -39,7 +39,7 @@ export class ResultHandler {
   #isOutageReported = false
   /** The service is up: it has just responded to a request without events. */
   #isUp = false
-  /** Events that failed since the service accepted the last request with events. */
+  /** Events that ran out of retries since the service last accepted or refused events. */
   #givenUp = 0
 
   constructor(options: ResultHandlerOptions) {
@@ -129,7 +129,7 @@ export class ResultHandler {
         ({ order }) => order <= upTo,
         upTo,
         () => {
-          // An event that waits has seen the failure that it waits for.
+          // Never undefined here: an event waits only after a failure or a rate limit, whose error is kept.
           const toError = deadline === outage.rateLimit ? 'toLimitError' : 'toError'
           const error = outage[toError]('deadline') as DeliveryError
           const message = `${error.message}; given up after ${settings[name]} s (${name})`
@@ -177,7 +177,7 @@ export class ResultHandler {
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
-    // A response to a request without events makes the next events suspect, but not of a rate limit.
+    // The events do not cause a rate limit, even if a request without events has just got a response.
     this.#isUp = false
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
     const { clock, gate, line, outage } = this.#options
@@ -187,9 +187,9 @@ export class ResultHandler {
   }
 
   /**
-   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them if failures
-   * count even in an outage, or if the service was up until then: one of the events may be the cause. An event with more than
-   * `maxRetries` retries ends in the first case, or if it was alone in the request; otherwise the range is halved. Awaited
+   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them with
+   * `#countsInOutage`, or if the service was up until then: one of the events may be the cause. An event with more than
+   * `maxRetries` retries ends with `#countsInOutage`, or if it was alone in the request; otherwise the range is halved. Awaited
    * events that have seen too many failures in a row end too, even if they were not in the request.
    */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
@@ -291,7 +291,7 @@ export class ResultHandler {
     for (const [part, error] of all) this.#end(part, error)
   }
 
-  /** Queues the next part of a chain, and returns the parts that fail without being sent. */
+  /** Queues the next part of a chain, and returns the parts that fail without being sent again. */
   #continue({ failed, next }: Bisection): (readonly [Range, DeliveryError])[] {
     const { limit, resends } = this.#options
     if (next !== undefined) {

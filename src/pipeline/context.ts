@@ -242,7 +242,7 @@ export class Context {
     throw new TypeError(`it set ctx.event to ${refused}, which is not an event`)
   }
 
-  /** @internal Replaces `former`: takes over its depth, its client and, if it has none itself, its notes. */
+  /** @internal Replaces `former`: takes over its depth and client, and its notes if this context has none. */
   succeed(former: Context): void {
     this.#depth = former.#depth
     this.#reporter = former.#reporter

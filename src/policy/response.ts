@@ -135,7 +135,7 @@ function utcMs(year = '', monthName = '', day = '', clock: string[] = []): numbe
   const month = MONTHS.indexOf(monthName) / 3
   if (!Number.isInteger(month) || month < 0) return undefined
   const [hours = 0, minutes = 0, seconds = 0] = clock.map(Number)
-  // Date.UTC would carry what is too much over. 60 is a leap second.
+  // Date.UTC would turn hour 24 into the next day, and so on. 60 is a leap second.
   if (hours > 23 || minutes > 59 || seconds > 60 || Number(day) < 1 || Number(day) > 31) return undefined
   return Date.UTC(Number(year), month, Number(day), hours, minutes, seconds)
 }
@@ -222,7 +222,7 @@ export function classify(status: number, renewable: boolean): Action {
   }
   if (status >= 200 && status < 300) return 'delivered'
   if (status >= 300 && status < 400) return 'address'
-  // A status outside of HTTP means a broken response, and the next one may not be.
+  // A status outside of HTTP means a broken response; the next one may be valid.
   return status >= 400 && status < 500 ? 'rejected' : 'retry'
 }
 

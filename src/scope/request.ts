@@ -28,7 +28,7 @@ export interface RequestScopeOptions {
   trustProxy?: TrustProxy | undefined
   /**
    * The headers that the proxies set: `x-forwarded` for `X-Forwarded-For`, `-Proto` and `-Host`, `forwarded` for
-   * `Forwarded` (RFC 7239). The others are never read, since a proxy passes headers on that it does not know. Default:
+   * `Forwarded` (RFC 7239). The others are never read, since a proxy passes on headers that it does not know. Default:
    * `x-forwarded`.
    */
   proxyHeaders?: 'x-forwarded' | 'forwarded' | undefined
@@ -61,7 +61,7 @@ const MAX_USER_AGENT = 1_024
  * Reads who made a request, with which user agent, and for which page. Never throws, whatever a client sends, and limits
  * the length of each part, so that no event gets too large.
  *
- * @throws TypeError when an option is unknown, or not one of its values.
+ * @throws TypeError for an unknown option, and for an invalid `trustProxy` or `proxyHeaders`.
  * @example
  * app.use((request, response, next) => runWithScope(requestScope(request, { trustProxy: 1 }), next))
  */

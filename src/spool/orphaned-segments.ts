@@ -130,7 +130,7 @@ export class OrphanedSegments {
         }
         // Written by a later version, which will read it.
       } catch (error) {
-        // Otherwise we may not read it, or it is gone.
+        // After any other error, a retry would not help: access is denied, or the file is gone.
         if (isShortage(error)) this.#postponed.segments.push(path)
       }
       segment?.close()

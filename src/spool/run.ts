@@ -4,8 +4,8 @@ import { FileRecord, type Segment } from './segment.ts'
 import type { FoundMessage } from './segment-reader.ts'
 
 /**
- * Consecutive records that the client does not hold. The start of each is known: the client matches records to events by order,
- * so an unreadable record must keep its place.
+ * Consecutive records that the client does not hold. Keeps the start of each, because the client matches records to events by
+ * order: an unreadable record must keep its place.
  */
 export class Run {
   readonly segment: Segment

@@ -71,7 +71,7 @@ export class SegmentLog {
     if (!this.#hasRoom(bytes)) return undefined
     const segment = this.#segmentFor()
     const writer = segment.writer as SegmentWriter
-    // A message that cannot be written may wait in memory, which is bounded. One that the client does not hold may not.
+    // While writing fails, only messages that the client holds may wait in memory, and only up to a limit.
     if (this.isTroubled && (!isHeld || writer.buffered + bytes > this.#segmentBytes)) return undefined
     const record = segment.append(message)
     this.usedBytes += bytes

@@ -41,7 +41,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   readonly analytics: Analytics<Events, User, Group>
   /**
    * The messages that would have been sent, oldest first: always the same list. With synchronous plugins, a message is here
-   * as soon as the call has returned. Events that a plugin drops never are.
+   * as soon as the call has returned. Events that a plugin drops do not appear.
    */
   readonly messages: readonly TestMessage<Events, User, Group>[]
   /**
@@ -65,7 +65,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   ): MessageOfKind<Type, Events, User, Group> | undefined
   last(filter?: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group> | undefined
   /**
-   * Waits for the first message that matches: for code that tracks later than the test calls it.
+   * Waits for the first message that matches: for code that tracks only after the call to it has returned.
    *
    * @returns Rejects after `timeout` with an error that shows the nearest messages.
    * @example
@@ -149,7 +149,7 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     },
     failNext: (failure?: RequestFailure) => service.failNext(failure),
   }
-  // Events without an outcome that are not in the store yet: they may still be sent, so assertions must not pass.
+  // Pending events that are not in the store are inside plugins: assertions that depend on them throw.
   markMessages(analytics, messages, () => Math.max(0, analytics.stats.pending - recorder.live))
   // The overloads only narrow the type of the result.
   return client as unknown as TestClient<Events, User, Group>

@@ -141,7 +141,7 @@ describe('without a global fetch', () => {
   test('a request that cannot load node:http does not break the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
-    // As on Node.js 18, which has no other means of loading it.
+    // As on Node.js 18, which has no `getBuiltinModule`: the module is imported.
     const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
     const client = defaultClient()
 
@@ -156,7 +156,7 @@ describe('without a global fetch', () => {
   })
 })
 
-// The modules may be loaded with the first request: the exchange may have ended before it can begin.
+// The first request may wait for its module to load: the signal may be aborted before anything is sent.
 describe('a signal that was aborted before the request', () => {
   test('sends nothing', async () => {
     let requests = 0

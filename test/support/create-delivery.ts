@@ -138,7 +138,7 @@ export function setUpDelivery({
       const { item, json } = makeItem(given)
       return line.add(item, json, false)
     })
-  /** Takes an event back that an earlier process has left. */
+  /** Takes back an event that an earlier process has left. */
   const admit = (given: string | Entry): void => {
     const { item, json } = makeItem(given)
     item.stored = store.put(json)

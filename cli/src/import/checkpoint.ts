@@ -95,7 +95,7 @@ export class Checkpoint {
     // Saves the name of a new rejects file first. Otherwise a crash would leave an unknown file, and the next import would write
     // the same lines to another.
     if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
-    // Read at the moment at which the refused lines are taken: those of this point and no later ones.
+    // Read in the same turn in which `flush` takes the refused lines, so that both are of the same point.
     const { frontier, delivered, refused } = this.#read()
     await this.#rejects.flush()
     await this.#save({ ...frontier, isDone, delivered, refused })

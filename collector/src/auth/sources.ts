@@ -42,7 +42,7 @@ export class Sources {
    * The source that has this key; undefined when none has.
    *
    * Compares hashes in constant time, always with every source, so that the time reveals neither a near miss nor the position of
-   * a match. Without configured sources, any key is a source of that name.
+   * a match. Without configured sources, any key is accepted, and names its source.
    */
   find(writeKey: string): Source | undefined {
     if (this.#configured === undefined) {

@@ -31,7 +31,7 @@ export function askReadiness(given: string, port: number): Promise<{ isReady: bo
   })
 }
 
-/** If a name has several addresses, the error contains one for each, and has no message. */
+/** For a name with several addresses, Node.js combines the errors of all in one whose message is empty. */
 function whatFailed({ message, ...cause }: Error & { code?: string }): string {
   return message || (cause.code ?? 'no connection')
 }

@@ -148,7 +148,7 @@ export class TrackingApi {
     })
   }
 
-  /** Responds with 400, and records the reason for a developer who misses the event. */
+  /** Responds with 400, and records the reason, so that a developer can find out why the event is missing. */
   async #refuse(
     request: IncomingMessage,
     response: ServerResponse,

@@ -83,7 +83,7 @@ function findings(page: Page): Promise<string[]> {
   })
 }
 
-/** All of them only with `--full`: axe takes a second for each of a dozen screens. */
+/** All views only with `--full`: axe takes a second for each of a dozen screens. */
 const viewed = VIEWS.filter(
   ([view]) => process.env['TEST_FULL'] === '1' || /^(320-light|1280-dark|1280-forced)$/.test(view),
 )

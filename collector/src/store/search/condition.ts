@@ -10,7 +10,7 @@ export interface SearchedTable {
   text(text: string): Sql
   /** Never called with `!=`, which is the negation of `=`. */
   comparison(comparison: Comparison): Sql
-  /** Comparisons that, joined by AND, must hold for the same row of another table; and their common condition. */
+  /** Comparisons with another table. `condition` is for those joined by AND: one row must satisfy all of them. */
   together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }
 
