@@ -121,7 +121,7 @@ describe('an interrupted import', () => {
   test('an import neither starts over by mistake nor continues with another host, key or file', async () => {
     const server = await startServer((request) => (request === 1 ? undefined : 401))
     const file = newFile('events.ndjson', ndjson(3_000))
-    // A key that the service has accepted before is tried again: `--max-retries 0` makes the first refusal stop the import.
+    // A 401 for a key that the service has accepted before is retried. With `--max-retries 0`, the first one stops the import.
     const first = await run(['import', file, '--max-retries', '0'], { env: server.env })
     expect(first.code).toBe(1)
     const { line } = stateOf(file)
@@ -226,7 +226,7 @@ describe('a service that fails', () => {
         1,
         expect.stringContaining(`${file}:${stateOf(file).line}: [${status}] `),
       ])
-      // Reported twice if the response to an earlier request arrives after the first refusal.
+      // There are two reports if the response to an earlier request arrives after the first refusal.
       expect([1, 2]).toContain(lines.length)
       for (const line of lines) {
         expect(line).toMatch(
@@ -240,7 +240,7 @@ describe('a service that fails', () => {
   )
 
   test('the process does not exit while a full window of lines waits for a retry', async () => {
-    // Longer than the client itself would keep an idle process alive.
+    // The wait is longer than the time for which the client itself would keep an idle process alive.
     const server = await startServer((request, _ids, response) => {
       if (request !== 3) return undefined
       response.setHeader('retry-after', '7')

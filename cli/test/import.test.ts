@@ -314,7 +314,8 @@ describe('refused lines', () => {
     expect(Object.values(byReason).reduce((sum, count) => sum + count, 0)).toBe(5)
     const events = await collector.events('status:accepted')
     expect(events.some(({ message }) => '_trackpost' in message)).toBe(false)
-    // The line keeps its id from the first file: importing a corrected first file again would not duplicate the event.
+    // The event has the id of its line in the first file. It would not be duplicated if that file were corrected and imported
+    // again.
     expect(events.map(({ messageId }) => messageId)).toContain(
       JSON.parse(lines[1] as string)._trackpost.messageId,
     )

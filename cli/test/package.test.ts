@@ -157,7 +157,7 @@ test('the README commands for sending events work', async () => {
   const commands = [...readme.matchAll(/^trackpost (send .*)$/gm)].map(([, command]) => command as string)
   const cwd = dirname(newFile('company.json', '{"name":"Acme"}'))
   for (const command of commands) {
-    // Run in a shell, as a reader would do.
+    // In a shell, as a reader of the README would run it.
     const child = spawn('sh', ['-c', `"$0" "$1" ${command}`, process.execPath, launcher()], {
       cwd,
       env: { ...process.env, ...server.env },

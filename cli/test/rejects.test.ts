@@ -18,7 +18,7 @@ function refused(line: number): PendingLine {
   }
 }
 
-/** Refuses lines 1 and 2, then line 3, which is after the last saved state. */
+/** Refuses lines 1 and 2, then line 3. Returns the mark from before line 3, as in the last state that was saved. */
 async function interrupted(path: string): Promise<RejectsMark> {
   const rejects = new Rejects(path, STYLE, undefined)
   rejects.add(refused(1))
@@ -99,7 +99,8 @@ test('after a kill before the first save, the refused lines are in the file once
   frontier = { offset: 10, line: 2 }
   await checkpoint.finish(false)
 
-  // The state from before the file existed: it names the file, and its position is before the refused line.
+  // This state is from before the file of refused lines existed. It names the file, and its position is before the refused
+  // line.
   const [, before] = states as [State, State]
   expect(before).toMatchObject({ offset: 0, line: 1, rejects: { path, bytes: 0 } })
   const again = new Rejects(path, STYLE, before.rejects ?? undefined)

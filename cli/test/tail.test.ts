@@ -227,7 +227,7 @@ test.each([
   ['an invalid port', ['http://127.0.0.1:99999'], 'expected the address'],
 ])('a permanent failure is not retried: %s', async (_what, args, text) => {
   const tail = start(['tail', ...args])
-  // Without retries, the command ends by itself.
+  // Only a command that retries is killed. One that does not retry ends by itself.
   void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
 
   const { code, stderr } = await tail.ended

@@ -148,7 +148,7 @@ test.each(['cross-site', 'same-site'])(
   'the page and /api are closed to requests that are %s',
   async (site) => {
     const { port } = await openCollector()
-    // `fetch` would not send the second header.
+    // `fetch` would send its own `Sec-Fetch-Mode`.
     const ask = async (path: string, mode: string) => {
       const head = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}`
       return Number((await exchange(port, `${head}\r\nConnection: close\r\n\r\n`)).split(' ')[1])

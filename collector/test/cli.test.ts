@@ -384,7 +384,7 @@ test('after kill -9 under load, every event that got 200 is stored, and a batch 
   expect(answered.size).toBeGreaterThan(1000)
   expect([...answered].filter((id) => !kept.has(id))).toEqual([])
 
-  // Like a client, sends every event again that got no response: here all events.
+  // A client sends events again that got no response. This sends all events again, also those that got 200.
   for (const batch of sent) await post(collector, '/v1/batch', { batch })
   const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
   expect(all).toHaveLength(sent.length * 20)

@@ -5,7 +5,7 @@ import { REASONS } from '../src/record.ts'
 test('every reason that loses an event is an error; a duplicate loses none', () => {
   const harmless = Object.keys(REASONS).filter((reason) => helpFor(reason).severity !== 'error')
 
-  // An item that was refused with its batch is sent again when the other item is corrected.
+  // An item that was refused only because of another item in its batch is sent again when that one is corrected.
   expect(harmless).toEqual(['duplicate', 'batch_refused'])
 })
 

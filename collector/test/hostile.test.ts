@@ -22,7 +22,7 @@ test.each(['x', 'é', '€', '😀'])(
     const over = await post(collector, '/v1/track', padded(32_769, unit))
 
     expect([fits.status, over.status]).toEqual([200, 400])
-    // C9: the advice is about the event, which is too large.
+    // The code is about the event, which is too large, and not about the whole body.
     expect(await over.json()).toMatchObject({ code: 'event_too_large' })
   },
 )

@@ -36,7 +36,9 @@ async function send(url: string, body: string): Promise<number | undefined> {
   return response.statusCode
 }
 
-/** Sends the requests at once. Checks that all get 200, that the peak memory hardly grows, and that the process is not blocked. */
+/**
+ * Sends the requests at once. Checks that all get 200, that the peak memory hardly grows, and that the process is not blocked.
+ */
 async function expectCheap(running: Running, body: string): Promise<void> {
   await warmUp(running)
   const before = peakOf(running)
@@ -84,7 +86,7 @@ linuxTest('C1: data that 5,000 items inherit is stored once', async () => {
   expect(events[0]).toMatchObject({ status: 'accepted', name: 'a' })
   running.child.kill('SIGTERM')
   await running.ended
-  // Stored in each of the 30,000 events, it would be 900 MB.
+  // If each of the 30,000 events had its own copy of the shared data, the store would have 900 MB.
   expect(statSync(store).size).toBeLessThan(40 * MB)
 })
 

@@ -88,7 +88,7 @@ test('a webhook sends as many requests at a time as its concurrency allows, and 
   await expect.poll(() => updates.length).toBe(10)
 
   expect(Math.max(...claims)).toBe(4)
-  // Nothing listens at this address: each third attempt failed, and the wait is the minimum of 2 to 4 s.
+  // Nothing listens at this address, so the third attempt of each delivery fails. The wait after it is 2 to 4 s: here 2 s.
   expect(updates.every(({ attempts, dueAtMs }) => attempts === 3 && dueAtMs - clock.now() === 2000)).toBe(
     true,
   )

@@ -94,7 +94,7 @@ test('the last problem of the ten seconds is logged at their end, even if it is 
     ['the password is wrong', 2],
   ])
 
-  // If the last cause is the first one again, it is not logged.
+  // If the last cause is the same as that of the latest line, it is not logged again.
   log.fault('destination A', new Error('starting'))
   log.fault('destination A', new Error('the password is wrong'))
   clock.advance(100_000)
@@ -118,7 +118,7 @@ test('after a store comes and goes, the last line has its present state', () => 
     'the store is unavailable: refused',
   ])
 
-  // Not logged yet, and over before it could be.
+  // This problem is over before its line could be logged.
   unavailable(': starting')
   clock.advance(1000)
   back()

@@ -37,7 +37,10 @@ export class Account {
     }
   }
 
-  /** Resolves when `count` more requests have ended with 200, or when some have failed, so that nothing waits for an unavailable part. */
+  /**
+   * Resolves when `count` more requests have ended with 200, or when some have failed, so that nothing waits for an unavailable
+   * part.
+   */
   someMore(count: number): Promise<void> {
     const successes = this.outcomes - this.failures + count
     const failures = this.failures + SOME_FAILURES

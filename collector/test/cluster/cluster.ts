@@ -20,7 +20,9 @@ export interface Parts {
   links: Map<string, Link>
 }
 
-/** Several collectors, each with its own connections to the servers, and a load balancer in front of those that accept events. */
+/**
+ * Several collectors, each with its own connections to the servers, and a load balancer in front of those that accept events.
+ */
 export interface Cluster extends Parts {
   /** The address that clients send to. */
   url: string

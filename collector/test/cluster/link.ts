@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * A connection between processes that can be cut or stalled. With several targets it is a load balancer: each connection goes to
- * the next target that accepts it.
+ * A connection between processes that can be cut or stalled. With several targets it is a load balancer: each connection goes
+ * to the next target that accepts it.
  */
 export class Link {
   readonly port: number

@@ -19,7 +19,10 @@ export const LIMIT_MS = isFull ? 3_600_000 : 900_000
 const PROMISED_SECONDS = 60
 const TELL_MS = 60_000
 
-/** Sends events during disturbances and waits until all is processed, in rounds. Then compares the responses with the stored events. */
+/**
+ * Sends events during disturbances and waits until all is processed, in rounds. Then compares the responses with the stored
+ * events.
+ */
 export async function prove(name: string, postgres: PostgresServer, nats?: NatsServer): Promise<void> {
   const random = seeded(SEED)
   const account = new Account()
@@ -35,7 +38,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
 
   const storm = new Storm(cluster, account, random, 20)
   let phase = 'storm'
-  // Prints the present state, in case that the wait never ends.
+  // Prints the present state now and then, which shows the cause of a wait that never ends.
   const telling = setInterval(async () => {
     const seen = await look(cluster).catch((cause: Error) => cause.message)
     const unavailable = all

@@ -4,11 +4,17 @@ import type { Analytics as Trackpost } from '../../../src/index.ts'
 import { basic } from '../support.ts'
 import { type Account, reached } from './account.ts'
 
-/** More in the full run, which would otherwise take more than an hour; but few enough that the destination does not need minutes for a round. */
+/**
+ * Events in a batch: more in the full run, which would otherwise take more than an hour, but so few that the destination does
+ * not need minutes for a round.
+ */
 const BATCH = process.env['TEST_FULL'] === '1' ? 30 : 10
 const TIMEOUT_MS = 4000
 const PAUSE_MS = 20
-/** Unanswered events of each client. It makes more only when some get a response, so that events do not accumulate during an outage. */
+/**
+ * Maximum number of events without a response in each client. A client with so many makes no more until some get a response, so
+ * that events do not accumulate during an outage.
+ */
 const MAX_WAITING = 30 * BATCH
 
 /** Clients of three kinds that send until they are stopped. In the end, each event has got 200. */
@@ -88,7 +94,7 @@ export class Senders {
       httpClient: this.#account.fetch(TIMEOUT_MS) as never,
       flushAt: BATCH,
       flushInterval: PAUSE_MS,
-      // Its waits double up to a minute, and events that it gives up are passed to it again.
+      // Few, since the waits between its retries double up to a minute; an event that it gives up is passed to it again.
       maxRetries: 2,
     })
     // Callbacks get every error too. Without this listener, an error would end the process.

@@ -119,9 +119,9 @@ function ofBoth(group: readonly Supervised[], stopsAll: boolean): Disturbance {
 }
 
 /**
- * The processes that write to the store die while the store does not respond, with all events that they have received but not
- * written. Then the store dies too, as it would still write the data in its sockets. All other parts work, or these processes
- * would have received nothing.
+ * Kills the processes that write to the store while the store does not respond, so that they have received events but not
+ * written them. Then kills the store too, since it would still write the data in its sockets. All other parts must work, since
+ * otherwise these processes would receive nothing.
  */
 function withHandsFull(cluster: Cluster): Disturbance {
   const { fronts, workers, postgres, links } = cluster

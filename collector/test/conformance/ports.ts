@@ -9,7 +9,10 @@ import { describeTokenMemory } from './token-memory.ts'
 
 /** A store under test. */
 export interface Subject {
-  /** Opens the store. Each further call opens the same data again, as another process would. The suite starts and closes the result. */
+  /**
+   * Opens the store. Each further call opens the same data again, as another process would. The suite starts and closes the
+   * result.
+   */
   open(): Promise<EventStore>
   /** Advances the clock that leases and due times use. */
   advance(ms: number): void
@@ -96,7 +99,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       own('b', {}),
     ]
     const kept = await log.append(events)
-    // From another commit.
+    // The same in another commit.
     kept.push(...(await log.append([own('a', {}), own('a', { context: { locale: 'en' } })])))
 
     expect(kept.map(({ reason }) => reason)).toEqual([

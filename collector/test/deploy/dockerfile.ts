@@ -31,8 +31,8 @@ export interface Image {
 }
 
 /**
- * Does the work of `docker build` in folders: it needs no daemon, and the result runs on this machine, with its Node.js, npm and
- * shell instead of those of the base images.
+ * Does the work of `docker build` in folders: it needs no daemon, and the result runs on this machine, with its Node.js, npm
+ * and shell instead of those of the base images.
  */
 export function build(
   instructions: readonly Instruction[],
@@ -119,7 +119,10 @@ function copy({ root }: Image, text: string, stages: Map<string, Image>): void {
   }
 }
 
-/** Starts the program of an image, as the user of the image if this process is allowed to. Its environment has only the variables of a container. */
+/**
+ * Starts the program of an image, as the user of the image if this process is allowed to. Its environment has only the
+ * variables of a container.
+ */
 export function runImage(
   image: Image,
   command: readonly string[],

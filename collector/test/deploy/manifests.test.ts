@@ -189,7 +189,7 @@ test('Deployments, Services and disruption budgets select the same pods', () => 
 })
 
 const made = (key: string, how: 'literal' | 'file') =>
-  // The command in the comment creates every key that the pods need.
+  // The command in the comment of the file creates every key that the pods need.
   expect(read('kubernetes.yaml')).toContain(`--from-${how}=${key}=`)
 
 test('pods run as the user of the image, can write only to /tmp, and read settings from one Secret', () => {

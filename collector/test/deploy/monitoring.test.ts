@@ -241,7 +241,7 @@ promtoolTest(
     await check('test', 'rules', 'tests.yaml')
     const tested = readFileSync(join(cwd, 'tests.yaml'), 'utf8')
     for (const { alert } of rules) expect(tested).toContain(`alertname: ${alert}\n`)
-    // The tests fail if a rule fires at once.
+    // The tests of the rules must fail if the rules fire at once.
     writeFileSync(join(cwd, 'alerts.yaml'), read('prometheus/alerts.yaml').replace(/for: \d+m/g, 'for: 0m'))
     await expect(check('test', 'rules', 'tests.yaml')).rejects.toThrow('FAILED')
   },

@@ -259,7 +259,7 @@ clickHouseTest.each([
     })
 
   expect(await rows('count() AS n')).toEqual([{ n: count - bad }])
-  // Halving: on each level of the way to the invalid event, one request for each half.
+  // One request for all events. For each invalid one, every level of the halving has at most two requests: one for each half.
   expect(proxy.inserts.length).toBeLessThanOrEqual(1 + bad * 2 * Math.ceil(Math.log2(count)))
 })
 

@@ -95,7 +95,7 @@ test('events from a front that does not know a destination are reported once, an
   expect(watch.warning('Off', none)).toBeNull()
   await advance(60_000)
   expect(watch.warning('Own', none)).toBeNull()
-  // After that was corrected, another front has the same problem.
+  // The first front was corrected, and now another front does not know the destination.
   watch.planned([newEvent('e')])
   expect(faults).toHaveLength(2)
   expect(watch.warning('Own', none)).not.toBeNull()

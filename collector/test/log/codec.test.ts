@@ -48,7 +48,7 @@ test('C1: inherited data is written once in each message, before the first event
   expect(decode(encodeOne('k', one))).toEqual({ key: 'k', events: [one], broken: [] })
   const again = underNewKey(encodeOne('k', one), '2')
   expect(decode(again)).toEqual({ key: 'k.2', events: [one], broken: [] })
-  // Older workers can read this too, if it contains nothing new to them.
+  // A message without newer features has version 1, so that older workers can read it too.
   expect(encode([newEvent('a')])[0]?.payload.toString()).toMatch(/^1 /)
 })
 
@@ -90,7 +90,7 @@ test('a repeated request has the same key, one with other content does not', () 
     idOf({ ...a, reason: 'no_event' }, b),
   ]
   expect(new Set([idOf(a, b), ...others]).size).toBe(5)
-  // A request that was refused as a whole has no ids, so two of them never have the same key.
+  // A request that was refused as a whole has no messageIds, so it gets no key.
   expect(idOf({ ...a, messageId: null, reason: 'invalid_json' })).toBeUndefined()
 })
 

@@ -64,7 +64,7 @@ test('appended events are stored by the log, and read by another process in orde
     .toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
 })
 
-/** A log whose server was killed before it wrote that the message of an event was processed: it has the message again. */
+/** A log that has a processed message again, because its server was killed before it wrote that the message was processed. */
 async function withProcessedMessage(): Promise<{
   log: SharedLog
   manager: Awaited<ReturnType<typeof managerOf>>
@@ -101,7 +101,7 @@ test('C2: after a kill, the lag is the age of the oldest pending message, even i
   await log.append([newEvent('pending')])
 
   await expect.poll(() => log.lag()).toMatchObject({ waiting: 1 })
-  // The processed message is older, by the time of a server start.
+  // The processed message is older, since the server was restarted after it.
   expect((await log.lag())?.oldestMs).toBeLessThanOrEqual(Date.now() - startedMs + 5)
 })
 
@@ -119,7 +119,7 @@ test('a request that is sent again within the window is in the log once; another
   await log.append([newEvent('a'), newEvent('c')])
   expect(await waiting()).toBe(2)
 
-  // When the log accepts it again, the window is over. The store will recognise the duplicates.
+  // When the log accepts the first request again, the window is over. Then only the store would recognise the duplicates.
   await expect
     .poll(async () => {
       await log.append([newEvent('a'), newEvent('b')])

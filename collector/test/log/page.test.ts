@@ -47,12 +47,12 @@ test('the overview shows pending messages and dead letters, and can try dead let
       return { scrollWidth, clientWidth }
     })
     expect(scrollWidth).toBeLessThanOrEqual(clientWidth)
-    // The page may be redrawing it.
+    // The first attempt can fail, since the page may be redrawing the block.
     await vi.waitFor(() => log.scrollIntoViewIfNeeded(), 10_000)
     await screenshot(page, name)
   }
 
-  // The log may end between two requests of the page.
+  // Expects a 503, since the log may end between two requests of the page.
   const page = await openPage(worker, { at: 'overview', expected: /503/ })
   const log = page.locator('.log-state')
   await log
@@ -92,10 +92,10 @@ test('a long list of dead letters is folded, and its length is still shown when 
   expect(await block.locator('li').nth(1).textContent()).toContain('a message that cannot be read, ')
   expect(await block.locator('li').nth(2).textContent()).toContain('Order 2 of shop, m, ')
 
-  // Without numbers, none can be out of date.
+  // The log does not respond and has no numbers, so none of its numbers can be out of date.
   await page.locator('.steps').waitFor()
   state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
-  // The numbers of the store are out of date, and dimmed. Those of the log are current.
+  // The numbers of the store are out of date, and without colours. The state of the log is current.
   const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
   await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await page.getByRole('link', { name: '24 hours' }).click()
@@ -140,7 +140,7 @@ test('pending messages of the log are shown while the store is unavailable', asy
 
   await page.getByText('the store is unavailable').waitFor()
   await page.locator('.log-state').getByText('Messages in the log').waitFor()
-  // Zeros are not reliable then, so the page does not claim that nothing has arrived.
+  // While the store is unavailable, zeros are not reliable, so the page does not claim that nothing has arrived.
   expect(await page.locator('.log-state').count()).toBe(1)
   expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
 })

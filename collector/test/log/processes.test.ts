@@ -53,7 +53,7 @@ test('a worker writes the events for which a front responded with 200 into the s
   await worker.waitFor({ reason: 'dedup_conflict' })
   expect(worker.count({ status: 'accepted' })).toBe(2)
   await expect.poll(async () => (await json(worker.url, '/api/stats')).log.waiting).toBe(0)
-  // Including their requests, which the front has reported.
+  // The worker also has the requests of these events, which the front has reported.
   await expect.poll(async () => (await json(worker.url, '/api/requests')).requests.length).toBe(3)
   const [event] = worker.events({ messageId: 'b' })
   expect((await json(worker.url, `/api/requests/${event?.request}`)).path).toBe('/v1/batch')
@@ -168,7 +168,7 @@ test('an event that the store refuses becomes a dead letter, is shown, and is ac
   expect(worker.count()).toBe(2)
   const discard = (body: string, headers: object = { 'content-type': 'application/json' }) =>
     fetch(`${worker.url}/api/dead-letters/discard`, { method: 'POST', headers: { ...headers }, body })
-  // Only with ids, and not from a page of another site.
+  // Dead letters are discarded only with their ids, and not by a page of another site.
   expect((await discard('{}')).status).toBe(400)
   expect((await discard('{"ids":[]}')).status).toBe(400)
   expect((await discard('{"ids":["1"]}', { 'content-type': 'text/plain' })).status).toBe(400)

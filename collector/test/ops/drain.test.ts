@@ -55,7 +55,7 @@ test('SIGTERM under load loses no event: the draining collector still responds, 
   await senders
 
   expect([code, signal]).toEqual([0, null])
-  // Both continued during the drain.
+  // Clients of both kinds got 200 during the drain.
   expect(delivered.size).toBeGreaterThan(before.delivered)
   expect(answered.size).toBeGreaterThan(before.answered)
   const kept = await openCollector({ database, port: Number(port) })

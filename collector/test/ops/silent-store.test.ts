@@ -13,7 +13,9 @@ async function openServer() {
   return { server, store: await server.newDatabase() }
 }
 
-/** Waits for a statement that times out like those of the store. A close should be done long before. */
+/**
+ * Returns a function that runs a statement with the same time limit as those of the store. A close must end before that limit.
+ */
 async function newStatement(store: string): Promise<() => Promise<string>> {
   const client = new pg.Client({ connectionString: store, query_timeout: 30_000 })
   client.on('error', () => {})

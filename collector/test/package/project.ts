@@ -42,7 +42,8 @@ export function runTool(name: string, args: string[], folder: string): Promise<R
 }
 
 /**
- * The environment without the variables of `npm run` and Vitest, which must not reach an npm or a test runner in another folder.
+ * The environment without the variables of `npm run` and Vitest, which must not reach an npm or a test runner in another
+ * folder.
  */
 function environment(): NodeJS.ProcessEnv {
   const isOurs = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/

@@ -70,7 +70,7 @@ test('the menu of a value is visible, wherever the value is', async () => {
   const keys = panel(page).locator('.json button.key')
   await keys.last().waitFor()
 
-  // As far down as possible in the window.
+  // The value is at the lower edge of the window, where a menu below it has no room.
   const key = keys.filter({ hasText: 'value10' })
   await key.evaluate((node) => node.scrollIntoView({ block: 'end' }))
   await key.click()

@@ -190,7 +190,7 @@ test('when everything is in the database file, commits continue as soon as no re
   expect(told).toEqual(['hold', 'resume'])
   expect(clock.delays()).toEqual([])
 
-  // A pause that times out is not repeated: the next pass copies the events committed since.
+  // A pause that times out is not repeated: the next pass copies the events that were committed after the pause.
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })

@@ -34,7 +34,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     async (order) => {
       const database = await openDatabase()
       await addEvents(database, 40_000)
-      // No time: each query reads one slice.
+      // The time limit is 0, so each query reads only one slice.
       const reader = new PostgresReader(database, () => 0, null, 0)
       const search = parseSearch('properties.n:0', EVENT_VOCABULARY)
       const seqs: number[] = []

@@ -31,7 +31,7 @@ test('a wait sees events that another collector on the same file has accepted', 
 test('a wait checks once more before it times out', async () => {
   const [first, second] = await openTwo()
   const waiting = first.waitFor({ event: 'Late', timeout: 1 })
-  // Blocked until the time is over and the event is stored; the first collector has not been notified of it.
+  // The wait times out when the event is stored or about to be, before the first collector is notified of it.
   const posted = post(second, '/v1/track', track({ event: 'Late' }))
 
   const [result] = await Promise.allSettled([waiting, posted])

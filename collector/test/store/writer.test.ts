@@ -171,7 +171,7 @@ test('the queue for the database is limited by the size of events, and has room 
     opening: 1,
     clock: systemClock,
   })
-  // One string, however often it is referenced.
+  // All 200 events refer to this one string, so they need little memory.
   const large = newEvent('', { messageId: null, body: 'x'.repeat(1024 * 1024) })
 
   const results = Promise.allSettled(Array.from({ length: 200 }, () => writer.append([large])))

@@ -65,8 +65,8 @@ export async function expectSharedTokens(
 }
 
 /**
- * Exchanges an assertion for a token. Like any client, it repeats the request after a 503, which a process sends if it could not
- * read the shared state in time. Only the repeated request shows whether the assertion would get a second token.
+ * Exchanges an assertion for a token. Like any client, it repeats the request after a 503, which a process sends if it could
+ * not read the shared state in time. Only the repeated request shows whether the assertion would get a second token.
  */
 async function exchange(process: Running, one: string) {
   let response = await requestToken(process, one)

@@ -74,7 +74,7 @@ export const TONE_OF_SEVERITY: Readonly<Record<Severity, Tone>> = {
   info: 'info',
 }
 
-/** The colour of a status: failed, refused or successful. */
+/** The colour of an HTTP status; 0 means that no response was sent. */
 export function toneOfStatus(status: number): Tone {
   if (status === 0 || status >= 500) return 'bad'
   if (status === 429) return 'warn'
@@ -143,7 +143,7 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
   )
 }
 
-/** The error of a query, or that it has no data yet, which is shown only if it takes a while. */
+/** The error of a query, or "Loading…" while it has no data, which is shown only if that takes a while. */
 export function QueryState({
   query: { data, error, reload },
   isEmpty = data === undefined,

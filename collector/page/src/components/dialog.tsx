@@ -16,11 +16,11 @@ export function Dialog({ label, class: className = 'dialog', onClose, children }
     const node = dialog.current
     const before = document.activeElement
     node?.showModal()
-    // The focus is on the first button, which may be at the end of a long text.
+    // The browser focuses the first button, and scrolls to it if it is at the end of a long text.
     node?.scrollTo(0, 0)
     return () => {
       node?.close()
-      // The browser does not do it for a dialog that has left the page already.
+      // The browser returns the focus only if the dialog is still in the page.
       if (before instanceof HTMLElement) before.focus()
     }
   }, [])

@@ -89,7 +89,10 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
   return `${name}: ${state}${why}${often}`
 }
 
-/** A summary of deliveries: the name of the failed one, or their number if there are several; then the number of delivered ones. */
+/**
+ * A summary of deliveries. A single one has its name. For several, it has the name of the failed one, or the number of failed
+ * ones, and then the number of delivered ones.
+ */
 export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
   const failed = outcomes.filter(({ state }) => state === 'failed')

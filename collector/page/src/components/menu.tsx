@@ -14,11 +14,11 @@ function place(popover: HTMLElement, opener: HTMLElement): void {
 /** Opens a popover at an element. The browser closes it on Escape or a click elsewhere. */
 export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   popover?.showPopover()
-  // Its content is drawn after this turn, and then it has its height.
+  // The popover gets its height when its content is drawn, which is after this turn.
   requestAnimationFrame(() => {
     if (popover === null) return
     place(popover, opener)
-    // It is elsewhere in the page, so that Tab would not lead into it.
+    // Tab would not lead into the popover, which is elsewhere in the page.
     popover.querySelector('button')?.focus()
   })
 }

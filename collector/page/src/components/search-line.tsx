@@ -19,10 +19,10 @@ const TYPING_MS = 250
 /**
  * The search line. Complete terms are chips; the term that is being typed is text, and filters the list already.
  *
- * Enter turns it into a chip; Backspace at the start turns the last chip back into text.
+ * Enter turns the typed term into a chip; Backspace in an empty text field turns the last chip back into text.
  */
 export function SearchLine({ label, placeholder, line, onLine, suggestions, error, onRetry }: SearchProps) {
-  // Otherwise, the error is not about the typed text.
+  // Errors with another status are not about the typed text.
   const isWrong = error?.status === 400
   const [draft, setDraft] = useState('')
   const input = useRef<HTMLInputElement>(null)

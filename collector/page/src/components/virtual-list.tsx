@@ -18,7 +18,7 @@ interface ListProps<T> {
   /** Whether an item can be selected; separators cannot. */
   isRow(item: T): boolean
   selectedKey: string | undefined
-  /** `isOpened`: by a click or Enter, not just by moving to it. */
+  /** `isOpened` is true after a click or Enter, and false if the user has only moved to the row. */
   onSelect(item: T, isOpened: boolean): void
   onKey?(event: KeyboardEvent, item: T | undefined): void
   onNearEnd(): void
@@ -59,7 +59,10 @@ const TOP = 8
 /** Room above a selected row, for the name of the day. */
 const DAY = 28
 
-/** Keeps the visible rows in place when rows above them are added or change their height; at the top, shows the new rows instead. */
+/**
+ * Keeps the visible rows in place when rows above them are added or change their height; at the top, shows the new rows
+ * instead.
+ */
 function useAnchor<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
@@ -85,8 +88,8 @@ function useAnchor<T>(
 }
 
 /**
- * Scrolls to the selected row when another one is selected, also by the address or in the opened row, and when rows change their
- * height.
+ * Scrolls to the selected row when its height changes, and when another one is selected: in the list, by the address, or in the
+ * details of the opened row.
  */
 function useSelectedInView<T>(
   { items, keyOf, heightOf, selectedKey, headHeight }: ListProps<T>,

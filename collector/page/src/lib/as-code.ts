@@ -47,7 +47,9 @@ function kindOf(message: Message): string {
   return typeof type === 'string' && KINDS.has(type) ? type : 'track'
 }
 
-/** A shell command that sends the message to this collector again. The write key is not stored, so the user has to fill it in. */
+/**
+ * A shell command that sends the message to this collector again. The write key is not stored, so the user has to fill it in.
+ */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
   const json = escaped(stringifyExact(body))

@@ -43,7 +43,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   #gone = new AbortController()
   #isFetchingNewer = false
   #isFetchingOlder = false
-  /** Set if there was news during a request: whether the list was paused at that time. */
+  /** The `isHeld` of the last news during a request; undefined if there was no news. */
   #missedNews: boolean | undefined
 
   constructor(options: FeedOptions<T, P>) {
@@ -98,7 +98,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   }
 
   /**
-   * Adds or counts the items that have arrived since.
+   * Adds or counts the items that have arrived since the last response.
    *
    * @param isHeld Whether the list must not move: then new items are only counted.
    */

@@ -23,8 +23,8 @@ type Relay =
 const SILENT_AFTER_MS = 3000
 const CHECK_EVERY_MS = 500
 /**
- * The tab with the stream reports at each check. After so many checks of this tab without a report, the other tab counts as
- * stuck. Counted in checks and not in time, because a tab that was frozen itself has unread reports.
+ * The tab with the stream reports at each check. Another tab that has made this many checks without a report takes over
+ * the stream. Counted in checks and not in time, because a tab that was frozen itself has unread reports.
  */
 const LEADER_LOST_CHECKS = 8
 /** Each tab adds a random number of checks, up to this, so that not all tabs take over at once. */
@@ -145,7 +145,7 @@ function join(): void {
     channel = undefined
     closeStream()
   }
-  // Neither exists on a page that came over plain HTTP from another machine.
+  // A page that came over plain HTTP from another machine has no `navigator.locks`.
   if (navigator.locks === undefined || typeof BroadcastChannel === 'undefined') return openStream()
   channel = new BroadcastChannel(NAME)
   channel.onmessage = ({ data }: MessageEvent<Relay>) => {
@@ -171,7 +171,8 @@ function join(): void {
 }
 
 /**
- * Begins to listen. A hidden tab gives the stream up, and takes it again when it is visible.
+ * Begins to listen. A hidden tab gives the stream up. When it is visible again, it shares the stream of another tab, or opens
+ * one.
  *
  * @returns A function that stops it permanently.
  */

@@ -14,7 +14,7 @@ export interface Problems {
 /** Refreshed rarely: counting problems takes the collector longer than its other numbers. */
 const REFRESH_MS = 10_000
 
-/** Number of problems of all time on the screen, without the harmless ones. */
+/** Number of problems that the problems screen has for all time, without the harmless ones. */
 export const problemCount = signal(0)
 
 /** Removes duplicates: a refused request may also be recorded as an event, but is shown only as a request. */

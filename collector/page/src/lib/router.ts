@@ -33,7 +33,7 @@ export function hrefWith(changes: Params): string {
   return href(screen, { ...Object.fromEntries(params), ...changes })
 }
 
-/** Goes to an address from `href`. With `replace`, there is no new step for the back button, as for changes while typing. */
+/** Goes to an address from `href`. With `replace`, which is for changes while typing, the back button gets no new step. */
 export function go(address: string, { replace = false } = {}): void {
   if (address === location.hash) return
   if (replace) history.replaceState(history.state, '', address)
@@ -41,7 +41,7 @@ export function go(address: string, { replace = false } = {}): void {
   follow()
 }
 
-/** Goes back if the previous step was on this page, else to `fallback`, so that closing does not leave the page. */
+/** Goes back if the previous step was on this page, else to `fallback`, so that closing a panel never leaves the page. */
 export function goBack(fallback: string): void {
   if ((history.state as { isInside?: boolean } | null)?.isInside === true) history.back()
   else go(fallback, { replace: true })

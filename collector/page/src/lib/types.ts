@@ -159,7 +159,7 @@ export interface Destination {
   type: string
   target: string
   isEnabled: boolean
-  /** A problem of its configuration. */
+  /** Why its events are not delivered, in one sentence; null if no such fault is known. */
   warning: string | null
   pending: number
   delivered: number

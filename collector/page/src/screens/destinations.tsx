@@ -182,7 +182,7 @@ function sentence(text: string): string {
 function Waiting({ destination }: { destination: Destination }) {
   const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null
-  // Without a process, the store still has a time for the next attempt.
+  // The store has a time for the next attempt even if no process would make it.
   const isNobodys = !isEnabled || (type === 'unknown' && warning !== null)
   const seconds =
     nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)

@@ -8,7 +8,7 @@ import type { DeadLetter, LogState } from '../lib/types.ts'
 
 const REFRESH_MS = 2000
 const SHOWN = 20
-/** How many are shown at first, so that the rest of the overview stays visible. */
+/** Number of dead letters that are shown at first, so that the rest of the overview stays visible. */
 const FEW = 5
 
 /** The dead letters, as last loaded. */

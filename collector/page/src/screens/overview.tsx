@@ -154,7 +154,7 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
       </div>
     )
   }
-  // The count is shown as a share of the previous step. Only for `filtered`, which counts deliveries and not events, the whole is
+  // The count is shown as a share of the previous step. But `filtered` counts deliveries and not events, so there the whole is
   // the sum of its own count and losses.
   const whole = before === undefined ? 0 : step.name === 'filtered' ? step.count + step.lost : before.count
   return (

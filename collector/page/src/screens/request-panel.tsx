@@ -139,7 +139,7 @@ function Facts({ request }: { request: RequestDetails }) {
   )
 }
 
-/** If the mistake is below this offset, the panel first shows only the text around it. */
+/** If the offset of the mistake is larger than this, the text around it is shown first, and then the whole body. */
 const IN_SIGHT = 400
 const AROUND = 60
 

@@ -85,7 +85,7 @@ export function RequestsScreen() {
 interface CellsProps {
   request: RequestSummary
   addTerm(term: string): void
-  /** In rows without a heading, numbers have their unit. */
+  /** Rows with two lines have no column headings, so their numbers have a unit. */
   isTwoLine: boolean
 }
 

@@ -139,7 +139,7 @@ describeWithPostgres('real processes on one database', () => {
   test('when a process is killed, no event that got a response is lost, and others make its deliveries', async () => {
     const address = await newDatabase()
     const hook = await receiver()
-    // The lease ends ten seconds after the longest attempt.
+    // A short time limit: the other process gets these deliveries when their lease ends, ten seconds after that limit.
     const destination = { name: 'Hook', type: 'webhook', url: hook.url, concurrency: 2, timeout: 100 }
     const config = { destinations: [destination] }
     const [first, second] = (await Promise.all(

@@ -119,7 +119,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
   })
 
   test('ids are known for the dedup window, with the hash of their content', async () => {
-    // At the time of the events, since the code that deletes old ids reads the clock too.
+    // The clock is at the time of the events, since the code that deletes old ids reads it too.
     const clock = fakeClock(10_900)
     const { store } = await openPostgres(await newDatabase(), { dedupWindowMs: 1000, clock })
     const at = (receivedAtMs: number, body = '{"event":"a"}') => newEvent('a', { receivedAtMs, body })

@@ -106,7 +106,7 @@ describeWithPostgres('work in the background of appends', () => {
     const dropping = newRetention(address).run()
     await untilWaiting(address)
 
-    // Neither the part of a start that concerns the tables nor upkeep waits.
+    // Neither the migration, which is a part of each start, nor the upkeep of another process waits.
     const database = new Database(address)
     onTestFinished(() => database.close())
     await migrate(database, 0)
@@ -133,7 +133,7 @@ describeWithPostgres('work in the background of appends', () => {
     store.start({ committed() {}, cleared() {}, changed() {} })
     await untilWaiting(address)
 
-    // Before the holder of the lock has released it.
+    // Closes the store while another connection still has the lock.
     await store.close()
 
     await client.query('COMMIT')
