@@ -86,7 +86,7 @@ const OWN_ENTRIES = ['compat', 'plugins', 'scope', 'spool', 'testing']
 interface Import {
   readonly from: string
   readonly to: string
-  /** Loaded later, if at all. */
+  /** By `import()`: the file is loaded later, if at all. */
   readonly isDynamic: boolean
 }
 

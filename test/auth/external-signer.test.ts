@@ -50,7 +50,7 @@ function revokedProxy(): object {
   return proxy
 }
 
-/** The code for tokens is loaded with the first token, which takes real time. */
+/** The code for tokens is loaded when the first token is needed: that takes real time, whatever the fake clock says. */
 async function loaded(isDone: () => boolean): Promise<void> {
   await vi.waitFor(() => expect(isDone()).toBe(true), { timeout: 60_000, interval: 5 })
 }

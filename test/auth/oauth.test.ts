@@ -323,7 +323,7 @@ describe('a token that the API refuses', () => {
     expect(answers).toEqual([true, true, true, true])
     expect(tokens.requests).toHaveLength(2)
     expect(waits.every(({ value }) => value === 'Bearer second')).toBe(true)
-    // The last of the four reports it late: the new token is kept.
+    // A fifth batch with the old token is refused late: the new token is kept.
     expect(tokens.credentials.onUnauthorized('Bearer first')).toBe(true)
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })

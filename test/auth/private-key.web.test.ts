@@ -33,7 +33,7 @@ test.each<[string, string, RegExp]>([
 })
 
 test('without node:crypto, a key whose size is unknown until its import is refused at that point', async () => {
-  // Long enough to look like 2,048 bits.
+  // Without node:crypto only the length in bytes is known at first: 2,040 bits could be 2,048.
   const short = rsa(2_040)
 
   await expect(signsWith(pem(short), createPublicKey(short))).rejects.toThrow(

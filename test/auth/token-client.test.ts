@@ -317,7 +317,7 @@ test('when the process is suspended before the assertion is signed, this request
   const { requests, tokens } = withTokens(json({ access_token: 'tok' }), clock)
 
   const late = tokens.request(clock.now())
-  // The timer fires first: the signature comes from another thread, and waits for its turn.
+  // The deadline passes first: the signature is made on another thread, and its result is handled after the timer.
   await clock.advance(10_000)
 
   expect(await late.result).toMatchObject({

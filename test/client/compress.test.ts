@@ -23,7 +23,7 @@ interface Received {
 let service: Loopback
 let received: Received[]
 const warned = catchProcessWarnings()
-/** The status of the response. Default: 200. */
+/** Returns the status of the response to a request. Default: 200. */
 let respond: (request: Received) => number | Promise<number>
 failOnUnhandledRejections()
 
@@ -192,7 +192,7 @@ describe('a service that does not support gzip', () => {
     const compressed = received.filter(({ isCompressed }) => isCompressed).length
     expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
 
-    // The requests that were in flight when the first 415 came.
+    // Only requests that were already in flight when the first 415 came are compressed: at most four.
     expect(compressed).toBeLessThanOrEqual(4)
     expect(received.filter(({ isCompressed }) => isCompressed)).toHaveLength(compressed)
     expect(warned).toEqual([expect.stringContaining('415')])

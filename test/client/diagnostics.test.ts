@@ -240,7 +240,7 @@ describe('the diagnostics channels', () => {
 
     expect(analytics.stats.delivered).toBe(1)
     expect(published).not.toHaveBeenCalled()
-    // The fake service parses each of its two requests; no stored message was read.
+    // The fake service parses the two requests that it gets. Nothing else was parsed: the client read no stored message.
     expect(parse).toHaveBeenCalledTimes(2)
   })
 })

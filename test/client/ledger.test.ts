@@ -124,7 +124,7 @@ describe('a barrier', () => {
       costs.push(best)
     }
 
-    // A walk through the open ones would cost 200 times as much.
+    // With 200 times as many open calls, a walk through them would cost 200 times as much.
     const [few, many] = costs as [number, number]
     expect(many / few).toBeLessThan(20)
   })

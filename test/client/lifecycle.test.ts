@@ -109,7 +109,7 @@ describe('flush', () => {
   })
 })
 
-/** A spool that keeps its events in memory, and never closes. */
+/** A spool that keeps its events in memory, and whose `close` never settles. */
 function spoolThatHangs(pause: () => void): Spool {
   const attach = ({ memory }: SpoolClient): SpoolConnection => ({
     length: 0,
@@ -193,7 +193,7 @@ describe('a client with access tokens', () => {
     const oauthSettings = { clientId: 'id', keyId: 'key', signer, httpClient }
     return createAnalytics({ oauthSettings, flushAt: 1, ...(exitTimeout !== undefined && { exitTimeout }) })
   }
-  /** The code for tokens is loaded with the first token, which takes real time. */
+  /** The code for tokens is loaded when the first token is needed: that takes real time, whatever the fake clock says. */
   const untilAsked = (asked: readonly unknown[]): Promise<void> =>
     vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
 
@@ -324,7 +324,7 @@ describe('the end of the process', () => {
     }
 
     expect(clock.monotonic() - startMs).toBe(heldMs)
-    // The whole second: half of it, half of the rest, and so on.
+    // `exitTimeout`, and one second after it, in ever shorter holds: half of the second, half of the rest, and so on.
     expect(heldMs).toBeGreaterThanOrEqual(5_900)
     expect(heldMs).toBeLessThanOrEqual(6_100)
     expect(calls).toBeLessThan(50)

@@ -358,7 +358,8 @@ describe('a stack overflow while many outcomes wait to be reported', () => {
     const { analytics } = createAnalytics()
     const callsByEvent = new Map<number, number>()
     let tracked = 0
-    // An invalid call has its outcome within the call. When 1,024 outcomes wait, the next call reports them.
+    // The outcome of an invalid call is known at once, but reported at the end of the turn. When 1,024 of these wait, the next
+    // call reports them first.
     const trackBad = (): void => {
       const event = tracked++
       analytics.track({ event: '' } as never, () => {

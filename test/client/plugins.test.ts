@@ -133,7 +133,7 @@ describe('an asynchronous plugin that tracks', () => {
         async track(ctx) {
           await undefined
           await undefined
-          // Without a limit it would go on to this number.
+          // Without a limit, the plugin would track until this number is reached.
           if (handled++ < 3_000) {
             given.track({ userId: 'usr_Zoë', event: `écho de ${name}` }, (error) => {
               outcomes.push(error?.code ?? 'delivered')
@@ -196,7 +196,7 @@ describe('the bound of the queue', () => {
 
     expect(outcomes).toEqual(new Array(5).fill('queue_full'))
     expect(analytics.stats.pending).toBe(3)
-    // Once it is known to be asynchronous, events that find no room are kept from it: it would hold their memory.
+    // Once a plugin is known to be asynchronous, it is not called for events that find no room: it would hold their memory.
     expect(seen).toEqual([1, 2, 3, 1, 2, 3, 4])
   })
 
@@ -253,7 +253,8 @@ describe('the bound of the queue', () => {
 
     trackPurchases(analytics, 1)
     await settled()
-    // An outcome that is known while such outcomes are reported waits for a timer: the plugin settles before it.
+    // The queue is full when this callback tracks. Outcomes of calls in a callback are reported by a timer: the plugin
+    // settles before that.
     analytics.track({} as never, () => trackPurchases(analytics, 2, callback))
     await settled()
     answer()

@@ -62,7 +62,7 @@ class RequestClock extends FakeClock {
     }
   }
 
-  /** Fires all timers that are due in one go, the latest first, as workerd may when it has been busy. */
+  /** Fires in one go all timers that are due, those set last first, as workerd may when it has been busy. */
   async fireReversed(): Promise<void> {
     for (const { atMs, fire } of [...this.#set].reverse()) {
       if (atMs <= this.monotonic()) fire()
@@ -102,8 +102,9 @@ async function inRequest(request: number, run: () => unknown): Promise<void> {
 
 /** How long a request must live to notice requests that have ended. */
 const LOST_MS = 6_000
-/** How many requests that wait for a moment notice it, and how many that do not wait. */
+/** So many later requests, each of which waits for a moment, are enough to notice a request that has ended. */
 const SHORT_REQUESTS = 60
+/** So many requests that wait for nothing are enough to notice some of those among them that have ended. */
 const CARELESS_REQUESTS = 1_100
 
 describe('on Cloudflare Workers', () => {
@@ -386,7 +387,7 @@ describe('on Cloudflare Workers', () => {
     const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
     const asked: ((response: Response) => void)[] = []
     const httpClient: HTTPFetchFn = () => new Promise((resolve) => asked.push(resolve))
-    // The code for tokens is loaded with the first token, which takes real time.
+    // The code for tokens is loaded when the first token is needed: that takes real time, whatever the fake clock says.
     const untilAsked = (count: number): Promise<void> =>
       vi.waitFor(() => expect(asked).toHaveLength(count), { timeout: 10_000, interval: 5 })
     const { analytics } = createWorker({

@@ -950,7 +950,7 @@ describe('a batch that is too large for the service', () => {
     enqueue(...ids(2_000, 'b').map((id) => createEntry(id, 200)))
     await clock.advance(0)
 
-    // A body has room for 402,000 bytes of events.
+    // These events take 402,000 bytes with their commas: one body has room for all of them.
     expect(client.batchSizes.slice(before)).toEqual([2_000])
   })
 
@@ -976,7 +976,7 @@ describe('a batch that is too large for the service', () => {
     expect(counts.at(-1)).toBeLessThanOrEqual(first / 4)
     for (const [index, count] of counts.entries())
       expect(count).toBeLessThanOrEqual(counts[index - 1] ?? 1_000)
-    // They do not all come at once.
+    // The size grows step by step: the first round still needs more than half as many requests.
     expect(counts[0]).toBeGreaterThan(first / 2)
   })
 

@@ -151,7 +151,7 @@ describe('one attempt', () => {
   test('contains the further headers each time, and they never replace ours', async () => {
     const clock = new FakeClock()
     const client = new ScriptedClient(clock, [status(503)])
-    // The settings refuse the second one; the sender checks again.
+    // The settings refuse a header `Authorization`; the sender does not rely on that.
     const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
     const { sender, range } = setUpWith(client, clock, undefined, headers)
 

@@ -14,7 +14,7 @@ export interface Exit {
 
 export interface Running {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
-  /** Resolves to the first match in the text on stdout; rejects when the process ends before. */
+  /** Resolves to the first match in the text on stdout; rejects when the process ends without one. */
   output(pattern: RegExp): Promise<RegExpExecArray>
   readonly exit: Promise<Exit>
 }

@@ -640,7 +640,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
 }
 
 for (const flushAt of [1, 3, 100]) {
-  // One process for all rows; each row has its line.
+  // One process runs the cases of all rows; each row still has its own line in the table.
   let running: Promise<HostRun> | undefined
   let server: Awaited<ReturnType<typeof serve>>
   const results = async (): Promise<{ run: HostRun; results: CaseResult[] }> => {
@@ -1080,7 +1080,7 @@ row(
       try {
         wanted = JSON.stringify({ v: value })
       } catch {
-        // A BigInt makes the client use the tolerant serializer.
+        // JSON.stringify throws at a BigInt; the client then uses its tolerant serializer.
       }
       last = ''
       const call = { userId: 'u', event: 'Any', properties: { v: value }, context: { v: value } }

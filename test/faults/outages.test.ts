@@ -1,6 +1,6 @@
 /**
  * Section 8.1 of the specification, with the built package over real sockets: nobody waits for the events, so
- * they can wait.
+ * they may stay in the queue until the outage is over.
  */
 import { expect } from 'vitest'
 import { holdPort } from '../support/held-port.ts'
@@ -46,7 +46,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
       const report = expectOracleRules(run, [ledger])
       const failed = ledger.counts['failed'] ?? 0
       row.injected(failed, 3)
-      // A lost connection is retried at once, one time.
+      // Includes the one retry that follows at once when a connection is lost.
       expect(failed).toBeLessThanOrEqual(15)
       expect(report.byOutcome).toEqual({ delivered: events })
       expect(report.warnings.length).toBeGreaterThan(0)

@@ -113,8 +113,8 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
     `${fault === 'reset' || fault === 'silence' ? fault : `status ${fault}`} for 60 s under constant load`,
     '<= 15 requests in the first minute, however full the queue is; recovered within one backoff cap; 0 lost',
     async (row) => {
-      // A response must come within the timeout of 10 s, which is scaled as well: a busy machine needs its
-      // time.
+      // Time is less fast where requests time out: the timeout of 10 s is scaled as well, and a busy machine must
+      // still be able to respond within it.
       const scale = fault === 'silence' ? 6 : 20
       const events = size(2_000, 60_000)
       const server = await serve({

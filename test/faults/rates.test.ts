@@ -35,7 +35,7 @@ row(
         .map(({ atMs }, index) => atMs - (ledger.requests[index]?.atMs ?? 0))
       for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_990)
       for (const set of waitsAfterRequests(report, 9_000).slice(0, waits.length)) {
-        // The delay of the timer is the rest of the 2 s: a busy machine has used some of them before.
+        // The delay of the timer is the rest of the 2 s: a busy machine has used a part of these before.
         expect(Math.max(...set)).toBeGreaterThan(1_000)
         expect(Math.max(...set)).toBeLessThanOrEqual(2_300)
       }
@@ -67,7 +67,8 @@ for (const [id, limits, title] of [
   ['F49', [1_000, 10, 1_000], 'follows within 12 s; recovers to >= 80 % within 30 s'],
 ] as const) {
   row(id, `token bucket of ${limits.join(', then ')} requests/s`, title, async (row) => {
-    // Scaled: a second of the row takes 100 or 250 ms. With a smaller scale, requests seem to take longer.
+    // Scaled: a second of the row takes 100 or 250 ms. With a larger scale, requests would seem to
+    // take longer.
     const scale = size(10, 4)
     const phaseMs = 20_000 / scale
     const server = await serve({
@@ -83,7 +84,7 @@ for (const [id, limits, title] of [
           Math.floor((now - Number(io.state['startMs'])) / Number(io.state['phaseMs'])),
         )
         const perMs = ((limits[phase] ?? 0) * Number(io.state['scale'])) / 1_000
-        // The requests of half a second.
+        // The bucket holds the tokens of half a second.
         const burst = Math.max(1, (perMs * 500) / Number(io.state['scale']))
         const tokens = Math.min(burst, Number(io.state['tokens']) + (now - Number(io.state['atMs'])) * perMs)
         io.state['atMs'] = now

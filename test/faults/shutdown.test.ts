@@ -226,7 +226,7 @@ row(
       expect(report.warnings.map(({ code }) => code)).toEqual(['TRACKPOST_SHUTDOWN_TIMEOUT'])
       expect(run.stderr).toContain('TRACKPOST_SHUTDOWN_TIMEOUT')
       expect(report.lifeMs).toBeGreaterThanOrEqual(1_400)
-      // No code runs after this: neither a retry nor a second exitTimeout.
+      // After the timer of exitTimeout no other timer fires: neither a retry nor a second exitTimeout.
       const fired = waitsOf(report, 'fired')
       expect(fired.filter((ms) => ms === 1_500)).toHaveLength(1)
       expect(fired.at(-1)).toBe(1_500)
@@ -256,8 +256,8 @@ row(
     row.injected((await server.report()).counts['held'] ?? 0)
     expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
     const fired = waitsOf(report, 'fired')
-    // No code runs after this: neither a retry nor a second exitTimeout. A first backoff may have ended
-    // before.
+    // After the timer of exitTimeout no other timer fires: neither a retry nor a second exitTimeout. A first
+    // backoff may have ended before.
     expect(fired.at(-1)).toBe(450)
     expect(fired.filter((ms) => ms === 450)).toHaveLength(1)
     expect(fired.length).toBeLessThanOrEqual(3)
@@ -545,7 +545,7 @@ row(
       const client = t.create()
       await t.trackAll(client, 0, 500)
       const flushes = Array.from({ length: 1_000 }, () => client.flush())
-      // A chain that does not end: each outcome tracks one more event, until the flushes have resolved.
+      // A chain that would not end by itself: each outcome tracks one more event, until the test stops it.
       let n = 500
       let isOver = false
       let fromCallbacks = 0
@@ -562,7 +562,7 @@ row(
       // Before the other flushes have resolved, so that all overlap.
       void client.flush()
       const summaries: readonly { delivered: number }[] = await Promise.all(flushes)
-      // The chain has not ended: only the flushes before it have resolved.
+      // The chain goes on: the flushes that were called before it have resolved all the same.
       await t.until(() => fromCallbacks >= 100, 5_000)
       isOver = true
       await client.flush()

@@ -170,7 +170,7 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
     row.injected(ledger.counts['stalled'] ?? 0, 2)
     const [first = []] = waitsAfterRequests(report, 9_000)
-    // The time limit of the body, and the backoff.
+    // The waits after the first request: the time limit of its body, and the backoff.
     expect(Math.max(...first)).toBeGreaterThanOrEqual(250)
     expect(Math.max(...first)).toBeLessThanOrEqual(1_000)
     expect(report.statuses).toEqual({ 503: 1 })
@@ -452,7 +452,7 @@ row(
         state.waiting--
         io.acknowledge()
         for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
-          // Before and not after: with the last slice the request is over for the client.
+          // The pause comes before each slice, not after it: with the last slice the request is over for the client.
           await io.sleep(1)
           io.raw(slice)
         }

@@ -316,7 +316,7 @@ test('a dispatcher that keeps its handlers keeps neither the responses nor the s
   const handlers: DispatchHandler[] = []
   const dispatcher: Dispatcher = {
     dispatch(_options, handler) {
-      // The dispatchers of undici do so, for up to 256 requests on each connection.
+      // The dispatchers of undici keep their handlers too, for up to 256 requests on each connection.
       handlers.push(handler)
       handler.onConnect(() => {})
       handler.onHeaders(200, [], () => {}, 'OK')

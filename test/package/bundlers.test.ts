@@ -46,8 +46,8 @@ afterAll(async () => {
 type Bundle = (entry: string, folder: string) => Promise<string>
 
 /**
- * Functions that bundle for Node.js, and return the path of the main file. The README has the setting for
- * rollup.
+ * Functions that bundle for Node.js, and return the path of the main file. The setting for rollup is in
+ * docs/self-hosted.md.
  */
 const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundle }> = {
   esbuild: {

@@ -21,7 +21,7 @@ function runInProject(path: string): Promise<Exit> {
   return runNode([path], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
 }
 
-/** The strictest settings, which also check the declarations of the package. */
+/** Compiles with the strictest settings, which also check the declarations of the package. */
 async function compile(module: string): Promise<string> {
   const outDir = join(project.folder, `out-${module}`)
   const compilerOptions = {

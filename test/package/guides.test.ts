@@ -107,7 +107,7 @@ describe.each(guides)('$path', ({ path, examples }) => {
 
     const { code, stdout, stderr } = await runExample(example, name)
 
-    // A guide that shows an outage gets two warnings, each of two lines.
+    // A guide that shows an outage gets two warnings; Node.js adds a second line to the first.
     const told = stderr.replace(
       /^\(node:\d+\) \[TRACKPOST_OUTAGE\].*\n(?:\(Use `node --trace-warnings.*\n)?/gm,
       '',

@@ -79,7 +79,7 @@ function facts({ requests }: Run): Fields[] {
       expect(typeof messageId === 'string' && typeof timestamp === 'string' && _metadata).toBeTruthy()
       const { library: _library, ...ofCaller } = context as Fields
       const isGiven = String(messageId).startsWith('order-')
-      // A name of null means the same as undefined.
+      // A field of null means the same as an absent one.
       const kept = Object.entries(rest).filter(([, value]) => value !== null)
       return { ...Object.fromEntries(kept), context: ofCaller, ...(isGiven && { messageId }) }
     })

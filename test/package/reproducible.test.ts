@@ -30,7 +30,7 @@ test('S41: built again elsewhere, every file is the same', async () => {
   for (const name of ['src', 'scripts/licenses.mjs', 'package.json', 'tsconfig.json', 'tsup.config.ts']) {
     cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true })
   }
-  // Their location decides their order in the file.
+  // Copied as well, because the location of these packages decides their order in the built file.
   for (const name of ['jose', 'dset', '@lukeed/uuid', '@lukeed/csprng']) {
     cpSync(join(REPOSITORY, 'node_modules', name), join(folder, 'node_modules', name), { recursive: true })
   }

@@ -100,8 +100,8 @@ const every = (version: Combination['version']): Combination[] =>
     .flatMap((resolution) => [true, false].map((hasNodeTypes) => ({ version, resolution, hasNodeTypes })))
 
 /**
- * The oldest version with the oldest and the newest module resolution, and the newest version, which is fast,
- * with every one.
+ * The oldest version with node10 and node16, the next one with bundler, and the newest version, which is fast,
+ * with every module resolution that it has.
  */
 const usual: Combination[] = [
   { version: '5.0', resolution: 'node10', hasNodeTypes: false },

@@ -1177,7 +1177,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     for (const [index, count] of waits.entries()) {
       const echo = async (ctx: Context): Promise<Context> => {
         for (let wait = 0; wait < count; wait++) await undefined
-        // Without a limit it would go on to this number.
+        // Without a limit, the plugins would track until this number is reached.
         if (handled++ < 3_000) run()
         return ctx
       }

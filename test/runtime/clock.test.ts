@@ -132,7 +132,7 @@ test('a timer that fires moves the clock to the time for which the timer was set
   timers[1]?.()
   below.stall(50)
 
-  // The second timer was due before: the clock does not go back.
+  // The second timer was due earlier than the first, but fires after it: the clock does not go back.
   expect(moments).toEqual([800, 800])
   expect(elapsedMs(clock)).toBe(850)
 })

@@ -67,7 +67,7 @@ describe.each(Object.keys(FILES))('%s', (file) => {
     for (const [name, text] of Object.entries(FILES)) await project.write(name, text)
   })
 
-  // They have Web Crypto, but not as a global, and the client creates no such global.
+  // These versions have Web Crypto, but not as a global, and the client creates no such global.
   test.each(['node-16', 'node-18'])('on %s a token needs no global Web Crypto', async (name) => {
     const node = runtime(name)
 

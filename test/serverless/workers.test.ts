@@ -296,7 +296,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
       visitor.abort()
       expect(await Promise.all(broken)).toEqual(Array(3).fill('AbortError'))
       expect(await callAll(after)).toEqual(expected(after))
-      // The runtime may keep such a request while it waits for something.
+      // The runtime may keep a request whose visitor has left, as long as the request waits for this response.
       answer(200)
     },
     LIMIT_MS,

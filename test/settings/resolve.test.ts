@@ -110,7 +110,7 @@ describe('numbers', () => {
 
   test.each(names)('%s accepts both ends of its range and nothing beyond', (name) => {
     const { min, max } = SETTINGS[name]
-    // Small messages for small bodies, and large bodies for large messages.
+    // A body must have room for a message: the lowest values need small messages, and the highest need large bodies.
     const small = { maxMessageBytes: 1_024 }
     const large = { maxBodyBytes: SETTINGS.maxBodyBytes.max }
 

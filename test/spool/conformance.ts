@@ -24,7 +24,7 @@ export function describeConformance(create: () => Promise<SpoolStore>): void {
     const messages = ['{"a":1}', '{"b":"Zoë ☕"}', `{"c":"${'x'.repeat(100_000)}"}`]
     const bytes = messages.map((message) => Buffer.from(message))
     for (const message of bytes) expect(spool.append(message, true)).toBeDefined()
-    // It belongs to the caller again.
+    // After the call, the memory of a message belongs to the caller again.
     for (const message of bytes) message.fill(0)
     expect(await spool.sync()).toBe(true)
     await store.kill(spool)

@@ -30,7 +30,7 @@ function failure(code: string): Error {
 }
 
 /**
- * A disk that can lose its power: unsynced data is then there in part or not at all, in any order. After a
+ * A disk that can lose its power: of each unsynced write, all, a part or nothing is then on the disk. After a
  * failed sync the system has forgotten the data that it could not write, as Linux does: another sync succeeds
  * and proves nothing.
  */

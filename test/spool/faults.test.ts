@@ -178,7 +178,7 @@ describe('a power cut that loses all unsynced data', () => {
     ['interval', ['a', 'b']],
     ['always', ['a', 'b', 'c']],
   ])("with sync: '%s', synced events are read", async (mode, expected) => {
-    // Of unsynced data, the names are lost and the content is torn.
+    // After the power cut, unsynced names of files are lost, and unsynced content is torn.
     const machine = createMachine(() => 0.6)
     const { spool, clock, kill } = machine.start(mode)
     await append(spool, 'a', 'b')

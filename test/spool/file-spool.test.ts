@@ -69,7 +69,7 @@ describe('messages of an earlier process', () => {
     expect(read.map(({ text }) => text)).toEqual(['a', 'c'])
     second.end()
 
-    // Nothing had been acknowledged since.
+    // The second process has acknowledged nothing.
     const third = open(directory, createProcess(alive))
     expect(await readMessages(third, 2)).toEqual(['a', 'c'])
     await third.close()

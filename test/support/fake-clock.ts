@@ -66,7 +66,7 @@ export class FakeClock implements Clock {
     }
   }
 
-  /** Does the work of edge runtimes at the end of a request. */
+  /** Drops all timers, as edge runtimes do at the end of a request. */
   forgetTimers(): void {
     this.#timers = []
   }

@@ -61,7 +61,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const failedAtMs: number[] = []
   let callsInside = 0
   let isDown = false
-  /** The time at which the clock last paused: the client may not have handled later events yet. */
+  /** When `advance` last ended. Calls are dated to it: the client may not have noticed later time, for instance in a stall. */
   let turnMs = 0
   const flushAt = pick([1, 2, 5, 15])
   const maxRetries = chance(0.5) ? undefined : below(4)
@@ -84,7 +84,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
       requests++
       const indexes = indexesIn(request)
       if (flushAt === 1 && indexes.length > 1) violations.push('a request of several events, with flushAt 1')
-      // With strict order, an outage is distinguished from an event that the service cannot process.
+      // With strict order, the client sends a request without events to learn whether the service or one event is at fault.
       const mayAsk = maxConcurrentRequests === 1 && maxRetries === undefined && failedAtMs.length > 0
       if (indexes.length === 0 && !mayAsk) violations.push('a request without events')
       const carried = indexes.map((index) => calls[index] as Call)

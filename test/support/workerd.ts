@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
-/** The last compatibility date at which `nodejs_compat` is not the default: 2026-08-03. */
+/** Before 2026-08-04, the first compatibility date at which `nodejs_compat` is the default: tests set the flag themselves. */
 const COMPATIBILITY_DATE = '2026-07-01'
 
 /** The conditions with which Cloudflare's bundler resolves packages. */

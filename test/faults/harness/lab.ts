@@ -20,7 +20,8 @@ export const isFull = process.env['FAULTS_FULL'] === '1'
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-// Inside the package, so that its dependencies are found. run.mjs removes its own folder at the end.
+// Inside the package, so that its dependencies are found. test/faults/run.mjs sets another folder, and
+// removes it at the end.
 const scratchBase = process.env['FAULTS_SCRATCH'] ?? join(ROOT, '.cache')
 mkdirSync(scratchBase, { recursive: true })
 const scratch = mkdtempSync(join(scratchBase, 'faults-'))
@@ -287,13 +288,13 @@ export interface Allowances {
   warnings?: string[]
   /** Events may have no outcome at the end (the process was ended). */
   pending?: boolean
-  /** There are calls besides the generated events, which the ledger does not contain. */
+  /** There are calls besides the generated events; the ledger does not contain them. */
   otherCalls?: boolean
   /** The program closed no client, so that nothing can be checked about leftovers. */
   unclosed?: boolean
   /**
-   * The oracle may have acknowledged events that the client reports as failed: it gave up before it could
-   * know.
+   * The oracle may have acknowledged events that the client reports as failed: the client gave up before it
+   * could know.
    */
   lateAcknowledgements?: boolean
 }
@@ -406,8 +407,8 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
 export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   const report = reportOf(run)
   expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])
-  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8.1. Rows set flushAt
-  // above the size of the queue, and names of hosts that do not exist, on purpose.
+  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8.1. Some rows set flushAt
+  // above the size of the queue, or a host that does not exist with plain http: the client warns of both.
   const doubtful = ['TRACKPOST_CONTRADICTION', 'TRACKPOST_INSECURE']
   const expected = ['TRACKPOST_OUTAGE', ...doubtful, ...(allow.warnings ?? [])]
   const unexpected = report.warnings.filter(({ code }) => !expected.includes(code))

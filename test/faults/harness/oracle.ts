@@ -27,7 +27,7 @@ export interface OracleRequest {
   events: number
 }
 
-/** The actions of a script. There is no default action: it must respond or close. */
+/** The actions of a script. None of them is the default: a script that neither responds nor closes is silent. */
 export interface OracleIO {
   readonly socket: Socket
   /** Kept between calls; the test can read and change it. */
@@ -204,7 +204,7 @@ class OracleServer {
         }
         const record = requestIndex === undefined ? undefined : this.requests[requestIndex]
         if (record !== undefined) record.status = status
-        // Before the bytes are sent: after that, the client may have counted it.
+        // Acknowledged before the bytes are sent: after that, the client may already have counted the delivery.
         if (status >= 200 && status < 300) acknowledge?.()
         if (!socket.destroyed) socket.write(`${lines.join('\r\n')}\r\n\r\n${hasBody ? body : ''}`)
       },
@@ -327,7 +327,7 @@ class OracleServer {
     return numbers
   }
 
-  /** Returns whether the id was known. */
+  /** Returns true when the id was known. */
   enterDigest(messageId: string, slice: string): true | undefined {
     const digest = createHash('md5').update(slice).digest('base64')
     const known = this.digests.get(messageId)

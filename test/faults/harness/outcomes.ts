@@ -101,7 +101,7 @@ export interface Tools<Args = unknown> {
   readonly report: HostReport
   /** A client with the settings of the row, whose outcomes are recorded. */
   create(overrides?: Partial<Settings> & Record<string, unknown>): Client
-  /** Includes a client that the program created itself in the counts, without listeners. */
+  /** Makes the counts include a client that the program created itself; adds no listeners to it. */
   watch(client: Client): void
   /** Tracks the generated event `n` and records its outcome. */
   track(client: Client, n: number, bytes?: number): void

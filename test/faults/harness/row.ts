@@ -20,9 +20,9 @@ export interface Line {
 }
 
 export interface Row {
-  /** Rule 6: records how often the fault was injected, and fails the row as not run below `least`. */
+  /** Rule 6: adds to the count of injected faults. Below `least` the row counts as not run, and fails. */
   injected(times: number, least?: number): void
-  /** Records a part of the row that does not hold, with the reason, which is only shown in the table. */
+  /** Records that a part of the row does not hold, and why. The row passes all the same; the table shows the reason. */
   doesNotHold(reason: string): void
   /** Adds a figure to the table. */
   note(text: string): void

@@ -61,7 +61,7 @@ class Sequence {
   #count = 0
   /** All recovered messages of this process. */
   readonly #seen = new Set<string>()
-  /** Messages that the process has released from memory and not yet read. */
+  /** Messages that the process has released from memory and not yet read back. */
   readonly #waiting = new Set<string>()
 
   constructor(seed: number) {
