@@ -28,7 +28,7 @@ export class PageAssets {
   readonly #folder: URL
   #assets: ReadonlyMap<string, Asset> | undefined
 
-  /** @param folder Default: the folder of the built page. This module is one level below the package. */
+  /** @param folder Default: the folder of the built page. This module is one level below the package, built or not. */
   constructor(folder = new URL('../dist/page/', import.meta.url)) {
     this.#folder = folder
   }

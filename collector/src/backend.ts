@@ -14,7 +14,7 @@ import type { EventStore } from './store/event-store.ts'
 import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
-/** Options of the back half. */
+/** Options of the backend. */
 export interface BackendOptions extends Listeners {
   config: Config
   store: EventStore
@@ -97,8 +97,8 @@ export class Backend {
   }
 
   /**
-   * The destinations of the config with their state in the store, and other destinations whose pending deliveries no process
-   * makes.
+   * The state in the store of each destination of the config, and of any other destination to which no process makes the
+   * pending deliveries.
    */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states

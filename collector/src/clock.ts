@@ -12,7 +12,10 @@ export interface Clock {
   setTimer(run: () => void, delayMs: number): () => void
 }
 
-/** The real clock. Nothing else in the collector reads a clock, sets a timer or draws a random number. */
+/**
+ * The real clock. Apart from random identifiers, `AbortSignal.timeout` and `holdFor`, nothing else in the collector reads a
+ * clock, sets a timer or draws a random number.
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -72,7 +72,7 @@ export class RunningCollector implements Collector {
   readonly #recorder: RequestRecorder
   readonly #router: Router
   readonly #health: Health
-  /** Undefined if all parts are on this machine. */
+  /** Undefined when there is no log and the store is in this process. */
   readonly #parts: PartWatch | undefined
   readonly #meter = new Meter()
   readonly #turns = new Turns()

@@ -11,14 +11,17 @@ export interface Collector extends AsyncDisposable {
   readonly port: number
   /** Resolves with the matching records as soon as there are `count`; rejects with `WaitTimeoutError`. */
   waitFor(options: WaitOptions): Promise<EventRecord[]>
-  /** The records that match, oldest first; all of them when there is no filter. */
+  /** The records that match, oldest first unless `order` says otherwise; all of them when there is no filter. */
   events(query?: EventQuery): EventRecord[]
   /** The newest record that matches; undefined when there is none. */
   findLast(filter?: EventFilter): EventRecord | undefined
   /** How many records match. */
   count(filter?: EventFilter): number
   stats(): Stats
-  /** Deletes all records and known messageIds before the call returns. The promise rejects if they could not be deleted. */
+  /**
+   * Deletes all records and known messageIds; in SQLite, before the call returns. The promise rejects if they could not be
+   * deleted.
+   */
   clear(): Promise<void>
   /**
    * Gives the next requests to `/v1` and `/token` a fault instead of the usual response. Several calls make a sequence.

@@ -1,6 +1,6 @@
 import { REASONS, type Reason, WARNINGS, type Warning } from './record.ts'
 
-/** How serious it is. `info` needs no action. */
+/** How serious a reason or a warning is. `info` needs no action. */
 export type Severity = 'error' | 'warning' | 'info'
 
 /** An explanation of a reason, for a developer. */

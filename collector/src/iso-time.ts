@@ -3,8 +3,8 @@ let lastSecond = Number.NaN
 let lastText = ''
 
 /**
- * A time as ISO-8601, in the form of `toISOString`. That takes a microsecond, as long as parsing a small event, so the text of
- * the last second is reused: most times in a row are in the same second.
+ * A time as ISO-8601, in the form of `toISOString`. A call of `toISOString` takes a microsecond, as long as parsing a small
+ * event, so the text of the last second is reused: most times in a row are in the same second.
  *
  * @param timeMs Milliseconds since the epoch.
  * @throws RangeError when a `Date` cannot represent it.

@@ -4,13 +4,13 @@ export interface LogLag {
   waiting: number
   /** How long the oldest has waited, milliseconds; null = nothing waits, or it is unknown. */
   oldestMs: number | null
-  /** The dead letters: messages that the store refused for their data. */
+  /** Number of dead letters: messages that the store refused for their data, or that could not be read. */
   deadLetters: number
   /** Whether there is no room for more dead letters: a refused message then waits in the log, and is not lost. */
   areDeadLettersFull: boolean
 }
 
-/** The state of one part that this process cannot work without. */
+/** The state of the store or of the log. */
 export interface PartHealth {
   part: 'store' | 'log'
   /** Whether it can store events now. */

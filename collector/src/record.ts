@@ -51,7 +51,7 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * Warnings about an event that was accepted: the client did something that the service tolerates, or that is probably a mistake.
+ * Warnings about an event, accepted or not: the client did something that the service tolerates, or that is probably a mistake.
  * Each with its text for people.
  */
 export const WARNINGS = {
@@ -97,9 +97,9 @@ export interface EventSummary {
   userId: string | null
   anonymousId: string | null
   messageId: string | null
-  /** Warnings about an accepted event; absent when there are none. */
+  /** Warnings about the event; absent when there are none. */
   warnings?: Warning[]
-  /** The first values of its properties or traits, with long strings cut; empty on records that a wait has just received. */
+  /** The first values of its properties or traits, with long strings cut. */
   preview: PreviewEntry[]
   /** Number of violations of the tracking plan. */
   violations: number
@@ -122,7 +122,7 @@ export interface Message {
   messageId?: string
   /** ISO-8601, corrected for the client's clock. */
   timestamp?: string
-  /** The client's own, when it gave one. */
+  /** The client's own `timestamp`, when it gave one. */
   originalTimestamp?: string
   sentAt?: string
   receivedAt?: string

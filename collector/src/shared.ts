@@ -36,7 +36,9 @@ export function roleOf({
   return log === undefined ? undefined : { role: work ? 'worker' : 'front', hasStore }
 }
 
-/** The parts that a process needs: the one that accepts events, and for a worker also the store. */
+/**
+ * The parts whose health is checked: the one that accepts events, and the store. With a log, only a worker requires the store.
+ */
 export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
   const ofStore = { part: 'store' as const, ask: () => store.health() }
   if (shared === undefined) return [{ ...ofStore, isRequired: true }]

@@ -63,10 +63,10 @@ type Handler = (
   response: ServerResponse,
 ) => Promise<unknown>
 
-/** Handled by writing the response itself. */
+/** The result of a handler that has written the response itself. */
 const DONE = Symbol('done')
 
-/** GET requests by address; each returns its response as JSON. */
+/** The handlers of GET requests, by path. Each returns the value that is sent as JSON, or `DONE`. */
 const ROUTES: Readonly<Record<string, Handler>> = {
   '/api/about': about,
   '/api/events': events,

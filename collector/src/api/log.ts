@@ -10,10 +10,13 @@ import { readQuery } from './query.ts'
 const MAX_IDS = 1000
 const idsSchema = z.array(z.string().min(1).max(20)).max(MAX_IDS)
 const retrySchema = z.strictObject({ ids: idsSchema.optional() })
-// Ids are required, also to discard all: discarded messages cannot be restored.
+// Ids are required, even from a caller that wants to discard all: discarded messages cannot be restored.
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
-/** Handles requests about the log, the only ones of a front without a store. Returns false for every other address. */
+/**
+ * Handles requests about the log and, on a front without a store, all requests to `/api`. Returns false for every other
+ * address.
+ */
 export async function handleShared(
   { log, hasStore }: Shared,
   about: About,

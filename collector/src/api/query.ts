@@ -112,7 +112,7 @@ export function readCursorOrSeq(text: string): CursorOrSeq {
   return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** The range of time of a request. */
+/** The range of time that a request asks for. */
 export function readRange(
   { from, to }: { from?: string; to?: string },
   nowMs: number,
@@ -133,7 +133,7 @@ function readTime(name: string, text: string | undefined, nowMs: number): number
   return timeMs
 }
 
-/** The events of a request. */
+/** The search for events that a request asks for. */
 export function readSearch(
   parameters: Given<Partial<z.output<(typeof SCHEMAS)['count']>>>,
   nowMs: number,
@@ -147,7 +147,7 @@ export function readSearch(
   }
 }
 
-/** The search line of a list of requests. */
+/** Parses the search line of a list of requests. Without one, every request matches. */
 export function readRequestSearch(q: string | undefined): Search {
   return q === undefined ? EVERYTHING : parseSearch(q, REQUEST_VOCABULARY)
 }

@@ -26,7 +26,7 @@ export interface Application extends Omit<ApplicationConfig, 'keys'> {
   keys: ReadonlyMap<string, KeyObject>
 }
 
-/** Audiences that assertions may name, in addition to the own address. */
+/** Audiences that assertions may name, in addition to the collector's own address. */
 export interface Audiences {
   publicUrl: string | undefined
   more: readonly string[]

@@ -52,7 +52,8 @@ export class Authenticator {
   }
 
   /**
-   * Name of the source that a request claims to be from. Not verified, so only for the records. Null when no source has the key.
+   * Name of the source that a request claims to be from. Not verified, so only for records and for faults on demand. Null when
+   * no source has the key.
    */
   sourceName(authorization: string | undefined, bodyKey: unknown): string | null {
     const credentials = readCredentials(authorization, bodyKey)

@@ -66,7 +66,7 @@ export function printKeys(keys: KeptKeys): string {
   return JSON.stringify(keys)
 }
 
-/** @throws when the text has another form. The error quotes no part of the text, which is secret. */
+/** @throws when the text does not have the form of stored keys. The error quotes no part of the text, which is secret. */
 export function readKeys(text: string): KeptKeys {
   const { data } = kept.safeParse(parsed(text))
   if (data !== undefined) return data

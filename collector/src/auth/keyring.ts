@@ -171,7 +171,7 @@ export class Keyring {
   }
 }
 
-/** Revoking everything replaces unreadable keys, and thus repairs the store. */
+/** Unreadable keys count as none, so that revoking all tokens replaces them and thus repairs the store. */
 function readableKeys(text: string | undefined): KeptKeys | undefined {
   try {
     return text === undefined ? undefined : readKeys(text)

@@ -5,8 +5,8 @@ const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
 
 /**
- * Counts the requests of this process by source, in a sliding window of one second. So no second contains more than the rate,
- * wherever it begins, and the wait in the response is exact.
+ * Counts the requests of this process by source, in a sliding window of one second. Thus no interval of one second contains
+ * more requests than the rate allows, and the wait in the response is exact.
  */
 export class RateLimit implements RateLimits {
   readonly #clock: Clock
@@ -27,7 +27,7 @@ export class RateLimit implements RateLimits {
   }
 }
 
-/** When the requests of the last second were accepted. */
+/** The times at which the requests of the last second were accepted. */
 class Window {
   #times: number[] = []
   #first = 0

@@ -17,7 +17,7 @@ export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-/** Finds the source of a write key. Keeps only hashes. */
+/** Finds the source of a write key. Compares only hashes. */
 export class Sources {
   readonly #config: Config
   readonly #configured: ReadonlyArray<{ hash: Buffer; source: Source }> | undefined
@@ -41,8 +41,8 @@ export class Sources {
   /**
    * The source that has this key; undefined when none has.
    *
-   * Compares hashes in constant time, always with every source, so that the time reveals neither a near miss nor the position of
-   * a match. Without configured sources, any key is accepted, and names its source.
+   * Compares hashes in constant time, always with every source, so that the time reveals neither a near miss nor the position
+   * of a match. Without configured sources, any key is accepted, and is the name of its source.
    */
   find(writeKey: string): Source | undefined {
     if (this.#configured === undefined) {

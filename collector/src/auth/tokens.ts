@@ -28,20 +28,21 @@ const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const TOKEN_ALGORITHM = 'ES256'
 /**
- * `iss` and `aud` of all tokens. The same in all processes, whatever their addresses: the key shows which processes belong
- * together.
+ * `iss` and `aud` of all tokens. The same in all processes, whatever their addresses: processes that belong together have the
+ * same signing key.
  */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** Tolerance for different clocks: a process accepts a token that another one has issued up to this far in its future. */
+/** Tolerance for different clocks: a process accepts a token from a process whose clock is ahead by up to this much. */
 const PROCESS_CLOCKS_SECONDS = 60
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
 
 /**
- * The token server: exchanges client assertions for bearer tokens and checks those.
+ * The token server: exchanges client assertions for bearer tokens, and verifies the tokens.
  *
- * The algorithms are fixed, keys are found in the configuration by `kid`, and nothing in a token can name another key or
- * address. All processes of a store or log sign tokens with the same key, which the store or log keeps.
+ * The algorithms are fixed, and `kid` only chooses among the keys of the configuration (for assertions) or of the store or log
+ * (for tokens): nothing in an assertion or a token can name another key or address. All processes of a store or log sign tokens
+ * with the same key, which the store or log keeps.
  *
  * @see RFC 7523, section 3; RFC 8725
  */
@@ -52,7 +53,7 @@ export class TokenServer {
   readonly #clock: Clock
   readonly #keyring: Keyring
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
-  /** The keys that verified these tokens. */
+  /** The keys that verified the tokens in `#verified`. */
   #verifiedWith: TokenKeys | undefined
 
   /**

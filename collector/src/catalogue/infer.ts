@@ -17,7 +17,7 @@ export interface FoundType {
 /** The values seen at one path of the properties or traits of an event. */
 export interface FoundField {
   path: string
-  /** Share of the events that have the path; inside arrays, the share of the objects in them. */
+  /** Share of the events that have the path; inside arrays, the number of occurrences per event, at most 1. */
   presence: number
   /** The most frequent type. */
   type: JsonType
@@ -95,7 +95,7 @@ export class Inference {
     const key = keys.join('\u0000')
     const known = this.#entries.get(key)
     if (known !== undefined) return known
-    // Bounded: keys may be ids.
+    // The number of paths is limited, since keys may be ids.
     if (this.#entries.size >= MAX_PATHS) return undefined
     const entry: Entry = { keys, count: 0, types: new Map(), values: new Map() }
     this.#entries.set(key, entry)
@@ -151,7 +151,7 @@ function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
   }
 }
 
-/** Integers count as numbers, and null may occur together with one other type. */
+/** Whether values have several types. Integers count as numbers, and null may occur together with one other type. */
 export function isInconsistent(types: readonly JsonType[]): boolean {
   const distinct = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
   distinct.delete('null')

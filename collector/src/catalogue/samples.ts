@@ -2,7 +2,7 @@ import type { Message } from '../record.ts'
 import { type FoundField, Inference } from './infer.ts'
 import { type JsonSchema, schemaOf } from './schema.ts'
 
-/** Inferred schemas of one kind of event, by name. */
+/** The inferred schema of the events of one key. */
 export interface EventSchema {
   key: string
   type: string

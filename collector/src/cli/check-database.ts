@@ -42,7 +42,7 @@ export async function checkDatabase(
   plan: TrackingPlan,
   filter: EventFilter = {},
 ): Promise<PlanReport> {
-  // Opening would create an empty database, without any violations.
+  // Without this check, opening would create an empty database, in which nothing violates the plan.
   if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
   requireClients({ store: path })
   const search = searchOf({ ...filter, status: 'accepted' })

@@ -50,7 +50,8 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
 }
 
 /**
- * If a variable has set the flag of a problem, names the variable instead: its user would not find `--drain` on the command line.
+ * If a problem names a flag that a variable has set, names the variable instead: whoever set the variable would not find
+ * `--drain` on the command line.
  */
 export function underItsName(cause: unknown, args: readonly string[], environment: Environment): unknown {
   const flag = cause instanceof ConfigError ? /^--([a-z-]+):/.exec(cause.message)?.[1] : undefined

@@ -66,8 +66,8 @@ export class Log {
   }
 
   /**
-   * Logs a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. The last suppressed
-   * cause is logged when the time is over: the cause may have changed, and may be reported only once.
+   * Logs a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. If the last suppressed
+   * cause differs from the logged one, it is logged when the time is over: it may never be reported again.
    */
   fault(what: string, cause: unknown): void {
     const { clock } = this.#options
@@ -146,7 +146,7 @@ function passwordOf(address: string | undefined): string | undefined {
   return address !== undefined && URL.canParse(address) ? new URL(address).password : undefined
 }
 
-/** A secret as it is, and as it is encoded in an address. */
+/** A secret as it is, and decoded: in an address, a password is percent-encoded. */
 function formsOf(secret = ''): string[] {
   return [...new Set([secret, decoded(secret)])].filter((form) => form.length >= MIN_SECRET_CHARACTERS)
 }

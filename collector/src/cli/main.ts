@@ -26,7 +26,7 @@ const MAX_DRAIN_SECONDS = 86_400
  */
 const CLOSE_LIMIT_MS = 9000
 
-/** Runs the command line. Resolves with the exit code when a signal ends the collector, or if it cannot start. */
+/** Runs the command line. Resolves with the exit code: for a collector, when a signal ends it or if it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
   // The reader of our output may be gone (`| head -1`), which is no reason to end.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
@@ -172,7 +172,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   }
 }
 
-/** With a log, there is only a store if it is named. */
+/** With a log, there is a store only if a flag names one. */
 function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
   const { log, store, database } = values
   if (log === undefined) return { store: storeOf(values) }

@@ -2,7 +2,7 @@
 export interface SourceInput {
   /** 1 to 200 characters; unique among the sources. */
   name: string
-  /** The key in clear. Only its hash is kept in memory. */
+  /** The key in clear. Only its hash is compared. */
   writeKey?: string | undefined
   /** The SHA-256 of the key, 64 lower-case hexadecimal digits. */
   writeKeySha256?: string | undefined
@@ -125,7 +125,7 @@ export interface ConfigInput {
   rate?: number | undefined
   /** Format of `Retry-After`; default `seconds`. */
   retryAfter?: 'seconds' | 'date' | undefined
-  /** At least one; default: any write key is a source of that name. */
+  /** At least one; default: any write key is accepted, and is the name of its source. */
   sources?: SourceInput[] | undefined
   /**
    * Respond with 401 to a write key that no source has, instead of recording `unknown_write_key`; needs `sources`. Default false.
@@ -159,8 +159,8 @@ export interface ConfigInput {
     | undefined
   log?: LogInput | undefined
   /**
-   * Whether events with a 200 survive only the end of the process (`process`, the default), or also a power cut (`power`). For
-   * SQLite files.
+   * Whether events that were answered with 200 survive only the end of the process (`process`, the default), or also a power
+   * cut (`power`). For SQLite files.
    */
   durability?: 'process' | 'power' | undefined
   /** Seconds for which a messageId is remembered; default: for ever. */

@@ -135,8 +135,8 @@ const log = z.strictObject({
 })
 
 /**
- * Checks a config and fills in its defaults. Its types are written out in `config.ts`, so that users do not need the types of the
- * library that checks.
+ * Checks a config and fills in its defaults. Its types are written out in `config.ts`, so that users do not need the types of
+ * the validation library.
  */
 export const configSchema = z
   .strictObject({

@@ -7,7 +7,10 @@ export interface BatchSender {
   readonly limit: number
   /** Time limit of a batch, milliseconds. */
   readonly longestMs: number
-  /** Shortest time between the ends of batches that were not full, milliseconds: a short wait makes larger batches. */
+  /**
+   * Shortest time between the end of a batch that was not full and the next batch, milliseconds: a short wait makes larger
+   * batches.
+   */
   readonly intervalMs: number
   /** Longest wait before a failed batch is tried again, milliseconds; doubles with each failure, up to a minute. */
   readonly firstDelayMs: number

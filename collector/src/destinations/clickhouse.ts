@@ -10,7 +10,7 @@ import { connectionReason } from './reason.ts'
 import { type BatchOutcome, sendSplitting } from './split.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Characters of a request; a larger batch is sent in several. */
+/** Maximum number of characters in a request; a larger batch is sent in several requests. */
 const MAX_REQUEST_CHARACTERS = 8_000_000
 
 interface Row {
@@ -18,7 +18,7 @@ interface Row {
   line: string
 }
 
-/** Inserts events into a table of ClickHouse, a batch in one request. */
+/** Inserts events into a table of ClickHouse, many in one request. */
 export class ClickHouseSender implements BatchSender {
   readonly limit: number
   readonly longestMs: number
@@ -32,11 +32,13 @@ export class ClickHouseSender implements BatchSender {
   #isReady = false
   #reported: string | undefined
 
-  /** @param onFault Called with the server's message when the server accepts nothing; again only when the message changes. */
+  /**
+   * @param onFault Called with the server's message when the server accepts nothing; again only for another reason or after a
+   * success.
+   */
   constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
     this.limit = config.batchSize
-    // The sum of up to four statements for the table, one timeout in which requests begin, and another one for the last
-    // request.
+    // Six timeouts: up to four statements for the table, the time in which requests may begin, and the last request.
     this.longestMs = config.timeout * 6
     this.intervalMs = config.interval
     this.firstDelayMs = config.firstDelay

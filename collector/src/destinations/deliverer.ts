@@ -6,7 +6,10 @@ import { Outage, type OutageParts } from './outage.ts'
 import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
-/** A lease lasts this much longer than the attempt, so that no other process gets the event before its outcome is written. */
+/**
+ * A lease lasts this much longer than the attempt may take, so that no other process gets the event before its outcome is
+ * written.
+ */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
@@ -23,8 +26,8 @@ export interface DelivererParts extends OutageParts {
  * Delivers the events of one destination, at least once.
  *
  * Pending deliveries are in the database, written in the transaction that accepted the event, and marked as done after the
- * attempt (an outbox). A crash in between repeats an attempt and loses none, and a restart continues. A delivery is leased
- * during its attempt, so that only one of several collectors makes it.
+ * attempt (an outbox). A crash in between repeats an attempt and loses no delivery, and a restart continues. A delivery is
+ * leased during its attempt, so that only one of several collectors makes it.
  */
 export class Deliverer {
   readonly #destination: DestinationConfig
@@ -34,7 +37,7 @@ export class Deliverer {
   #cancelTimer = () => {}
   #sender: BatchSender | undefined
   readonly #outage: Outage
-  /** The number of consecutive batches without an accepted event. */
+  /** The number of consecutive batches in which every event has to be sent again. */
   #failures = 0
   /** No batch is sent before this moment of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Listeners } from '../listeners.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** An outage is reported after this time without an accepted event: a destination that fails now and then is not down. */
+/** An outage is reported when all attempts have failed for this long: a destination that fails now and then is not down. */
 const OUTAGE_MS = 2000
 
 /** Listeners of an outage. */

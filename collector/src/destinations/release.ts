@@ -6,7 +6,7 @@ export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { se
 
 /** The target of releases: the address of a real service, and the key of a source there. */
 export interface ReleaseTarget {
-  /** Without the key: it is shown to people. */
+  /** Without the key, since people see this address. */
   url: string
   writeKey: string
 }

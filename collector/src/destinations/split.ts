@@ -11,8 +11,8 @@ export type BatchOutcome =
   | { kind: 'unavailable'; reason: string }
 
 /**
- * The limit on requests for a batch whose failures may not be due to an event. The rest of the batch waits for the next
- * attempt.
+ * Maximum number of unclear outcomes for a batch, which may not be due to an event. After that, the rest of the batch waits for
+ * the next attempt.
  */
 const UNCLEAR_REQUESTS = 40
 

@@ -6,7 +6,7 @@ import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 const ATTEND_MS = 20_000
 /** After this time without an announcement, a process counts as gone. */
 const ATTENDED_MS = 60_000
-/** Milliseconds after the last event for which a destination that a front did not plan is reported. */
+/** How long a destination is reported as unplanned after the last event for which a front did not plan it, milliseconds. */
 const UNPLANNED_MS = 60_000
 
 /** Options of a watch. */
@@ -62,7 +62,7 @@ export class DestinationWatch {
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 
-  /** Reports each destination that has lost its processes since the last check. */
+  /** Reports each destination that no process serves, unless the last check found the same. */
   async #report(): Promise<void> {
     const found = await this.unattended().catch(() => undefined)
     if (found === undefined || this.#isClosed) return

@@ -6,7 +6,7 @@ export interface FaultOptions {
   status?: number | undefined
   /** Headers of the response, for example `{ 'retry-after': '2' }`. */
   headers?: Readonly<Record<string, string>> | undefined
-  /** Body of the response; default: a problem in JSON. */
+  /** Body of the response; default: a problem in JSON, or `{"success":true}` if the status is below 400. */
   body?: string | undefined
   /** Milliseconds to wait first. Without `status`, `hang` and `reset`, the request is handled as usual afterwards. */
   delay?: number | undefined

@@ -20,7 +20,7 @@ const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
 
 /** Rules for the origins whose pages may send events. */
 export interface OriginRules {
-  /** Only this machine reaches the collector. */
+  /** Whether only this machine can reach the collector. */
   isLocal: boolean
   /** Origins of pages that may send events; `*` = all. Default: on loopback those of this machine, elsewhere none. */
   browserOrigins: readonly string[] | undefined
@@ -31,7 +31,7 @@ export interface OriginRules {
 /**
  * Keeps pages of other sites out: a browser sends their requests from inside the firewall.
  *
- * Events may come from pages with an allowed origin; the page and its API are only for the collector's own page.
+ * Pages with an allowed origin may send events. The page of the collector and its API are closed to pages of other sites.
  */
 export class OriginGuard {
   readonly #rules: OriginRules
@@ -43,7 +43,7 @@ export class OriginGuard {
   /**
    * On loopback, accepts only host names of this machine, which prevents DNS rebinding.
    *
-   * @throws HttpProblem 400 when the name is missing or ambiguous, 403 when it is another one.
+   * @throws HttpProblem 400 when the name is missing or ambiguous, 403 when it is not a name of this machine.
    */
   checkHost(request: IncomingMessage): void {
     const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))

@@ -6,7 +6,7 @@ import type { HttpProblem } from './reply.ts'
 export class RequestNotes {
   /** Id of the request in the log. */
   readonly id: string
-  /** The caller's address, from trusted proxies if there are any. */
+  /** The caller's address; behind trusted proxies, the one that they report. */
   readonly address: string
   /** Name of the source, as soon as it is known. */
   source: string | null = null
@@ -16,7 +16,7 @@ export class RequestNotes {
   inflatedBytes = 0
   events = 0
   accepted = 0
-  /** The write of its events, once it has begun. Its end decides the outcome of the events. */
+  /** The write of the request's events, once it has begun. Its result decides the outcome of the events. */
   appending: Promise<unknown> | undefined
   problem: RequestProblem | null = null
   /** Id of the fault on demand that the request got. */

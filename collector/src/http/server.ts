@@ -159,7 +159,7 @@ const NO_PROXY: BrokenRequest = { status: 405, code: 'method', message: 'CONNECT
 
 const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
-/** Requests in flight. */
+/** The number of requests in flight on each connection. */
 const requestsOf = new WeakMap<Socket, number>()
 
 /** The response that a connection got when its request broke off. */
@@ -183,7 +183,7 @@ function answerBrokenRequest(
   return broken
 }
 
-/** Responds on a connection without a request, and ends it. */
+/** Responds on a connection that has no valid request, and ends the connection. */
 function refuse(socket: Socket, broken: BrokenRequest, clock: Clock): void {
   const body = JSON.stringify(problemBody(broken))
   const headers = Object.entries({

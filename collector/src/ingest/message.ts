@@ -179,7 +179,8 @@ export function readMessage(
   if (pathKind === undefined && typeof message.writeKey === 'string') warnings.push('write_key_in_item')
   draft.remove('writeKey')
   if (kind !== null) draft.set('type', kind)
-  // If it is too large with its inherited fields, it is stored without corrections: a batch may have thousands of these.
+  // A message that is too large only with its inherited fields is stored without corrections: a batch may have thousands of
+  // them.
   const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(draft, envelope, warnings)
   if (reason === null && typeof message.messageId !== 'string') {
     // An id is needed for deduplication, also by destinations.

@@ -101,7 +101,7 @@ function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
 const PREVIEW_CHARACTERS = 2000
 const PREVIEW_FIELD_CHARACTERS = 200
 
-/** Makes the records of a request that was refused as a whole. */
+/** Makes the record of a request that was refused as a whole. */
 export function refusedRequest(
   reason: Reason,
   path: Kind | 'batch',

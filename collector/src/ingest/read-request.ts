@@ -6,9 +6,9 @@ import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
 import type { RequestProblem } from '../store/ports.ts'
 import { MAX_EVENT_BYTES } from './message.ts'
 
-/** The limit of the service, read as 500 x 1024 bytes. */
+/** The limit of the service for a batch, 500 KB, taken as 500 x 1024 bytes. */
 export const MAX_BATCH_BYTES = 500 * 1024
-/** Levels of objects and arrays in a body. */
+/** Maximum number of nested objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
 /** Maximum number of items of a batch: each has a cost, however small it is. */
 export const MAX_ITEMS = 5000
@@ -50,7 +50,7 @@ export function maxBodyBytes(path: Kind | 'batch'): number {
   return path === 'batch' ? MAX_BATCH_BYTES : MAX_EVENT_BYTES
 }
 
-/** A refusal that is not due to anything in the body. */
+/** A refusal without a position in the body. */
 export function refusal(refused: Reason): BadRequest {
   return { refused, problem: { code: refused, message: REASONS[refused] } }
 }
@@ -95,7 +95,7 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
-  // The response is never 200 for a message that was not accepted.
+  // Refuses the whole batch: with a 200, the client would take the items beyond the limit for delivered.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')

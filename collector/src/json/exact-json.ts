@@ -1,16 +1,16 @@
 /**
  * Prefix of texts that stand for JSON numbers that JavaScript cannot represent, such as 64-bit ids, between `parseExact` and
- * `stringifyExact`. Not a class, so that they can be passed to threads. If somebody sends a text with this control character
- * before a number, it is shown as the number.
+ * `stringifyExact`. They are texts and not objects of a class, so that they can be passed to threads. If somebody sends a text
+ * with this control character before a number, it is shown as the number.
  */
 const MARK = '\u0001exact:'
 /** Matches only values: not keys, and not the middle of a text, where a backslash precedes the quote. */
 const MARKED = /(^|[[:,\s])"\\u0001exact:(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)"(?!:)/g
 
-// The digits are written out: with a count, V8 tests every character, and this runs for each request.
+// The digits are written out: with a count such as `{16}`, V8 tests every character, and this runs for each request.
 const MAY_BE_INEXACT = new RegExp(`${'\\d'.repeat(16)}|\\d[eE]\\+?\\d\\d\\d`)
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
-/** A shorter number has at most as many digits as JavaScript keeps. */
+/** A number of at most this many characters has no more digits than JavaScript keeps. */
 const CHARACTERS_KEPT = 15
 
 /** Whether a text may contain such a number. A fast check, since most texts do not. */

@@ -10,7 +10,7 @@ export interface ScanLimits {
   maxDepth: number
   /** Maximum number of items whose place is recorded; further ones are only counted. */
   maxItems: number
-  /** Size from which on an item counts as large. */
+  /** An item of more bytes than this counts as large. */
   maxItemBytes: number
 }
 

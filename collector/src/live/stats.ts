@@ -36,7 +36,9 @@ export class StatsKeeper {
   #byType = new Map<string, number>()
   #bySource = new Map<string, number>()
   #seconds = new Map<number, { accepted: number; rejected: number }>()
-  /** Grows with every change that does not come from the store: totals that were read before do not include it. */
+  /**
+   * Grows with every change that is made here and not read from the store: totals whose read began before may not include it.
+   */
   #version = 0
   #isLoaded = false
   #isStale = false

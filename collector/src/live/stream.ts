@@ -11,7 +11,7 @@ const QUIET_TICKS = 7
 const MAX_CLIENTS = 100
 /** The limit on unread bytes: a page that reads too slowly gets no further events until it has caught up. */
 const MAX_UNREAD_BYTES = 262_144
-/** Only the busiest sources; the others are in `/api/stats`. */
+/** Maximum number of sources in a message, the busiest ones; the others are in `/api/stats`. */
 const SOURCES = 50
 
 /**

@@ -63,7 +63,7 @@ interface Waiter {
   query: EventSearch
   signal: AbortSignal | undefined
   count: number
-  /** The count of matching records up to sequence number `seen`. It is -1 until the existing records have been counted. */
+  /** The count of matching records up to sequence number `seen`, which is -1 until the existing records have been counted. */
   found: number
   seen: number
   isLooking: boolean
@@ -206,7 +206,7 @@ export class Waiters {
     const epoch = this.#epoch
     const missing = waiter.count - waiter.found
     const found = await this.#source.count({ ...waiter.query, between }, missing, waiter.signal)
-    // All events were deleted in the meantime, and `cleared` has reset the wait.
+    // The wait has ended in the meantime, or all events were deleted and `cleared` has reset the wait.
     if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
     waiter.found += found
     waiter.seen = lastSeq

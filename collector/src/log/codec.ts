@@ -18,7 +18,7 @@ const INHERITED = 'inherited'
 
 /** Maximum size of a message in bytes, unless a single event is larger. */
 export const MAX_CHUNK_BYTES = 256 * 1024
-/** Maximum number of events in a message, which is as many as one transaction should write. */
+/** Maximum number of events in a message: all of them are written in one transaction. */
 const MAX_CHUNK_EVENTS = 1000
 
 /** A message for the log. */

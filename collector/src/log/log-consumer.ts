@@ -17,8 +17,8 @@ const EVENTS_PER_COMMIT = 2000
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 /**
- * Milliseconds until a message is redelivered that could neither be written nor stored as a dead letter: a person has to fix
- * the cause first.
+ * How long a message that could neither be written nor stored as a dead letter waits until it is redelivered, milliseconds: a
+ * person has to fix the cause first.
  */
 const NO_DEAD_LETTER_RETRY_MS = 15_000
 
@@ -39,8 +39,8 @@ interface Held {
 
 /**
  * Consumes the log and writes its messages to the store. A message is acknowledged when the store has committed it. The store
- * recognises redelivered messages by their key. A message that the store refuses becomes a dead letter; the others of its
- * commit are written.
+ * recognises redelivered messages by their key. An event that the store refuses becomes a dead letter; the others of its commit
+ * are written.
  */
 export class LogConsumer {
   readonly #parts: LogConsumerParts
@@ -99,7 +99,8 @@ export class LogConsumer {
 
   async #consume(held: readonly Held[]): Promise<void> {
     const messages = held.map(({ message }) => message)
-    // The store recognises messages that are already written, which are then acknowledged; the others are written one by one.
+    // Some of the messages may be written already: the store recognises those, and they are acknowledged. The others are
+    // written one by one.
     const oneByOne = async () => {
       for (const one of held) await this.#consume([one])
     }

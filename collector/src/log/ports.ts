@@ -42,7 +42,7 @@ export interface DeadLetter {
   id: string
   /** When it became a dead letter, ISO-8601. */
   at: string
-  /** The error of the store, or of the reader. */
+  /** The error of the store, or of the decoder. */
   reason: string
   /** Name of the source, and of the event; null when it cannot be read. */
   source: string | null
@@ -51,7 +51,7 @@ export interface DeadLetter {
   bytes: number
 }
 
-/** A dead letter. It stays until it is retried or discarded. */
+/** The dead letters. Each stays until it is retried or discarded. */
 export interface DeadLetters {
   /**
    * Stores a dead letter; resolves when that is confirmed. Rejects when there is no room, or the log is unavailable.

@@ -9,7 +9,7 @@ export interface LogState {
   waiting: number | null
   /** How long the oldest has waited, milliseconds; null when nothing waits. */
   oldestMs: number | null
-  /** Dead letters: messages that the store refused. */
+  /** Number of dead letters: messages that the store refused, or that could not be read; null when unknown. */
   deadLetters: number | null
   /** Whether there is no room for more dead letters. Further refused messages then wait in the log and are not lost. */
   areDeadLettersFull: boolean | null

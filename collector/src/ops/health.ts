@@ -4,9 +4,9 @@ import type { PartHealth } from '../part-health.ts'
 
 /** A part, or several, whose health can be checked. */
 export interface HealthSource {
-  /** The part that is not ready when there is no response. */
+  /** The part that counts as not ready when `ask` gives no response. */
   part: PartHealth['part']
-  /** Without it this process cannot work and should get no requests. */
+  /** Whether this process cannot work without the part, and then should get no requests. */
   isRequired: boolean
   ask(): Promise<PartHealth[]>
 }

@@ -158,7 +158,7 @@ export class Metrics {
   }
 }
 
-/** A histogram from our own counts: the library is loaded late, and counts only from then on. */
+/** A histogram from our own counts: the library is loaded late, and would count only from then on. */
 function appendDurations(meter: Meter): Metric {
   const name = `${PREFIX}append_duration_seconds`
   const get = async () => ({

@@ -2,7 +2,7 @@ import type { EventSummary } from '../record.ts'
 import { parseSearch } from './parse.ts'
 import { type Comparison, EVENT_VOCABULARY, type Search } from './syntax.ts'
 
-/** A filter for records. Every given field must match, exactly except for `text`. */
+/** A filter for records. Every given field must match: `q` and `text` in their own ways, all others exactly. */
 export interface EventFilter {
   /** A search line, for example `event:"Order Completed" properties.total>100 -source:web`. */
   q?: string

@@ -10,9 +10,9 @@ import {
 
 /** Longest search line, UTF-16 units. */
 export const MAX_SEARCH_CHARACTERS = 4000
-/** Terms in one line; brackets count too. */
+/** Maximum number of terms in one line; brackets count too. */
 const MAX_TERMS = 100
-/** Values in all terms together: stores limit the parameters of a query. */
+/** Maximum number of values in all terms together: stores limit the parameters of a query. */
 const MAX_VALUES = 200
 const MAX_DEPTH = 20
 

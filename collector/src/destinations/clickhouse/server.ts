@@ -80,8 +80,8 @@ async function beginningOf(stream: Readable): Promise<string> {
 }
 
 /**
- * The code of an exception in the body, if there is no header: it occurred after the headers were sent, or a proxy removed the
- * header.
+ * The code of an exception in the body, if there is no header: the exception occurred after the headers were sent, or a proxy
+ * removed the header.
  */
 function codeIn(text: string): string | undefined {
   return /^Code: (\d+)\. DB::Exception: /.exec(text)?.[1]

@@ -3,7 +3,7 @@ import { refusalReason, type ServerResponse, UNKNOWN_TABLE, unlikeClickHouse } f
 import { COLUMNS } from './row.ts'
 import type { ClickHouseServer } from './server.ts'
 
-/** The quoted name, `database`.`table`. The config allows only names for which quotes are enough. */
+/** The quoted name, `database`.`table`. The config allows only names in which nothing has to be escaped. */
 export function tableName({ database, table }: { database: string; table: string }): string {
   return `\`${database}\`.\`${table}\``
 }
@@ -32,7 +32,7 @@ export async function ensureTable(
   signal: AbortSignal,
 ): Promise<{ reason: string; detail?: string } | undefined> {
   try {
-    // Reads the table first: inserting into an existing one does not require the right to create one.
+    // Reads the table first: inserting into an existing table does not require the right to create tables.
     let response = await server.run(`DESCRIBE TABLE ${name} FORMAT JSONEachRow`, signal)
     if (response.code !== UNKNOWN_TABLE) return problemOf(response)
     response = await server.run(createTable(name), signal)

@@ -18,7 +18,7 @@ export class Bucket {
   #opened: Promise<KV> | undefined
   #noted: string | undefined
 
-  /** @param onNote Called once for each way in which an existing bucket differs from the settings, if it is harmless. */
+  /** @param onNote Called once for each harmless difference between an existing bucket and the settings. */
   constructor(connection: LogConnection, settings: BucketSettings, onNote: (note: string) => void) {
     this.#connection = connection
     this.#settings = settings

@@ -123,7 +123,7 @@ export class LogConnection {
     return undefined
   }
 
-  /** Reports why the log could not be used so far, each reason once. */
+  /** Reports why the log could not be used so far, unless the last report gave the same reason. */
   #unusable(reason: string): void {
     if (this.#isClosed || this.#reason === reason) return
     this.#reason = reason

@@ -8,7 +8,7 @@ import type { Names } from './streams.ts'
 const REASON = 'Trackpost-Reason'
 const MAX_REASON_CHARACTERS = 500
 const FULL = 'the dead letters are full: try some again, or discard them'
-/** Messages that one call retries. */
+/** Maximum number of messages that one call without ids retries. */
 const MAX_RETRIES = 10_000
 
 /** The dead letters, in a separate stream. */

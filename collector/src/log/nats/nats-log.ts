@@ -92,7 +92,7 @@ export class NatsLog implements SharedLog {
     this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
     const oldestMs = waiting === 0 ? null : await this.#ageOf(firstSeq)
-    // The message is pending for the consumer, but deleted from the stream: nothing waits.
+    // Without an oldest message, nothing waits: a message that is still pending for the consumer is deleted from the stream.
     return {
       waiting: oldestMs === null ? 0 : waiting,
       oldestMs,
@@ -163,7 +163,7 @@ export class NatsLog implements SharedLog {
   }
 }
 
-/** Whether a stream has room for twice a request of medium size. */
+/** Whether a stream has room for two of the largest messages; in a small stream, whether a tenth of it is free. */
 function hasRoom({ config: { max_bytes: maxBytes }, state: { bytes } }: StreamInfo): boolean {
   return maxBytes <= 0 || bytes + Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10) <= maxBytes
 }

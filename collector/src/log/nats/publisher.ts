@@ -24,7 +24,7 @@ export class Publisher {
     return this.#pendingEvents
   }
 
-  /** Why an append would probably fail now. */
+  /** Why an append would probably fail now; null = it would probably succeed. */
   get reason(): string | null {
     return this.#connection.reason ?? this.#trouble
   }
@@ -40,7 +40,8 @@ export class Publisher {
   /**
    * Resolves when the log has acknowledged the events.
    *
-   * @throws when the acknowledgement did not come in time; some of the events may be in the log nevertheless.
+   * @throws when the log is unavailable, refuses events or does not acknowledge them in time; some may be in the log
+   * nevertheless.
    */
   async append(events: readonly NewEvent[]): Promise<Array<{ status: 'accepted' | 'rejected' }>> {
     const { reason } = this.#connection

@@ -9,7 +9,10 @@ const REST_MS = 200
 /** Higher than the number of times that any store is opened, so that these ids never collide with those that a store issues. */
 const FIRST_PROCESS = 2 ** 20
 
-/** Sends records of requests to the log, in groups. Drops those beyond the limit, and those while the log is unavailable. */
+/**
+ * Sends records of requests to the log, in groups. Drops those beyond the limit, and those that it would send while the log is
+ * unavailable.
+ */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
   readonly #maxBytes: () => number

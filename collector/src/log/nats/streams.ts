@@ -40,7 +40,7 @@ export function namesOf({ stream }: Pick<LogSettings, 'stream'>): Names {
   }
 }
 
-/** A stream exists, but events that were answered with 200 would not be safe in it. */
+/** A stream cannot be created, or exists with settings under which events that were answered with 200 would not be safe. */
 export class UnsafeStreamError extends Error {
   override readonly name = 'UnsafeStreamError'
 }

@@ -9,7 +9,7 @@ import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node
 
 /**
  * A stopped server still accepts connections, but sends nothing. The client ends such an attempt after its timeout, but leaves
- * the socket open, which keeps the process alive forever.
+ * the socket open, which keeps the process alive forever. This transport closes the socket.
  *
  * @see https://github.com/nats-io/nats.js/issues/64
  */
