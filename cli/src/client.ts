@@ -14,7 +14,7 @@ import { printable } from './output/text.ts'
 export interface ClientListener {
   /** A warning that cost no event. */
   warn(text: string): void
-  /** Milliseconds for which no request is sent, as in `status`. */
+  /** Called when no request will be sent for `waitMs` milliseconds; `status` contains the last error. */
   pause?(waitMs: number, status: Status): void
 }
 

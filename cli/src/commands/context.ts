@@ -12,7 +12,9 @@ export interface CommandContext {
   onInterrupt(run: () => void): () => void
 }
 
-/** The command line with flags added or removed, for the user to paste. Leaves out the write key, since output may be logged. */
+/**
+ * The command line with flags added or removed, for the user to paste. Leaves out the write key, because output may be logged.
+ */
 export function commandLine(
   { args, env }: Pick<CommandContext, 'args' | 'env'>,
   { added = [], dropped }: { added?: readonly string[]; dropped: readonly string[] },

@@ -238,7 +238,7 @@ class ImportRun {
     )
   }
 
-  /** Reports fields of a JSON file that are known only at its end. */
+  /** Reports unused and missing fields of a JSON file, which are known only at its end. */
   #noteUnseen(): void {
     const { file, input, mapper } = this.#parts
     if (input.format === 'csv') return

@@ -96,7 +96,7 @@ function readObject(
   const option = stem === 'propert' ? '--property' : `--${stem}`
   for (const text of single ?? []) {
     const [name, value] = parseAssignment(option, text)
-    // If the path begins with a number, dset would make an array, but properties and traits must be an object.
+    // A name without a dot is set directly: dset ignores names such as `__proto__`, which are plain data here.
     if (name.includes('.')) dset(fields, name, value)
     else Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
   }

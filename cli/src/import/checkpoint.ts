@@ -92,10 +92,10 @@ export class Checkpoint {
   }
 
   async #write(isDone: boolean): Promise<void> {
-    // Saves the name of a new rejects file first. Otherwise a crash would leave an unknown file, and the next import would write
-    // the same lines to another.
+    // Saves the name of a new rejects file first. Otherwise a crash would leave a file that no state names, and the next import
+    // would write the same lines to another file.
     if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
-    // Read in the same turn in which `flush` takes the refused lines, so that both are of the same point.
+    // Read in the same turn in which `flush` takes the refused lines, so that both belong to the same position in the file.
     const { frontier, delivered, refused } = this.#read()
     await this.#rejects.flush()
     await this.#save({ ...frontier, isDone, delivered, refused })

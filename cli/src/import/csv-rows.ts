@@ -73,7 +73,7 @@ export class CsvRowSplitter implements Splitter {
     return records
   }
 
-  /** Splits off one row. Returns its bytes, or 0 when more has to be read first. */
+  /** Splits off one row. Returns its length in bytes, or 0 when more has to be read first. */
   #cutOne(rest: Buffer, records: SourceRecord[]): number {
     const newline = rest.indexOf(NEWLINE)
     if (this.#isSkipping)

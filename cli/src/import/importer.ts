@@ -29,7 +29,7 @@ export interface ImporterOptions {
 const WINDOW = { lines: 4_000, bytes: 4_194_304 }
 /** After this many refused lines in a row, the cause is probably not in the lines. */
 const MAX_REFUSED_IN_A_ROW = 500
-/** Time for the requests in flight when an import is stopped. */
+/** Time for the requests in flight when a person stops an import. */
 const STOP_TIMEOUT_MS = 10_000
 
 /**
@@ -45,7 +45,7 @@ export class Importer {
   /** Why it ended early. */
   problem: CommandError | undefined
   isInterrupted = false
-  /** Why nothing is sent at present. */
+  /** Why nothing was sent during the last pause. */
   paused: string | undefined
 
   readonly #options: ImporterOptions

@@ -35,7 +35,7 @@ export interface Input {
  * Opens a source and finds out its format.
  *
  * @param resumeAt The position that an earlier import has reached.
- * @throws UsageError when it is not text, or has no header.
+ * @throws UsageError when it is not text, or its header cannot be read.
  */
 export async function openInput(source: Source, options: InputOptions, resumeAt?: Position): Promise<Input> {
   const chunks = source.chunks()[Symbol.asyncIterator]()

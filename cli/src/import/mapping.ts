@@ -48,7 +48,7 @@ export interface MappingFlags {
   readonly rest?: boolean
 }
 
-/** Reads the mapping from the mapping file and from the flags, which are added to it. @throws UsageError */
+/** Reads the mapping from the mapping file and from the flags, which win. @throws UsageError */
 export function readMapping(flags: MappingFlags): Mapping {
   const file = flags.mapFile === undefined ? {} : readMappingFile(flags.mapFile)
   const fromFlags = (flags.map ?? []).flatMap((text) => text.split(',')).map((pair) => parsePair(pair))

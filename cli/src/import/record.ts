@@ -6,7 +6,7 @@ export interface Problem {
   readonly message: string
   /** The place in the line: the name of a column or field, or the number of a character. */
   readonly column?: string | number
-  /** Lines below the first line of the record. Default: 0. */
+  /** How many lines the place is below the first line of the record. Default: 0. */
   readonly linesDown?: number
 }
 

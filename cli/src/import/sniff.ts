@@ -39,7 +39,7 @@ function isZero(head: Buffer, ...places: number[]): boolean {
   return places.every((place) => head[place] === 0)
 }
 
-/** Finds the format by the name of the file, or else by its first character. */
+/** Finds the format by the name of the file and its first character. */
 export function findFormat(path: string, head: Buffer): Format {
   if (/\.(?:csv|tsv)(?:\.gz)?$/i.test(path)) return 'csv'
   const first = /\S/.exec(head.subarray(0, 4_096).toString('latin1'))?.[0]

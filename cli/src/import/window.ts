@@ -46,7 +46,7 @@ export class Window {
     return this.#lines.length - this.#first >= this.#limits.lines || this.#bytes >= this.#limits.bytes
   }
 
-  /** Whether no line is left. A line that was not delivered stays. */
+  /** Whether no line is left. A line with the outcome `undelivered` stays. */
   get isEmpty(): boolean {
     return this.#lines.length === this.#first
   }

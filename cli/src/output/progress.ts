@@ -88,7 +88,7 @@ class RateMeter {
     this.#samples.push({ atMs: this.#startedAtMs, done: 0, share: 0 })
   }
 
-  /** Per second. */
+  /** Measures the rates, per second. */
   measure(done: number, share = 0): { lines: number; share: number; isSettled: boolean } {
     const atMs = this.#now()
     const isSettled = atMs - this.#startedAtMs >= SETTLING_MS

@@ -24,7 +24,7 @@ export interface TrackingPlan {
 /** The keys and indexes that lead to a part of the plan. */
 export type Path = readonly (string | number)[]
 
-/** A plan with valid schemas, and the text from which it was read. */
+/** A plan with valid schemas, and errors that point into the text from which it was read. */
 export interface PlanFile {
   readonly plan: TrackingPlan
   /** An error about a part of the plan, with its line, column and JSON Pointer. */

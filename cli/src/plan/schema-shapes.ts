@@ -35,8 +35,8 @@ const MAX_DEPTH = 100
  * The part of a schema that types can express. A referenced schema is the same object wherever it is used, so that the library
  * gives it one name and recognises recursion.
  *
- * An object has only the properties that its schema lists, unless the schema allows others: types reveal misspelt names.
- * Leaves out what types cannot express (lengths, patterns, conditions): the check at run time covers that.
+ * An object has only the properties that its schema lists, unless the schema allows others: the compiler then finds misspelt
+ * names. Leaves out what types cannot express (lengths, patterns, conditions): the check at run time covers that.
  */
 export class SchemaShapes {
   readonly #file: PlanFile
@@ -51,7 +51,10 @@ export class SchemaShapes {
     this.#root = root
   }
 
-  /** @throws UsageError for a schema that is not for objects, a reference without a target, or a name that a type cannot have. */
+  /**
+   * @throws UsageError for a schema that does not describe objects, a reference without a target, or a name that a type cannot
+   * have.
+   */
   make(): Shape {
     const root = this.#root
     if (typeof root === 'object' && 'type' in root && ![root['type']].flat().includes('object'))

@@ -211,7 +211,7 @@ function problemIn(text: string): Problem {
       message: typeof problem?.message === 'string' ? printable(problem.message) : undefined,
     }
   } catch {
-    // The response is not from a collector, or from a proxy in front of it.
+    // The response comes from something else than a collector, perhaps from a proxy in front of one.
     return {}
   }
 }
