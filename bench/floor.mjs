@@ -112,9 +112,9 @@ export class Floor {
 }
 
 /**
- * Posts over `node:http`, at most four sockets, kept alive. `fetch` and its dispatcher have time limits of their own; an agent of
- * `node:http` has none unless it is given one. Without it, a request that nobody answers would never end, and a socket would be
- * used again after the server has closed it.
+ * Posts over `node:http`, at most four sockets, kept alive. `fetch` and its dispatcher have time limits of
+ * their own; an agent of `node:http` has one only if it is given one. Without a time limit, a request that
+ * nobody answers would never end, and a socket would be used again after the server has closed it.
  */
 function overHttp(url, headers) {
   const { hostname, port, pathname: path } = new URL(url)

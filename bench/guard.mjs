@@ -1,10 +1,11 @@
 /**
  * A check for CI against regressions: short runs of burst, trackpost and the floor, without other clients.
- * Exits with 1 when the CPU time per event is more than 1.5 times that of the floor or an event was lost,
- * with 2 when there is no build.
+ * Exits with 1 when the CPU time per event is more than 1.5 times that of the floor, when a run fails, or when
+ * an event is lost or arrives twice; with 2 when there is no build.
  *
  * Compares the CPU time of two processes that ran one after the other, so that a busy machine slows both, and
- * takes the median of all such pairs. A median beyond the limit is confirmed with three times as many pairs.
+ * takes the median of all such pairs. A median beyond the limit is checked again, with up to three times
+ * as many pairs.
  */
 import { existsSync } from 'node:fs'
 import { ratio } from './report.mjs'

@@ -1,7 +1,7 @@
 /**
  * Memory in an outage: 1,000,000 events of 1 KB, tracked in one turn with default settings while nothing
  * listens at the address. `node bench/outage.mjs`, or `node bench/outage.mjs callbacks` with a callback for
- * each call. Prints one line, and exits with 1 when an event or a callback is missing.
+ * each call. Prints one line, and exits with 1 unless every event fails and every callback is called once.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -1,7 +1,7 @@
 /**
  * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. A row
- * has the name that it has in the table of its scenario. Prints the parts of the process, and the functions with the most self time,
- * including garbage collection and idle time.
+ * is named as in the table of its scenario. Prints the time of each part of the process, and the functions
+ * with the most self time, including garbage collection and idle time.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -17,13 +17,12 @@ const MAX_BATCH_BYTES = 500_000
  * @param {number} [options.port] Default: any free port.
  * @param {string} [options.writeKey] The only accepted key. Default: `'demo-write-key'`.
  * @param {string} [options.token] An OAuth access token that is also accepted. Default: none.
- * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses to send instead
- * of
- *   accepting a request: the first one to the next request, and so on. More can be pushed at any time.
+ * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses that refuse the
+ *   next requests: the first one is sent to the next request, and so on. More can be pushed at any time.
  * @param {(message: object) => boolean} [options.rejects] A request with such a message gets 400.
- * @param {(message: object) => object | undefined} [options.keep] The message to store instead; with
- * `undefined`
- *   it is lost although the response is 200. For tests that a loss is noticed.
+ * @param {(message: object) => object | undefined} [options.keep] Returns the message to store in place of
+ *   the received one. `undefined` loses it, although the response is 200: for tests that such a loss is
+ *   noticed.
  */
 export async function startReceiver({
   port = 0,

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Installs it below a folder: `{ folder, tarball: { path, files } }`. */
+/** Packs the package, and installs it in a project below a folder: `{ folder, tarball: { path, files } }`. */
 export function installPacked(below) {
   const folder = join(below, 'project')
   mkdirSync(folder, { recursive: true })

@@ -52,7 +52,7 @@ async function openSpool(sync) {
   return { spool, close }
 }
 
-/** The warm-up opens a client as well. */
+/** At most once in a process: the client of the warm-up has subscribed before the measured one. */
 function subscribeOnce() {
   for (const name of CHANNELS) {
     if (!channel(`trackpost:${name}`).hasSubscribers) channel(`trackpost:${name}`).subscribe(() => {})

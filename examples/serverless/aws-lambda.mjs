@@ -1,5 +1,5 @@
 // An AWS Lambda handler. Lambda freezes the process when the promise of the handler resolves. The handler
-// flushes before that, so the events have arrived, whatever happens next.
+// flushes before that, so that the events arrive even if the process is never resumed.
 import { Analytics } from 'trackpost'
 
 // Outside the handler: later invocations use the same client and connection again.

@@ -10,8 +10,8 @@ import { buffer } from 'node:stream/consumers'
  * Starts a relay on 127.0.0.1.
  *
  * @param {string} target The address of the service to which requests are passed on.
- * @param {(message: object) => object | undefined} [alter] Changes a message, or loses it
- *   (`undefined`). For tests that this is noticed.
+ * @param {(message: object) => object | undefined} [alter] Returns the message to pass on in
+ *   place of a received one; `undefined` loses it. For tests that a change or a loss is noticed.
  */
 export async function startRelay(target, alter) {
   /** One entry per request: `{ status, bytes, ids, atMs }`. */

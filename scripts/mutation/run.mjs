@@ -16,8 +16,8 @@ const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)))
 const FOLDERS = ['src/line', 'src/delivery', 'src/client', 'src/policy', 'src/message']
 const MIN_SCORE = 0.85
 /**
- * A change that makes a loop endless counts as noticed. Tests hang when they take longer than without the
- * change by this time and by this factor.
+ * A change that makes a loop endless counts as noticed. The tests count as hanging when they take longer than
+ * this factor times their time without the change, plus this time.
  */
 const HANG_MS = 30_000
 const HANG_FACTOR = 8

@@ -138,7 +138,7 @@ row(
         Buffer.byteLength(sent) - Buffer.byteLength(sent.slice(10, sent.lastIndexOf('],"writeKey"')))
       const emptyBytes = Buffer.byteLength(sent) - envelopeBytes
       bodies.length = 0
-      /** Messages whose body has `bytes` bytes in total, the envelope included. */
+      /** Tracks messages whose body has `bytes` bytes in total, the envelope included. */
       const fillBody = (bytes: number): void => {
         let left = bytes - envelopeBytes
         while (left > 0) {

@@ -178,8 +178,8 @@ async function runInNext(id: string): Promise<Results> {
 }
 
 /**
- * The runtime interface of AWS Lambda, which suspends the function as soon as it asks for a second
- * invocation.
+ * The runtime interface of AWS Lambda, which suspends the function each time it asks for the next invocation,
+ * and then resumes it with one.
  */
 async function runInLambda(id: string): Promise<Results> {
   const results: Record<string, Result> = {}

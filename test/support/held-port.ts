@@ -11,7 +11,7 @@ export interface HeldPort {
  * Holds a free port on 127.0.0.1 without listening on it: connections to it are refused until a server
  * listens there.
  *
- * An open connection has this port as its local port. The kernel never assigns a bound port, but a server may
+ * To hold it, an open connection has this port as its local port. The kernel never assigns a bound port, but a server may
  * still listen on it by number, as restarted servers do while old connections are open (`SO_REUSEADDR`, which
  * Node.js, PostgreSQL and nats-server set). If a port were only opened and closed again, another process
  * could take it a moment later.
