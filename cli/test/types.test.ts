@@ -75,7 +75,7 @@ export interface UserTraits {
   plan?: (string | null)
 }
 `)
-    // A library writes its log to stdout if this is set. The log must not appear between the types.
+    // With `VERBOSE`, a library writes its log to stdout. The log must not appear between the types.
     expect((await run(['types', '-'], { input: readFileSync(path), env: { VERBOSE: '1' } })).stdout).toBe(
       stdout,
     )

@@ -11,7 +11,7 @@ const HEAP = { NODE_OPTIONS: '--max-old-space-size=300' }
 const REQUESTS = 6
 const MB = 1024 * 1024
 
-/** C1: many small items with a large inherited context; 500 KB in total. */
+/** Many small items with a large inherited context; 500 KB in total. */
 const items = Array.from({ length: 5000 }, () => '{"type":"track","event":"a","userId":"u"}').join()
 const heavy = `{"context":{"x":"${'x'.repeat(290_000)}"},"batch":[${items}]}`
 

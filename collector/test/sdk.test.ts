@@ -106,7 +106,7 @@ test('our SDK delivers everything after a 429', async () => {
 
   for (let i = 0; i < 5; i++) {
     analytics.track({ userId: 'u1', event: `Event ${i}` })
-    // One request for each event: otherwise waiting events would share a request.
+    // Waits for each of the three requests that the rate allows, since events that wait would share a request.
     if (i < 4) await collector.waitFor({ count: Math.min(i + 1, 3) })
   }
   const summary = await analytics.flush()

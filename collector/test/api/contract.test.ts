@@ -18,8 +18,9 @@ function examples(heading: string): unknown[] {
   )
 }
 
-/** Fields that are present only sometimes, and objects whose keys come from the caller. */
+/** Fields that are present only sometimes. */
 const OPTIONAL = new Set(['reason', 'warnings', 'destination', 'pending', 'format', '...'])
+/** Objects whose fields are not compared, most of them because their keys come from the caller. */
 const OPEN = new Set([
   ...[
     'byReason',

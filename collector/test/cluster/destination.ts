@@ -14,7 +14,7 @@ export class Destination {
   #server = createServer()
   url = ''
 
-  /** @param random Random numbers: one attempt in 20 is refused, and one in 50 is accepted without a response. */
+  /** @param random Random numbers: one attempt in 20 gets 503, and for one in 50 the connection ends without a response. */
   static async open(random: () => number): Promise<Destination> {
     const destination = new Destination()
     destination.#server.on('request', async (request, response) => {

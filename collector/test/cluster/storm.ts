@@ -28,7 +28,10 @@ export class Storm {
   readonly said: string[] = []
   count = 0
 
-  /** @param stride Minimum number of requests that get 200 between two steps; the maximum is twice that, at random. */
+  /**
+   * @param stride Minimum number of requests that get 200 between two steps; the maximum is twice that, at random. If some
+   * requests fail, the next step does not wait for more.
+   */
   constructor(cluster: Cluster, account: Account, random: () => number, stride: number) {
     this.#stride = stride
     this.#cluster = cluster

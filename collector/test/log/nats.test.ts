@@ -405,7 +405,7 @@ test('a dead letter is listed with its reason, and returns to the log when it is
 
   expect(await log.deadLetters.retry()).toBe(2)
   expect(await log.deadLetters.list(10)).toEqual([])
-  // When it becomes a dead letter once more, it is stored under another key.
+  // When the retried message becomes a dead letter once more, it is stored under another key.
   await log.deadLetters.add('key-b.2', encoded('b'), 'refused')
   expect(await log.deadLetters.list(10)).toHaveLength(1)
 })

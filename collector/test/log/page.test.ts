@@ -60,7 +60,7 @@ test('the overview shows pending messages and dead letters, and can try dead let
     .getByRole('button', { name: 'Try again' })
     .click()
   await page.locator('.notice', { hasText: '1 event tried again' }).waitFor()
-  // It is refused again, and is back in the list: a retry loses nothing.
+  // The dead letter is refused again, and is back in the list: a retry loses nothing.
   await expect.poll(() => log.locator('.dead-letters li', { hasText: 'order-17' }).count()).toBe(1)
 
   const garbage = log.locator('.dead-letters li', { hasText: 'a message that cannot be read' })
@@ -110,7 +110,7 @@ test('a page whose store is unavailable is not shown as live', async () => {
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.locator('#connection.live').waitFor()
 
-  // As if its disk were removed.
+  // As if the disk of the store were removed.
   renameSync(store, `${store}.away`)
 
   await page.locator('#connection.unavailable', { hasText: 'store unavailable' }).waitFor()

@@ -29,7 +29,7 @@ async function newStatement(store: string): Promise<() => Promise<string>> {
     )
 }
 
-/** Resolves with the one that ends first. */
+/** Resolves with the outcome of the close or of the statement, whichever ends first. */
 const whatIsFirst = (closed: Promise<void>, statement: Promise<string>) =>
   Promise.race([closed.then(() => 'closed'), statement])
 

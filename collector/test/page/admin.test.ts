@@ -24,7 +24,7 @@ test('with an admin token, the page opens after the login, shows new events, and
   await page.getByLabel('Admin token').fill(adminToken)
   await page.keyboard.press('Enter')
   await page.locator('#connection.live').waitFor()
-  // C5: the login leads to the linked screen, and the page does not show its own 401 as a refused request.
+  // The login leads to the linked screen, and the page does not show its own 401 as a refused request.
   expect(page.url()).toBe(`${address}/#/events?q=user:ada`)
   await page.locator('.chip', { hasText: 'user:ada' }).waitFor()
   expect(collector.stats().refused).toBe(1)

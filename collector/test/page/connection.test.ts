@@ -44,7 +44,7 @@ test('a stopped tab loses the stream to another tab', async () => {
   }
   expect(streams).toBe(1)
 
-  // As if a debugger had stopped it, until the end of the test.
+  // As if a debugger had stopped the tab until the end of the test.
   held?.evaluate('for (;;);').catch(() => {})
   await expect.poll(() => streams).toBe(2)
   await post(collector, '/v1/track', track({ event: 'Heard' }))

@@ -12,7 +12,7 @@ export interface PostgresServer {
   readonly port: number
   /** Creates an empty database; resolves with its address. */
   newDatabase(): Promise<string>
-  /** Ends the server and all its processes at once, as a power cut does. */
+  /** Kills the server and all its processes at once. The files that they have written remain, unlike after a power cut. */
   kill(): Promise<void>
   /** Ends it as an upgrade does: statements are aborted, and clients are told. */
   terminate(): Promise<void>
@@ -24,7 +24,7 @@ export interface PostgresServer {
   close(): Promise<void>
 }
 
-/** Root is not allowed to run the server, so it runs as the user that Debian has made for it, or as nobody. */
+/** PostgreSQL refuses to run as root. Then it runs as the user that Debian has made for it, or as nobody. */
 export function serverUser(): { uid: number; gid: number } | Record<string, never> {
   if (userInfo().uid !== 0) return {}
   const idOf = (flag: string, user: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))

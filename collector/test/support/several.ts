@@ -21,7 +21,7 @@ export async function startSeveral(
   return (await Promise.all(started)) as [Running, Running, ...Running[]]
 }
 
-/** Ends processes as a power cut does. */
+/** Kills processes at once. */
 export async function killAll(...processes: Running[]): Promise<void> {
   for (const { child } of processes) child.kill('SIGKILL')
   await Promise.all(processes.map(({ ended }) => ended))

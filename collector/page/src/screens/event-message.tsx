@@ -14,7 +14,7 @@ import type { EventDetails, Message } from '../lib/types.ts'
 
 type View = 'kept' | 'sent' | 'both' | 'first'
 
-/** The link of an id in a message. */
+/** The link of an id or an event name in a message; undefined for other values. */
 function linkOf(path: Path, value: unknown): string | undefined {
   if (path.length !== 1 || typeof value !== 'string') return undefined
   const [field] = path
@@ -25,7 +25,7 @@ function linkOf(path: Path, value: unknown): string | undefined {
   return undefined
 }
 
-/** The term that finds other events with this value; undefined if the search line has no field for it. */
+/** The term that finds other events with this value; undefined if a search line cannot express it. */
 function termOf(path: Path, value: unknown): string | undefined {
   const fields: Record<string, string> = {
     event: 'event',

@@ -74,7 +74,7 @@ export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
   )
 }
 
-/** Why it was not accepted and how to fix that, and its warnings. */
+/** Why the event was not accepted, how to fix that, and its warnings. */
 function Explanation({ event }: { event: EventDetails }) {
   const { reason, first, violations, warnings } = event
   const help = reason === null ? undefined : helpFor(reason)

@@ -23,7 +23,7 @@ const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; los
   delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
 }
 
-/** Refreshed rarely: the oldest time only changes when old events are deleted. */
+/** Refreshed rarely: after the first event, the oldest time only changes when old events are deleted. */
 const BEGINNING_MS = 60_000
 
 /** The time of the oldest event or request, so that a chart of all time does not begin in 1970. */

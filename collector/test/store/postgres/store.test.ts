@@ -224,7 +224,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     )
     expect(await partitions('event')).toHaveLength(3)
     expect(await partitions('event')).toEqual(expect.arrayContaining([today, overmorrow]))
-    // As if it had been stored 31 days ago, without a partition for that day.
+    // As if the event had been stored 31 days ago, without a partition for that day.
     for (const table of ['event', 'delivery', 'request', 'log_day', 'log_head']) {
       await client.query(`UPDATE ${table} SET day = day - 31`)
     }

@@ -64,7 +64,7 @@ describeWithPostgres('work in the background of appends', () => {
         if (!isFirst) return 'the second time'
         isFirst = false
         await rowsOf(client, 'SELECT pg_terminate_backend($1, 10000)', [row?.pid])
-        // The connection ends while it is idle.
+        // Waits without a statement, so that the connection ends while it is idle.
         await new Promise((resolve) => setTimeout(resolve, 100))
         return connection.query('SELECT 1')
       })

@@ -169,7 +169,7 @@ function variedEvents(): NewEvent[] {
   })
 }
 
-/** Requests with every status, with and without the optional fields. */
+/** Requests with various statuses, with and without the optional fields. */
 function writeRequests(store: EventStore): void {
   const below = chance(11)
   const one = <T>(list: readonly T[]): T => list[below(list.length)] as T
