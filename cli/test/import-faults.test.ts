@@ -457,6 +457,23 @@ describe('an unreadable file', () => {
     expect([server.taken.length, new Set(server.taken).size]).toEqual([5_000, 5_000])
   })
 
+  test('the complete lines of a truncated file are sent however slowly the service responds', async () => {
+    const server = await startServer((_request, messageIds, response) => {
+      server.taken.push(...messageIds)
+      setTimeout(() => response.end('{"success":true}'), 1_500)
+      return 'hang'
+    })
+    const whole = gzipSync(ndjson(5_000))
+    const file = newFile('a.ndjson.gz', whole.subarray(0, whole.length / 2))
+
+    const { code, stdout } = await run(['import', file], { env: server.env })
+
+    const { line } = stateOf(file)
+    expect([code, server.taken.length > 1_000]).toEqual([1, true])
+    expect(server.taken).toHaveLength(line - 1)
+    expect(stdout).toContain(`${(line - 1).toLocaleString('en-US')} delivered`)
+  })
+
   test('the elements before the broken part of a JSON array are sent', async () => {
     const server = await startServer(() => undefined)
     const [one = '', two = ''] = ndjson(2).split('\n')

@@ -103,7 +103,7 @@ export class Importer {
   stop(problem?: CommandError): void {
     if (this.#stop.signal.aborted) return
     if (problem === undefined) this.isInterrupted = true
-    else this.problem = problem
+    else this.problem ??= problem
     this.#stop.abort()
     this.#window.interrupt()
   }
@@ -127,14 +127,15 @@ export class Importer {
         if (this.#stop.signal.aborted) break
       }
     } catch (error) {
-      // Closing the source ends the reading with an error, which is not a problem by itself.
-      if (error instanceof CommandError) this.stop(error)
-      else if (!this.#stop.signal.aborted) this.stop(new CommandError((error as Error).message))
+      // After a stop, closing the source ends the reading with an error. Any other error is a problem of the file: the lines
+      // before it are still sent.
+      if (!this.#stop.signal.aborted)
+        this.problem = error instanceof CommandError ? error : new CommandError((error as Error).message)
     }
     // No time limit at the end of the file: the retries are the limit.
     await this.#client.closeAndFlush({ timeout: 0, ...(await this.#closing()) })
     clearInterval(hold)
-    if (!this.#stop.signal.aborted) this.#window.passTo(input.position())
+    if (this.problem === undefined && !this.#stop.signal.aborted) this.#window.passTo(input.position())
   }
 
   /** The time limit for closing, if the import is stopped: a signal may still come while the last lines are sent. */
@@ -147,7 +148,7 @@ export class Importer {
       ])
     }
     if (!this.#stop.signal.aborted) return undefined
-    return { timeout: this.problem === undefined ? STOP_TIMEOUT_MS : 1_000 }
+    return { timeout: this.isInterrupted ? STOP_TIMEOUT_MS : 1_000 }
   }
 
   #pause(waitMs: number, { lastError, lastDeliveredAt }: Status): void {
