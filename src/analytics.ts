@@ -43,7 +43,7 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * The client: takes events, delivers them in batches, and reports the outcome of each one.
  *
  * The constructor throws on bad settings, calls throw on bad arguments when `strict` is set, and `promises` rejects when an
- * event is lost. Nothing else throws or rejects. Methods may be detached: `const { track } = analytics`.
+ * event is not delivered. Nothing else throws or rejects. Methods may be detached: `const { track } = analytics`.
  *
  * @example
  * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY })
@@ -268,13 +268,13 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 /** The names of all methods: each can be detached. Found when the first client is made. */
 let methodNames: readonly string[] | undefined
 
-/** The names of the methods of these classes, those with symbols left out. */
+/** The names of the methods of these classes. Methods whose key is a symbol are left out. */
 function methodsOf(...classes: readonly { readonly prototype: object }[]): string[] {
   const names = classes
     .flatMap(({ prototype }) => Object.entries(Object.getOwnPropertyDescriptors(prototype)))
     .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor')
     .map(([name]) => name)
-  // One class overrides what another one has.
+  // A class may override a method of another one: each name is listed once.
   return [...new Set(names)]
 }
 

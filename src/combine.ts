@@ -23,7 +23,7 @@ export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = G
  * and `timestamp`.
  *
  * A callback is called once all clients have an outcome: with the error of the first client, in the order given, that could not
- * deliver, and the context of the first client. `flush` and `closeAndFlush` add the summaries up.
+ * deliver, and the context of the client given first. `flush` and `closeAndFlush` add the summaries up.
  *
  * @throws TypeError when there is no client, or an argument is not one.
  * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have taken

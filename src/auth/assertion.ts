@@ -10,7 +10,7 @@ import type { PrivateKey } from './private-key.ts'
 export interface AssertionClaims {
   /** Issuer and subject. */
   readonly clientId: string
-  /** The id of the key, unless the signer names one. */
+  /** The id of the key, unless the signer has one of its own. */
   readonly keyId: string
   readonly audience: string
 }
@@ -94,7 +94,7 @@ function signatureBytes(algorithm: string): readonly [number, number] {
   return algorithm === 'EdDSA' ? [64, 114] : [256, 2_048]
 }
 
-/** The token server would refuse anything else without saying why. */
+/** Throws for anything that cannot be a signature: the token server would refuse it without saying why. */
 function checkSignature(algorithm: string, signature: unknown): Uint8Array {
   // Not instanceof: the signer may live in another realm.
   if (Object.prototype.toString.call(signature) !== '[object Uint8Array]') {

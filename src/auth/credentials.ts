@@ -36,7 +36,7 @@ export interface TokenCredentials {
   close(): void
 }
 
-/** Tokens that several clients share, none of which may wait for a promise that another has made. */
+/** Tokens shared by several sets of parts of one client, none of which may wait for a promise that another has made. */
 export interface SharedCredentials extends TokenCredentials {
   /** Credentials with the same tokens, but with token requests and promises of their own. */
   fork(): SharedCredentials
@@ -101,7 +101,7 @@ export class LazyCredentials implements SharedCredentials {
       this.#waiting.add(reject)
       this.#start().then(
         (credentials) => {
-          // Rejected in the meantime: no token must be requested.
+          // Rejected in the meantime: a token must not be requested any more.
           if (!this.#waiting.delete(reject)) return
           resolve(credentials.authorization())
         },

@@ -60,7 +60,7 @@ const REFUSAL_MS = 60_000
 const MIN_RENEWAL_INTERVAL_MS = 30_000
 /** The same for a token that the API accepted before it refused it: a new one is likely to work. */
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
-/** A request that is this late was dropped: edge runtimes freeze work for which no handler waits. */
+/** A request this long past its time limit was dropped: edge runtimes freeze work for which no handler waits. */
 const LOST_MS = 5_000
 /** Failures in a row (they take more than a minute) before a warning: events wait, and nothing else shows it. */
 const FAILURES_TO_WARN = 8
@@ -212,7 +212,7 @@ export class OAuthCredentials implements SharedCredentials {
     return result
   }
 
-  /** Requests a token: now, or when the time has come. Does nothing while a request is under way. */
+  /** Requests a token, now or as soon as allowed. While a request is under way, only sets a timer in case it is lost. */
   #fetch(): void {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()

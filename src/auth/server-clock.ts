@@ -34,11 +34,11 @@ export class ServerClock {
   }
 
   /**
-   * Reads the `Date` of a refusal.
+   * Corrects the clock by the `Date` of a refusal, or takes back a correction that did not help.
    *
    * @param dateMs `undefined` when there was none, or none that could be read.
    * @param isBlamed The refusal says that the assertion has expired or is not valid yet.
-   * @returns Whether another assertion, made at once, may be accepted. Never twice in a row.
+   * @returns Whether another assertion, made at once, may be accepted; never `true` twice in a row.
    */
   correct(dateMs: number | undefined, isBlamed: boolean): boolean {
     if (this.#formerMs !== undefined) {

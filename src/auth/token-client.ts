@@ -33,7 +33,7 @@ export type TokenResult =
 export interface TokenFailure {
   readonly message: string
   readonly status?: number
-  /** The code of the failure once it is not tried again. Default: `retries_exhausted`, or `deadline`. */
+  /** The code of the error once there are no more retries. Default: `retries_exhausted` or `deadline`. */
   readonly code?: 'auth'
   readonly cause?: Error | undefined
 }
@@ -190,7 +190,7 @@ function readToken(body: Record<string, unknown>): TokenResult | undefined {
   return { outcome: 'token', token, lifetimeMs: readLifetimeMs(expiresIn) }
 }
 
-/** RFC 6749 wants a number; some servers send its digits. */
+/** RFC 6749 wants a number; some servers send it as text. */
 function readLifetimeMs(expiresIn: unknown): number {
   const seconds = isText(expiresIn) && /^-?\d{1,15}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
   return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds * 1_000 : DEFAULT_LIFETIME_MS

@@ -47,7 +47,7 @@ const USER_AGENT = `trackpost/${VERSION}`
  * @param givenStore Stores queued messages, instead of memory or the spool.
  * @param pluginClock Clock for the time limits of plugins. Tests that make the other clock run ahead must not shorten these
  * limits.
- * @throws SettingsError when the spool serves another client.
+ * @throws SettingsError when the private key cannot be used, or the spool serves another client.
  */
 export function compose(
   settings: ResolvedSettings,
@@ -65,7 +65,7 @@ export function compose(
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
-  // Before the spool is attached: an unreadable key throws here, and the spool would stay open.
+  // Before the spool is attached: an unreadable key throws here, and an attached spool would stay open.
   const sharedCredentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const memory = new SlabStore()
   const metadata = detectRuntime()
@@ -78,7 +78,7 @@ export function compose(
     encoder ??= loaded
     return encoder
   }
-  // Loaded at once, for the same reason as the code for OAuth.
+  // Loaded at once, for the reason that `LazyCredentials` gives.
   if (settings.compress === 'gzip') void loadEncoder()
   const report: Report = (failure) => warnings.reportPlugin(failure)
   const askDisabled = disableReader(settings.disable, warnings)

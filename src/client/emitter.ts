@@ -77,7 +77,7 @@ export class Emitter<
     return this.off(name, listener)
   }
 
-  /** Removes all listeners of `name`, or all there are. */
+  /** Removes all listeners of `name`; without a name, those of all events. */
   removeAllListeners(name?: keyof Events): this {
     if (name === undefined) this.#registrations.clear()
     else this.#registrations.delete(name)
@@ -85,8 +85,8 @@ export class Emitter<
   }
 
   /**
-   * Calls the listeners of `name` in the order in which they were added, each in the asynchronous context in which it was
-   * added. Never throws.
+   * Calls the listeners of `name` in their order, each in the asynchronous context in which it was added. Prepended ones
+   * come first. Never throws.
    */
   emit<Name extends keyof Events>(name: Name, ...args: Emitted[Name]): this {
     // A list of registrations is replaced, never changed: listeners may add and remove listeners while this loop runs.

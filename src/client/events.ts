@@ -39,9 +39,9 @@ export interface WarningEvent {
  * analytics.on('error', ({ reason, ctx }) => log.warn(reason.code, reason.message, ctx?.event.event))
  */
 export interface AnalyticsEvents {
-  /** An event was lost. Without a listener and a callback, the first loss of each reason is a process warning. */
+  /** An event was lost. With neither a listener nor a callback, the first loss of each reason is a process warning. */
   error: [ErrorEvent]
-  /** Something failed, and it cost no event. Without a listener, each kind of failure is a process warning, once. */
+  /** Something failed, and it cost no event. Without a listener, each kind is a process warning, once; an outage, each time. */
   warning: [WarningEvent]
   /** An `identify` event was delivered. */
   identify: [Context]

@@ -35,7 +35,7 @@ export interface IntakeOptions {
   readonly emitter: Emitter<AnalyticsEvents>
   /** Asks the `scope` setting; called only when there is one. Never throws. */
   readonly askScope: () => Scope | undefined
-  /** Asks the `disable` setting, unless it is a plain no. Never throws. */
+  /** Asks the `disable` setting; `undefined` where that is `false`. Never throws. */
   readonly askDisabled: (() => boolean) | undefined
   /** Called for each accepted call, bad ones included. */
   readonly onAccepted: (() => void) | undefined
@@ -104,7 +104,7 @@ export class Intake {
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      // An open call is one that this call is nested in, or one that a stack overflow cut short: the end of the turn shows which.
+      // An open call is one that this call is nested in, or that a stack overflow cut short: the end of the turn shows which.
       this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)
@@ -123,7 +123,7 @@ export class Intake {
   /**
    * Takes a message from the spool.
    *
-   * @param waiting Its item; `undefined` for a message that an earlier process left behind.
+   * @param waiting The item of the message; `undefined` for one that an earlier process left behind.
    * @returns Whether `json` is a message.
    */
   admit(json: string, stored: StoredMessage, waiting: Item | undefined): boolean {
@@ -163,7 +163,7 @@ export class Intake {
     for (const item of items) this.#options.outcomes.settle(item, error)
   }
 
-  /** Runs a plugin that was just registered for the events that were tracked earlier in the same turn. */
+  /** Runs a plugin, which was just registered, on the events that were tracked earlier in the same turn. */
   passThrough(plugin: Registration): void {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
@@ -216,7 +216,7 @@ export class Intake {
     const { settings, line, outcomes, pipeline } = this.#options
     let bytes = 0
     let isRefused = false
-    // An event that does not wait needs no estimate: the line checks its room.
+    // An event that does not wait needs no estimate: the line checks whether there is room for it.
     if (pipeline.mayWait(item.kind, plugins)) {
       bytes = estimateBytes(ctx.event, settings.maxMessageBytes)
       if (!line.hasRoom(bytes)) return outcomes.failFull(item)

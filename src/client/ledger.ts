@@ -74,7 +74,7 @@ interface Exemption {
 /**
  * Counts every event. Calls are numbered; a flush covers the calls up to the latest number, and ends when none of them is open.
  * Each event belongs to the first flush that covers it. So overlapping flushes cost nothing per event, and a flush costs the
- * same however many are open.
+ * same however many flushes are open.
  *
  * @see docs/spec.md, section 6
  */

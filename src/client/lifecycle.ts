@@ -54,7 +54,7 @@ export class Lifecycle {
   /**
    * Sends all queued events; resolves when everything accepted so far has its outcome.
    *
-   * @param timeout Longest wait in milliseconds. 0, and anything that is no number, means no limit.
+   * @param timeout Longest wait in milliseconds. 0, a negative number and anything that is no number mean no limit.
    */
   flush(timeout: unknown): Promise<FlushSummary> {
     return this.#drain(limitOf(timeout, undefined), () => {}, this.#running)
@@ -240,9 +240,9 @@ function limitOf(timeout: unknown, missing: number | undefined): number | undefi
 }
 
 /**
- * How long the process is kept alive at its end. Once such a wait delivered nothing, less than a second in all: code that
- * tracks on each lost event must not keep the process alive forever, and a script that goes on after an outage must not lose
- * later events.
+ * How long the process is kept alive at its end. After a wait that delivered nothing, the next ones take less than a second
+ * together: code that tracks on each lost event must not keep the process alive forever. They are not 0 at once, so that a
+ * script that goes on after an outage does not lose later events.
  */
 function exitLimit(exitTimeoutMs: number, losses: number): number {
   return losses === 0 ? exitTimeoutMs : Math.min(exitTimeoutMs, 1_000) / 2 ** losses

@@ -29,8 +29,8 @@ export interface OutcomesOptions {
 }
 
 /**
- * At most this many outcomes that were known within their call are kept for the end of the turn; then the next call reports
- * them.
+ * At most this many outcomes that were known within their call are kept for the end of the turn; beyond that, the next call
+ * reports them.
  */
 const MAX_EARLY = 1_024
 
@@ -203,7 +203,7 @@ export class Outcomes {
   }
 }
 
-/** An error that ends an event because the service fails names that failure, and has it as its cause. */
+/** The error that ends an event. While the service fails, it names that failure, and has it as its cause. */
 export function withTrouble(
   code: FailureCode,
   text: string,

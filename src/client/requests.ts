@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { JsRuntime } from '../runtime/detect.ts'
 import type { OwnParts, Parts } from './parts.ts'
 
-/** Listeners of plugins. */
+/** Functions that the plugin loader calls when plugins change. */
 export type PluginChanges = Pick<PluginLoaderOptions, 'onChange' | 'onReady' | 'onRegister'>
 
 export interface RequestsOptions {

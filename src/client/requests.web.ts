@@ -44,13 +44,13 @@ const BEAT_MS = 100
  */
 const STEPS_UNTIL_LOST = 1_000
 /**
- * A heartbeat that was set and has fired since the last such one: every timer that was due before fires within a few of these.
- * A new request is one step: hundreds may arrive before the runtime looks after its timers.
+ * Steps of a heartbeat that was set after the last one that counted: every timer due earlier fires within a few such ones.
+ * A new request is only one step: hundreds may arrive before the runtime looks after its timers.
  */
 const STEPS_OF_BEAT = 20
 /**
- * Requests with a heartbeat in this many steps are asked whether the running code is theirs, and this many of the others, the
- * latest first: that takes 20 microseconds each.
+ * To find the request of the running code, those whose last heartbeat is at most this many steps ago are asked, and at most
+ * this many of the others, the latest first. Each takes 20 microseconds.
  */
 const STEPS_UNTIL_SILENT = 250
 const MAX_SILENT_ASKED = 100
@@ -74,7 +74,7 @@ class Requests implements Parts {
   readonly #all = new Set<Own>()
   #latest: Own
   #steps = 0
-  /** The steps after the last heartbeat that counted. */
+  /** The value of `#steps` after the last heartbeat that counted. */
   #lastBeat = 0
   /** Totals of the requests that were dropped. */
   #former: readonly Stats[] = []
@@ -192,7 +192,7 @@ class Requests implements Parts {
     own.lastStep = setAt
     this.#clock.setTimer(() => {
       own.isBeating = false
-      // One that was set before may fire together with the last.
+      // A heartbeat that was set before the last one that counted may fire together with it, and does not count.
       if (setAt >= this.#lastBeat) {
         this.#pass(STEPS_OF_BEAT)
         this.#lastBeat = this.#steps

@@ -7,7 +7,7 @@ import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>
 
-/** `base` overridden by `over`; `context` and `integrations` are merged level by level. Both are copied. */
+/** `base` overridden by `over`; `context` and `integrations` are merged level by level. Those of `over` are copied. */
 export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
   return {
     userId: over?.userId ?? base?.userId,

@@ -38,7 +38,7 @@ export class Warnings {
     return this.emit(code, reason, ctx) || this.#takeByLogger(code)
   }
 
-  /** A listener failed. The failure of a `warning` listener is never reported by a warning. */
+  /** A listener failed. The failure of a `warning` listener is never reported to `warning` listeners. */
   takeListener(reason: unknown, name: keyof AnalyticsEvents): boolean {
     return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener')
   }

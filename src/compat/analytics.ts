@@ -20,9 +20,9 @@ export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
  * others.
  */
 export interface CompatMessage {
-  /** Id of the user; or `anonymousId`. */
+  /** Id of the user. This or `anonymousId` is required. */
   userId?: string | number | undefined
-  /** Id of a visitor; or `userId`. */
+  /** Id of a visitor. This or `userId` is required. */
   anonymousId?: string | number | undefined
   /** `track`: the name of the event. */
   event?: string | undefined
@@ -100,7 +100,7 @@ export class CompatAnalytics {
   readonly flushInterval: number
   /** The `errorHandler` of the options. */
   readonly errorHandler: ((error: Error) => unknown) | undefined
-  /** Whether the first event was sent, which does not wait for others. Set it to `true` to make it wait. */
+  /** Whether the first event was sent: it does not wait for others. Set this to `true` beforehand to make that event wait. */
   flushed = false
   /** The `Analytics` that it uses, with all features of Trackpost: `stats`, `status`, `on`, `register`, `closeAndFlush`. */
   readonly client: Analytics

@@ -22,9 +22,9 @@ export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey'
   retryCount?: number | undefined
   /** Longest time for one request: milliseconds, or a text such as `'10s'`. Default: 10,000 ms. */
   timeout?: number | string | false | undefined
-  /** Bytes of a request body. Default: 460,800. */
+  /** Maximum bytes of a request body. Default: 460,800. */
   maxQueueSize?: number | undefined
-  /** Called with the error of each batch that is lost. `flush()` does not reject then. Default: none. */
+  /** Called with the error of each batch that is lost. With it, `flush()` does not reject. Default: none. */
   errorHandler?: ((error: Error) => unknown) | undefined
   /** Makes the requests, with its interceptors, agents and proxies. Its retries are not used. Default: none. */
   axiosInstance?: AxiosLike | undefined
@@ -92,7 +92,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     ...rest,
     writeKey,
     host: dataPlaneUrl || host,
-    // In both libraries, 0 and nonsense mean the default.
+    // As in both libraries: a `flushAt` of 0 means 1, and nonsense the default, as does a `flushInterval` of 0.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
     maxRetries: retries,

@@ -45,7 +45,7 @@ export function proceed(range: Range | undefined): Bisection {
   while (next?.knownBad !== undefined && next.items.length > 1) {
     const halved = halve(next)
     if (halved !== undefined) return { failed, next: halved }
-    // No request is left to search for the bad event. A part that was not sent since is still sent as a whole.
+    // No request is left to search for the bad event. A part that was not sent itself is still sent as a whole.
     if (next.knownBad === 'inferred') break
     failed.push(next)
     next = next.next

@@ -48,7 +48,7 @@ export class Compression implements Encoder {
   readonly #options: CompressionOptions
   /** Bodies that did not get smaller, and those that the service may not have understood. */
   readonly #plain = new WeakSet<object>()
-  /** Refused with 400 before the service had accepted anything compressed: it may be the events, or the compression. */
+  /** Refused with 400 before the service had accepted anything compressed: the events may be bad, or the compression. */
   readonly #suspects = new WeakSet<object>()
   readonly #open = new Set<Bounded<Uint8Array>>()
   #isUnderstood = false
@@ -66,7 +66,7 @@ export class Compression implements Encoder {
       return plain
     }
     const gzipped = await this.#compress(body)
-    // May be no bytes at all, where a program has replaced the runtime's gzip.
+    // It is not bytes when it failed, or when a program has replaced the runtime's gzip.
     if (!ArrayBuffer.isView(gzipped)) return plain
     if (gzipped.length < body.length) return { bytes: gzipped, encoding: 'gzip' }
     this.#plain.add(range)

@@ -87,12 +87,12 @@ export class Delivery {
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
-  /** The last failure of the service, with this code; `undefined` while it does not fail. */
+  /** The last failure of the service, with `code` unless it refused the settings; `undefined` while it does not fail. */
   trouble(code: FailureCode): DeliveryError | undefined {
     return this.#outage.toError(code)
   }
 
-  /** A caller waits for all calls up to this one, until it calls the returned function. */
+  /** A caller waits for all events up to this number, until it runs the returned function. */
   await(seq: number): () => void {
     return this.#outage.await(seq)
   }
@@ -275,7 +275,7 @@ export class Delivery {
       const message = `no attempt could be made: ${describeCause(error)}`
       this.#results.handleFault(range, pass, (code) => new DeliveryError(code, message))
     } catch {
-      // The clock itself throws, or chance: the range goes back to its place, without a wait.
+      // The clock itself throws, or its `random`: the range goes back to its place, without a wait.
       if (range.items.length > 0) this.#resends.add(range)
     }
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** The right to make one request. */
 export interface Pass {
-  /** Generation of the gate when the request was sent: its result may be about an earlier outage. */
+  /** Generation of the gate when the request was sent: it tells whether the result is about an earlier outage. */
   readonly generation: number
   readonly isProbe: boolean
 }
@@ -128,8 +128,8 @@ export class Gate {
   }
 
   /**
-   * The service responded with its rate limit. A repeated limit halves the allowed concurrency; 20 successes in a row allow one
-   * more request.
+   * The service responded with its rate limit. A repeated limit halves the allowed concurrency; every 20 successes since then
+   * allow one more request.
    */
   limit(pass: Pass, waitMs: number): void {
     if (!this.#isKnown(pass)) {

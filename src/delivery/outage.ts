@@ -94,7 +94,7 @@ export class Outage {
     this.rateLimit = new Deadline(maxRateLimitDuration * 1_000)
   }
 
-  /** A caller waits for all calls up to this one, until it calls the returned function. */
+  /** A caller waits for all events up to this number, until it runs the returned function. */
   await(seq: number): () => void {
     const awaiting = { seq, failures: 0 }
     this.#awaiting.add(awaiting)
@@ -147,7 +147,7 @@ export class Outage {
     return this.#seen.length < this.#maxFailures ? undefined : this.#seen[0]
   }
 
-  /** The last call for which a caller has waited for too many failures. */
+  /** The last call that a caller has waited for through too many failures. */
   get awaitedUpTo(): number {
     let upTo = 0
     for (const { seq, failures } of this.#awaiting)
@@ -155,7 +155,7 @@ export class Outage {
     return upTo
   }
 
-  /** The last failure of the service, with this code; `undefined` while it does not fail. */
+  /** The last failure of the service, with `code` unless it refused the settings; `undefined` while it does not fail. */
   toError(code: FailureCode): DeliveryError | undefined {
     return this.#toError?.(this.#code ?? code)
   }

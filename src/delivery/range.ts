@@ -82,7 +82,7 @@ export class Range {
     const [first, second] = [this.#part(0, middle), this.#part(middle, this.items.length)]
     first.next = second
     second.next = this.next
-    // The next part is no longer the second half of the part before it.
+    // The part after the two is no longer the second half of a pair.
     if (this.next !== undefined) this.next.isSecondOfPair = false
     return first
   }
@@ -170,7 +170,7 @@ export function countWaiting(firsts: Iterable<Range | undefined>): { count: numb
 
 /** Successes after which the bound grows once. */
 const SUCCESSES_TO_GROW = 20
-/** By this share of itself. */
+/** The bound grows by this share of itself. */
 const GROWTH = 0.1
 
 /**

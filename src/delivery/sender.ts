@@ -239,7 +239,7 @@ export class Sender {
   }
 }
 
-/** A server may quote the request, credentials included. */
+/** The response for listeners, redacted: a server may quote the request, credentials included. */
 function infoOf(response: ResponseHead, url: string, redact: (text: string) => string): ResponseInfo {
   const { status, statusText, headers, body } = response
   return {

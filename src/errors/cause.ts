@@ -5,8 +5,8 @@ const MAX_DEPTH = 5
 const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])
 
 /**
- * Whether an open connection was lost. Unlike one that was refused, it may have been an idle one that the server had
- * closed.
+ * Whether an open connection was lost. Unlike a refused connection, a lost one may have been idle, and closed by the
+ * server just before.
  */
 export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))

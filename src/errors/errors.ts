@@ -49,8 +49,8 @@ export class TrackpostError extends Error {
 }
 
 /**
- * A setting is missing, misspelt or out of range. Only the constructor of `Analytics` throws it. The message names the
- * setting and says what was expected; it never quotes the given text.
+ * A setting is missing, misspelt or out of range. Only constructors throw it, such as that of `Analytics`. The message names
+ * the setting and says what was expected; it never quotes the given text.
  *
  * @example
  * try {

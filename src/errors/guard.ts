@@ -55,7 +55,7 @@ export function fromCaller(error: unknown, callee: object): unknown {
   return error
 }
 
-/** The method `at` of lists, which Node.js before 16.6 lacks. Beyond their end, `list[index]` reads numbers on `Object.prototype`. */
+/** The method `at` of lists, which Node.js before 16.6 lacks. Beyond the end, `list[index]` reads `Object.prototype`. */
 export function elementAt<Element>(list: readonly Element[], index: number): Element | undefined {
   const place = index < 0 ? list.length + index : index
   return place >= 0 && place < list.length ? list[place] : undefined

@@ -26,8 +26,8 @@ export type ExchangeResult = ResponseHead | { readonly status: undefined; readon
 /** One request under way. */
 export interface Exchange {
   /**
-   * Settles once the headers of the response are complete; if the first bytes of the body are wanted, once they are there,
-   * but one second later at the latest. Also settles at the deadline, and when the exchange is aborted. Never rejects.
+   * Settles once the headers of the response are complete; if bytes of the body are wanted, once the body has ended, but
+   * `bodyTimeoutMs` after the headers at the latest. Also settles at the deadline, and when aborted. Never rejects.
    */
   readonly result: Promise<ExchangeResult>
   /** Settles when the response body has been read or cancelled: from then on the socket is free. Never rejects. */

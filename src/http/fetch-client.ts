@@ -21,7 +21,7 @@ export function textUnlessCompressed({
  * The HTTP client over `fetch`: the global one, or a function of the same shape. Never follows a redirect.
  *
  * @example
- * new Analytics({ writeKey, httpClient: new FetchHTTPClient() }) // the global fetch, without the shortcut on Node.js
+ * new Analytics({ writeKey, httpClient: new FetchHTTPClient() }) // calls the global fetch, on Node.js too
  */
 export class FetchHTTPClient implements ByteHTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
@@ -54,11 +54,11 @@ export class FetchHTTPClient implements ByteHTTPClient {
   }
 }
 
-/** Marks a client that needs no more of a signal than {@link AbortSignalLike}. */
+/** Marks a `makeRequest` that needs no more of a signal than {@link AbortSignalLike}. */
 export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
 
 /**
- * Marks a `makeRequest`. The function is marked and not the client, so that a subclass that overrides it, or a wrapper,
+ * Sets the mark. The function is marked and not the client, so that a subclass that overrides it, or a wrapper,
  * gets a real signal.
  */
 export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {

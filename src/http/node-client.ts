@@ -18,8 +18,8 @@ interface Scheme {
 
 /**
  * The HTTP client over `node:http` and `node:https`, with connections of its own that are kept alive for 4 s. The default
- * client works like this as long as nothing in the process uses `fetch`; this one always does. Dispatchers and mocks for
- * `fetch` do not apply to it. Never follows a redirect.
+ * client works in this way only as long as nothing in the process uses `fetch`; this client always does. Dispatchers and
+ * mocks for `fetch` do not apply to it. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
@@ -39,7 +39,7 @@ export class NodeHTTPClient implements ByteHTTPClient {
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     if (request.url !== this.#url) {
-      // A copy: what this function returns is slow to copy, and every request does.
+      // A copy: the result of `urlToHttpOptions` is slow to copy, and every request copies its target.
       this.#target = { ...urlToHttpOptions(new URL(request.url)) }
       this.#url = request.url
     }
@@ -96,7 +96,7 @@ function send(
   // The exchange may have ended while the module was loaded.
   if (signal.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
-  // With the length given the body goes out in one piece, not in chunks. Adding to a copy would cost ten times as much.
+  // With the length given the body goes out in one piece, not in chunks. Adding it to a copy would cost ten times as much.
   const headers: HTTP.OutgoingHttpHeaders = { 'Content-Length': body.byteLength, ...request.headers }
   if (closesConnection === true) headers['Connection'] = 'close'
   return new Promise((resolve, reject) => {

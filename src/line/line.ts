@@ -145,7 +145,7 @@ export class Line {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /** Puts events that were taken back into their places. They must be in order, and become due. */
+  /** Returns taken events to their places. They must be in order, and become due. */
   giveBack(items: readonly Item[]): void {
     const ready = this.#ready
     let next = ready.first

@@ -87,7 +87,7 @@ export interface SpoolMemory extends MessageStore {
   view(stored: StoredMessage): Uint8Array
 }
 
-/** @internal The part that stays in memory of an event whose message is only in the spool. */
+/** @internal For an event whose message is only in the spool: the part that stays in memory. */
 export interface SpooledEntry extends Holder {
   readonly kind?: unknown
   readonly callback?: unknown

@@ -5,8 +5,8 @@ export type Id = string | number | bigint
 export type Timestamp = Date | string | number
 
 /**
- * Any object but an array, function, Map, Set or Date; those fail with `invalid`. Instances of classes are sent as
- * `JSON.stringify` writes them, `toJSON` included. Values may be of any type.
+ * Any object but an array, function, Map, Set, Date, Error or boxed primitive; those fail with `invalid`. Instances of
+ * other classes are sent as `JSON.stringify` writes them, `toJSON` included. Values may be of any type.
  */
 export interface JSONObject {
   /** A value of any type, under any name. */

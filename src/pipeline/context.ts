@@ -234,7 +234,7 @@ export class Context {
     return this.#logger !== undefined || this.#stats !== undefined
   }
 
-  /** @internal @throws TypeError when a plugin has set the event to something that is not an event since the last call. */
+  /** @internal @throws TypeError when, since the last call, a plugin has set the event to something that is not one. */
   requireEvent(): void {
     if (this.#refused === undefined) return
     const refused = this.#refused

@@ -67,7 +67,7 @@ export interface PluginFailure {
   readonly plugin: string
   /** The kind of failure in words, the same for all failures of one kind. */
   readonly verb: string
-  /** `plugin`, with the plugin's name, the verb and the cause in its message. */
+  /** Its code is `plugin`, and its message has the plugin's name, the verb and the cause. */
   readonly reason: DeliveryError
   /** The event that the plugin was handling, if any. */
   readonly ctx: Context | undefined

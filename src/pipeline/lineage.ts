@@ -15,7 +15,7 @@ interface Work {
 interface Scope extends Work {
   readonly owner: Lineage
   readonly startedMs: number
-  /** The handler, of another client, that led to this one. */
+  /** The asynchronous handler, of this client or another, that led to this one. */
   readonly outer: Scope | undefined
 }
 

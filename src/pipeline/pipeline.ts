@@ -91,7 +91,7 @@ export class Pipeline {
     this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
   }
 
-  /** Makes events of this turn that are inside an asynchronous plugin pass this one too. */
+  /** Makes events of this turn that are inside an asynchronous plugin pass the added one too. */
   join(added: Registration): void {
     if (added.type !== 'before' && added.type !== 'enrichment') return
     for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
@@ -215,7 +215,7 @@ export class Pipeline {
     this.#limits.abandon()
   }
 
-  /** Calls a handler that waited for other work, unless the client has stopped waiting in between. */
+  /** Calls handlers that waited for other work. If the client has stopped waiting in between, it does not wait for them. */
   #callLate(call: () => Promise<unknown> | undefined, era: number): Promise<unknown> | undefined {
     const work = call()
     if (era !== this.#era) this.#limits.abandon()

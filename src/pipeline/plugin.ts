@@ -69,7 +69,7 @@ export interface Plugin {
   /** Called once, when the plugin is deregistered, with a time limit of 5 s. */
   // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
   unload?(ctx: Context, analytics: any): unknown
-  /** A promise that is awaited after `load`. */
+  /** Called after `load`; its promise is awaited within the same 5 s. */
   ready?(): Promise<unknown>
   /** Handles `identify` events. */
   identify?: Handler

@@ -125,7 +125,7 @@ export function asPlugin(given: Plugin | PluginFunction): Plugin {
     )
   }
   const name = nameOf(given)
-  // Separate for `async` functions: only these are known to be asynchronous before the first event.
+  // An `async` function gets an `async` handler: only that is known to be asynchronous before the first event.
   const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
   return {
     name,
@@ -145,7 +145,7 @@ function nameOf(given: PluginFunction): string {
   return name
 }
 
-/** Switches that throw when they are read are ignored. */
+/** Whether an event goes to a destination. Switches that throw when they are read are ignored. */
 export function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
   try {
     const { alternativeNames } = plugin
@@ -157,8 +157,8 @@ export function isChosen({ name, plugin }: Registration, ctx: Context): boolean 
 }
 
 /**
- * Whether `integrations` lets an event through to the destination with these names. The first listed name decides, then `All`;
- * without either, the destination is on. Names are case-sensitive.
+ * Whether `integrations` lets an event through to the destination with these names. The first of them that it lists decides,
+ * then `All`; without either, the destination is on. Names are case-sensitive.
  *
  * `true` and an object of options switch on, `false` switches off; any other value is ignored.
  *

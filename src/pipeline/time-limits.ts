@@ -19,7 +19,7 @@ export class TimeLimits {
     this.#clock = clock
   }
 
-  /** Resolves as `work` does. Rejects after 5 s, or with {@link Abandoned} when the client stops waiting. */
+  /** Settles as `work` does. Rejects after 5 s, or with {@link Abandoned} when the client stops waiting. */
   bound<Value>(work: PromiseLike<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const end = (): void => {

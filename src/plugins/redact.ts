@@ -10,19 +10,19 @@ export interface RedactOptions {
   /** Default: `redact`. */
   name?: string | undefined
   /**
-   * Keys whose values are replaced as a whole, at any depth. A text matches this key in any case, with or without `-`, `_`
+   * Keys whose values are replaced as a whole, at any depth. A text matches a key in any case, with or without `-`, `_`
    * and spaces: `creditCard` matches `credit_card` too. A regular expression matches anywhere in the key.
    */
   keys?: readonly (string | RegExp)[] | undefined
   /**
-   * Parts of texts and keys that are replaced, at any depth; numbers and dates are searched as text. A text is searched
-   * literally, in any case. A regular expression finds every match, with or without the flags `g` and `y`.
+   * Parts of texts and keys that are replaced, at any depth; numbers and dates are searched as text. A pattern that
+   * is a text matches literally, in any case. A regular expression finds every match, with or without the flags `g` and `y`.
    */
   patterns?: readonly (string | RegExp)[] | undefined
   /** The replacement, or a function that makes it from the redacted text, such as a keyed hash. Default: `[redacted]`. */
   replacement?: string | ((text: string) => string) | undefined
   /**
-   * Longest text, in characters, in which `patterns` are searched. A longer one is replaced as a whole, because the time of
+   * Longest text, in characters, that is searched for `patterns`. A longer one is replaced as a whole, because the time of
    * some patterns grows with the square of the length. 1 to 1,000,000; default: 2,048.
    */
   maxTextLength?: number | undefined

@@ -62,7 +62,7 @@ function merge(ranges: Range[]): Range[] {
 }
 
 /**
- * Compiles the patterns in an option of a plugin. A text is searched literally, in upper and lower case. A regular
+ * Compiles the patterns in an option of a plugin. A text matches literally, in any case. A regular
  * expression is copied, so that the `lastIndex` of the caller's own does not change.
  *
  * @param flags Added to the flags of a regular expression.

@@ -19,7 +19,7 @@ export class PlanViolationError extends Error {
   override readonly name = 'PlanViolationError'
   /** The name of the event. */
   readonly event: string
-  /** The first 20 problems; empty when the event is not in the plan, or its schema failed. */
+  /** The first 20 problems, and how many more there are; empty when the event is not in the plan, or its schema failed. */
   readonly violations: readonly Violation[]
 
   /** Made by a tracking plan. */

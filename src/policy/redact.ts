@@ -1,4 +1,4 @@
-/** Shorter secrets are replaced only where they stand alone: `x` is in every other word. */
+/** Shorter secrets are replaced only where they stand alone: they may be a part of ordinary words. */
 const SHORT = 8
 /** Replaces a secret. */
 export const REDACTED = '[redacted]'
@@ -10,7 +10,7 @@ export function isSecretHeader(name: string): boolean {
 
 /**
  * Makes a function that replaces each secret in a text by `[redacted]`: as it is, in one line, as JSON and percent-encoded; a
- * short one only where it stands alone. A text that was cut in the middle of a secret keeps nothing of it.
+ * short one only where it stands alone. If a text was cut in the middle of a secret, at most 7 characters of it stay.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = new Set(

@@ -31,7 +31,7 @@ type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
  * `closed`.
  *
  * If the program has a handler of its own for the signal, that handler decides when the process ends: the waiting events
- * are sent, and the client stays open. A second signal does not wait.
+ * are sent, and the client stays open. Without such a handler, a second signal ends the process at once.
  *
  * Where no signal can arrive (worker threads, Cloudflare Workers) it does nothing, and a warning says what to do instead.
  *

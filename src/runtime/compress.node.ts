@@ -5,7 +5,7 @@ const CHUNK_BYTES = { least: 1_024, most: 131_072 }
 
 let loaded: typeof import('node:zlib') | undefined
 
-/** On the thread pool of Node.js, Bun and Deno. Edge runtimes get `compress.web.ts` in its place. */
+/** Compresses on the thread pool of Node.js, Bun and Deno. Edge runtimes get `compress.web.ts` in its place. */
 export const gzip: Gzip = async (bytes) => {
   // Loaded with the first use. Calls `gzip` on the default export, because instrumentation replaces it there.
   loaded ??= (await import('node:zlib')).default

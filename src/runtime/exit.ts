@@ -53,7 +53,7 @@ export function watchExit(client: Exiting): () => void {
 
 function onBeforeExit(): void {
   for (const entry of watched) entry.isRepeated = entry.keptAt === entry.reference.deref()?.accepted
-  // Looks after all listeners and their microtasks have run, so that the events that they track are delivered as well.
+  // Checks once all listeners and their microtasks have run, so that the events that they track are delivered as well.
   soon(() => (runtimeProcess?.nextTick ?? soon)(look))
 }
 

@@ -12,7 +12,7 @@ export interface Logger {
   debug(fields: object, message: string): unknown
   /** The client holds its requests back for a while. */
   info(fields: object, message: string): unknown
-  /** Something failed and cost no event, or a setting is doubtful; once for each kind. `fields.code` names the kind. */
+  /** Something failed and cost no event, or a setting is doubtful. Once per kind (`fields.code`), but every outage. */
   warn(fields: object, message: string): unknown
   /** The first event lost for each reason, if no callback and no listener was told. `fields.code` is the reason. */
   error(fields: object, message: string): unknown

@@ -5,7 +5,7 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 const MAX_LENGTH = 128
 
 /**
- * Reads the IP address of a socket, or in a field of a forwarding header: without brackets, port and zone, IPv6 in its
+ * Reads an IP address, that of a socket or in a forwarding header: without brackets, port and zone, IPv6 in its
  * canonical form, and an IPv4-mapped IPv6 address as IPv4. `undefined` when there is none: `unknown`, `_hidden`, garbage.
  */
 export function readAddress(text: unknown): string | undefined {

@@ -19,12 +19,12 @@ interface Hop {
   readonly host: string | undefined
 }
 
-/** Only the end of a longer header is read: proxies append, and the rest comes from the client. */
+/** Of a longer `X-Forwarded-*` header only the end is read: proxies append, and the rest comes from the client. */
 const MAX_LENGTH = 8_192
 
 /**
- * Follows the proxies from the peer of the connection back to the client. A trusted proxy is believed about the hop before
- * it; the first hop that is not trusted is the client.
+ * Follows the proxies from the peer of the connection back to the client. A trusted proxy is believed about the hop that
+ * the request came from; the first hop that is not trusted is the client.
  */
 export function readForwarded(
   peer: string | undefined,

@@ -113,7 +113,7 @@ export function readUrl(name: string, value: unknown): string {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return fail(`one with the scheme ${url.protocol}`)
   if (url.username !== '' || url.password !== '') return fail('one with credentials')
-  // Not url.search and url.hash: an empty query or fragment leaves them empty, and the mark in the text.
+  // Not url.search and url.hash: they are empty for an empty query or fragment, although the text has a `?` or `#`.
   if (/[?#]/.test(value)) return fail('one with a query or fragment')
   return url.origin + url.pathname.replace(/\/+$/, '')
 }
@@ -212,7 +212,7 @@ const VALUE = /^[!-~](?:[\t -~]{0,8190}[!-~])?$/
 export function readHeaders(name: string, value: unknown): Readonly<Record<string, string>> | undefined {
   if (value === undefined) return undefined
   const given = readObject(name, value)
-  // A Headers object, a Map or a list has no own properties: its headers would be lost.
+  // The entries of a Headers object, a Map or a list are not properties with the names of headers: they would be lost.
   if (Symbol.iterator in given) throw new SettingsError(name, 'expected a plain object of names and values')
   const seen = new Set<string>()
   const entries = Object.entries(given).filter(([, text]) => text !== undefined)

@@ -18,7 +18,7 @@ export type Rule =
 const MAX_DELAY_MS = 2_147_483_647
 const MAX_DELAY_S = 2_147_483
 
-/** Every setting: type, default, range and unit. `undefined` means required, none, or that the region decides. */
+/** Every setting: type, default, range and unit. Default `undefined`: required, none, or the region decides. */
 export const SETTINGS = {
   writeKey: { type: 'string', default: undefined },
   region: { type: 'choice', default: 'default', choices: ['default', 'eu'] },

@@ -91,8 +91,8 @@ export interface AnalyticsSettings {
    */
   logger?: Logger | undefined
   /**
-   * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the
-   * global `fetch`. Where that is the one built into Node.js, requests go straight to the dispatcher below it.
+   * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the global
+   * `fetch`; if it is the one of Node.js, requests go to the dispatcher below it, or to `node:http` while nothing uses `fetch`.
    *
    * @example
    * new Analytics({ writeKey, httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }) })
@@ -109,7 +109,7 @@ export interface AnalyticsSettings {
   maxQueueBytes?: number | undefined
   /**
    * Which event fails with `queue_full` when `maxQueueSize` or `maxQueueBytes` is reached: the one just tracked, or the
-   * one that has waited longest. Default: `'drop-newest'`, the only one with a spool.
+   * one that has waited longest. Default: `'drop-newest'`, the only choice with a spool.
    */
   overflow?: 'drop-newest' | 'drop-oldest' | undefined
   /**
@@ -224,7 +224,7 @@ export interface CryptoKeyLike {
 export interface KeyObjectLike {
   /** `'private'` for a private key; other keys are refused. */
   readonly type: string
-  /** Exports the key; called once, for PKCS#8 in DER form. */
+  /** Exports the key; called once, for PKCS#8 in PEM form. */
   // The overloads of the real one are assignable to `any` only.
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of the real one are assignable to `any` only
   export(options?: any): any

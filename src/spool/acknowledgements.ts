@@ -74,7 +74,7 @@ export class Acknowledgements {
     this.#fresh = []
   }
 
-  /** The segment has moved to another file: all acknowledgements so far are dropped. */
+  /** The segment has moved to another file. Acknowledgements that were written for the former file are not written again. */
   move(path: string): void {
     this.close()
     this.#path = path

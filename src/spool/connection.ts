@@ -12,7 +12,7 @@ import type { Holder, StoredMessage } from '../line/store.ts'
 /** Maximum bytes that are read ahead: enough for several requests. */
 const READ_AHEAD_BYTES = 2_097_152
 
-/** A message in memory, which the spool has as well unless it refused it. */
+/** A message in memory. The spool has it as well, unless the spool has refused it. */
 interface HeldMessage extends StoredMessage {
   record?: SpoolRecord | 'refused' | undefined
 }
@@ -87,7 +87,7 @@ class Connection implements SpoolConnection {
   spill(entry: SpooledEntry, json: string): boolean {
     if (this.#append(this.#encoder.encode(json), false) === undefined) return false
     this.length++
-    // Marks the event as stored: a call that a stack overflow cut short does not have this.
+    // Marks the event as stored. In a call that a stack overflow cuts short, the mark is missing.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = elementAt(this.#rows, -1)

@@ -17,8 +17,8 @@ export function isExiting(): boolean {
 }
 
 /**
- * When a process ends within a turn, by `process.exit()` or an exception, the messages of that turn and of other `exit`
- * listeners are still written. One listener for all spools; it changes neither the exit code nor the output.
+ * When a process ends within a turn, by `process.exit()` or an exception, the messages of that turn, and those that other
+ * `exit` listeners add, are still written. One listener for all spools; it changes neither the exit code nor the output.
  */
 export function flushOnExit(spool: Writing): void {
   if (!isWatching) {

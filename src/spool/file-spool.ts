@@ -81,7 +81,7 @@ export class FileSpool implements Spool {
   constructor(options: FileSpoolOptions, host: Partial<SpoolHost> = {}) {
     const { fs = nodeFileSystem, clock = systemClock, processes = systemProcesses() } = host
     const { directory, ...limits } = resolveSpoolOptions(options)
-    // With `nodejs_compat` they have `node:fs`, but its files are lost with the request.
+    // With `nodejs_compat`, Cloudflare Workers have `node:fs`, but its files are lost with the request.
     if (detectRuntime().jsRuntime === 'cloudflare-worker') {
       throw new SettingsError(
         'spool',

@@ -133,14 +133,14 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** The permission model of Node.js denies it. It always denies `fsync`. */
+/** Whether the permission model of Node.js denied the operation, as it always does for `fsync`. */
 export function isDenied(error: unknown): boolean {
   return codeOf(error) === 'ERR_ACCESS_DENIED'
 }
 
 const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
-/** The process is short of a resource, usually of file descriptors: the files are not damaged. */
+/** Whether the process is short of a resource, usually of file descriptors: the files are not damaged. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.has(codeOf(error))
 }

@@ -95,7 +95,7 @@ export class Folders {
     return adopted
   }
 
-  /** Whether a path belongs to another user: its content is not trusted. It is not touched, and reported once. */
+  /** Whether a path belongs to another user: its content is not trusted, and not touched. Only the first one is reported. */
   isOthers(path: string, info: PathInfo): boolean {
     if (info.isForeign !== true) return false
     if (!this.#hasToldOfOthers) {

@@ -6,8 +6,8 @@ import { crc32c } from './crc32c.ts'
  * - header: `TRKSPOOL`, version (4 bytes), CRC-32C of these 12 bytes
  * - record: marker (4 bytes), CRC-32C of all that follows (4), length of the message (4), the message
  *
- * No message can contain the marker, whose bytes do not occur in UTF-8. After a damaged record, the marker leads to the next
- * one.
+ * No message can contain the marker, which has bytes that do not occur in UTF-8. After a damaged record, the marker leads to
+ * the next one.
  */
 export const VERSION = 1
 export const HEADER_BYTES = 16
@@ -46,7 +46,7 @@ export function writeRecord(target: Buffer, at: number, message: Uint8Array): nu
   return end
 }
 
-/** The records of a stretch of a segment. */
+/** The result of reading one place of a segment. */
 export type Found =
   /** A good record. */
   | { readonly kind: 'record'; readonly start: number; readonly end: number }

@@ -10,7 +10,7 @@ export interface OrphanedSegmentsOptions {
   readonly folders: Folders
   /** Whether a found segment is synced before it is read, since its process may have died before it could sync. */
   readonly isSynced: boolean
-  /** Called with the bytes of adopted files, and of removed ones. */
+  /** Called with the bytes of adopted files, and with a negative number for removed ones. */
   readonly account: (bytes: number) => void
   readonly warn: (text: string) => void
   readonly room: ReadingRoom
@@ -51,7 +51,7 @@ export class OrphanedSegments {
     try {
       folders.push(...this.#options.folders.adopt())
     } catch {
-      // The directory cannot be read: it may be next time.
+      // The directory cannot be read; the next scan tries again.
     }
     for (const folder of folders) segments.push(...this.#segmentsOf(folder))
     this.#queue.unshift(...segments.reverse())
@@ -175,7 +175,7 @@ export class OrphanedSegments {
     return paths
   }
 
-  /** Acknowledgements of a removed segment. */
+  /** Removes a file of acknowledgements whose segment was removed. */
   #removeAcknowledgements(path: string, names: readonly string[]): void {
     const segment = basename(path).replace(/\.ack$/, '.seg')
     if (segmentNumber(segment) === undefined || names.includes(segment)) return

@@ -27,7 +27,7 @@ export interface Processes {
   startOf(pid: number): string | undefined
 }
 
-/** The same for a worker thread whose process is alive: its heartbeat is every 15 s, and its files are adopted within 90 s. */
+/** A worker thread counts as dead after this time without a heartbeat (due every 15 s), even if its process is alive. */
 const THREAD_SILENCE_MS = 60_000
 
 /** Without other information, an owner counts as dead after this time without a heartbeat. */
@@ -69,7 +69,7 @@ export function parseOwner(text: string): Owner | undefined {
 
 /** The processes of this machine. Made with the first spool: it takes some system calls. */
 export function systemProcesses(): Processes {
-  // Deno would prompt the user in a terminal. Without it, the heartbeat decides.
+  // Deno would prompt the user in a terminal. Where the system may not be asked, the heartbeat decides.
   const mayAsk = mayAskSystem()
   const read = (get: () => string): string | undefined => {
     try {

@@ -176,7 +176,7 @@ export class SegmentLog {
     return this.#current
   }
 
-  /** Nothing more is appended to it. */
+  /** Ends a segment: nothing more is appended to it. */
   #seal(segment: Segment): void {
     if (segment === this.#current) this.#current = undefined
     segment.isComplete = true
@@ -220,7 +220,7 @@ export class SegmentLog {
     return [...this.#unsynced, ...(this.#current === undefined ? [] : [this.#current])]
   }
 
-  /** Removed, or adopted because this process was taken for dead: data written to it would be lost. */
+  /** Whether its file was removed, or adopted because this process was taken for dead: data written to it would be lost. */
   #isGone(segment: Segment): boolean {
     return segment.writer?.isOpen === true && this.#options.fs.info(segment.path) === undefined
   }

@@ -18,7 +18,7 @@ export interface Stretch {
   readonly hasDamage: boolean
 }
 
-/** The buffer of a spool's readers, used by one after the other: one outside the heap waits long for the garbage collector. */
+/** One buffer for all readers of a spool, which take turns: the garbage collector is slow to free memory outside the heap. */
 export class ReadingRoom {
   #bytes: Buffer | undefined
 
@@ -59,7 +59,7 @@ export class SegmentReader {
   }
 
   /**
-   * Reads some of the records from `start` on; at least one, unless none is left.
+   * Reads some of the records from `start` on. Acknowledged ones are left out, so the result may have none.
    *
    * @param end Where to stop; a record ends there.
    */
@@ -68,7 +68,6 @@ export class SegmentReader {
     const messages: FoundMessage[] = []
     let hasDamage = false
     let at = 0
-    // A read that fails counts as the end: the file was cut short.
     let left = end - start
     while (left > 0 && at < length) {
       const found = readRecord(this.#bytes, at, length, left)
@@ -85,6 +84,7 @@ export class SegmentReader {
       left -= found.end - at
       at = found.end
     }
+    // A read that finds nothing counts as the end: the file was cut short.
     if (length === 0) return { messages, end, hasDamage: true }
     return { messages, end: start + at, hasDamage }
   }

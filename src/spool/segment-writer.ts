@@ -128,7 +128,7 @@ export class SegmentWriter {
       const count = await this.read(target, position)
       if (count > 0) return count
     } catch {
-      // Treated as an empty file.
+      // Treated like the end of the file.
     }
     const count = Math.min(target.length, this.length - position)
     target.fill(0, 0, count)

@@ -57,7 +57,7 @@ export class Segment {
     return this.writer?.length ?? this.#size
   }
 
-  /** Whether all its records are acknowledged. */
+  /** Whether it can be removed: all its records are acknowledged, and it is not being moved. */
   get isDone(): boolean {
     return this.isComplete && this.live === 0 && !this.isMoving && !this.isRemoved
   }

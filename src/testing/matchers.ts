@@ -97,7 +97,7 @@ export const matchers = {
   toHaveTracked(this: unknown, received: unknown, event: unknown, partial?: unknown): MatcherResult {
     return find(this, received, ...trackOf(event, partial))
   },
-  /** As many `track` messages of this name; `partial` says what else they must have. */
+  /** Exactly `times` `track` messages of this name; `partial` says what else they must have. */
   toHaveTrackedTimes(
     this: unknown,
     received: unknown,

@@ -5,7 +5,7 @@ export class Recorder<Message> implements MessageStore {
   /** The accepted messages, oldest first. Always the same list. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
-  /** Messages without an outcome. Those that were not in a request yet have their copy. */
+  /** Messages without an outcome; each with its copy, until it has been in a request. */
   readonly #live = new Map<StoredMessage, Message | undefined>()
   /** Called when a message was added. */
   onMessage: () => void = () => {}

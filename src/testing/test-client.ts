@@ -25,7 +25,7 @@ import { Waiters } from './waiters.ts'
 /**
  * The settings of a test client: those of the client, none of them required. `httpClient`, `oauthSettings` and `spool` have
  * no effect, so that nothing leaves the process. Defaults that differ: `writeKey` is `test-write-key`, `strict` is `true`,
- * and `flushAt` is 1, so that each event has its outcome at once.
+ * `maxRetries` is set to 3, and `flushAt` is 1, so that each event has its outcome at once.
  */
 export type TestClientSettings = Partial<AnalyticsSettings>
 
