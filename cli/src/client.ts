@@ -12,7 +12,7 @@ import { printable } from './output/text.ts'
 
 /** Listener for the reports of a client, in addition to the outcomes of its events. */
 export interface ClientListener {
-  /** A warning that cost no event. */
+  /** Called for a warning about something that lost no event. */
   warn(text: string): void
   /** Called when no request will be sent for `waitMs` milliseconds; `status` contains the last error. */
   pause?(waitMs: number, status: Status): void

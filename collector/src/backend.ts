@@ -166,7 +166,7 @@ export class Backend {
   }
 }
 
-/** Reads for waits, with the usual queries. */
+/** The reads of a wait, made with the same queries as those of the API. */
 function waitSource({ changes, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {

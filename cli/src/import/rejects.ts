@@ -164,6 +164,6 @@ function notedObject(
   const { value } = parseObject(record)
   if (value !== undefined)
     return JSON.stringify({ ...value, [NOTE_FIELD]: { messageId, line: record.line, reason } })
-  // An element of an array may span lines.
+  // An element of an array may span lines. In the rejects file, it has one line.
   return record.bytes.includes(NEWLINE) ? record.bytes.toString('utf8').replace(/\r?\n/g, ' ') : undefined
 }

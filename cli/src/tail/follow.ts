@@ -19,8 +19,8 @@ export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
 
 /**
- * Yields the events that a collector receives, in order and each once. Reconnects after a lost connection, and yields the events
- * since.
+ * Yields the events that a collector receives, in order and each once. Reconnects after a lost connection, and then yields the
+ * events that have arrived in the meantime.
  *
  * @throws CommandError when the collector refuses the request.
  */

@@ -151,7 +151,7 @@ export function App() {
   )
 }
 
-/** `/` searches, `g` and a letter go to a screen, `p` pauses. */
+/** Whether the last key was `g`. The shortcuts: `/` searches, `g` and a letter go to a screen, `p` pauses. */
 let isGoing = false
 const GO_KEYS: Readonly<Record<string, string>> = {
   o: '',

@@ -188,7 +188,7 @@ async function route(
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined
   const entry = ENTRY.exec(pathname)
   if (handler === undefined && entry === null) {
-    // With a log, src/api/log.ts has handled these before.
+    // With a log, src/api/log.ts has already handled the requests about dead letters.
     if (DEAD_LETTERS.test(pathname) && parts.log === undefined) throw noLog()
     return false
   }

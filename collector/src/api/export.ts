@@ -10,7 +10,7 @@ import { ConcurrencyLimit } from './concurrency-limit.ts'
 
 /** Records in memory for one export; each may have 32 KB. */
 const PAGE = 100
-/** The limit on concurrent exports: for a client that does not read, a page stays in memory. */
+/** Maximum number of concurrent exports: for each client that does not read, a page stays in memory. */
 const MAX_EXPORTS = 10
 const exports = new ConcurrencyLimit({
   limit: MAX_EXPORTS,

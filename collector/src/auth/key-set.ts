@@ -83,7 +83,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** @throws as `readKeys` does. */
+/** @throws when a key cannot be used. The error quotes no part of the keys. */
 export function usableKeys({ signing, earlier, revoked }: KeptKeys): TokenKeys {
   try {
     const privateKey = privateKeyOf(signing.privateKey)

@@ -22,7 +22,7 @@ const READ_WAIT_MS = 2000
 /** Pause after a failure to read from the store. */
 const REST_MS = 1000
 const MAX_KEY_AGE_MS = 30 * 86_400_000
-/** Attempts to write. When one fails, another process has succeeded. */
+/** Maximum number of attempts to write. Each fails only because another process has changed the keys in the meantime. */
 const MAX_ATTEMPTS = 20
 
 interface Known {

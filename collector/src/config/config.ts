@@ -104,7 +104,7 @@ export interface ApplicationInput {
 export interface LogInput {
   /** Name of the stream and prefix of its subjects: 1 to 40 letters, digits, `-` and `_`; default `trackpost`. */
   stream?: string | undefined
-  /** Servers that keep each event; default 1. */
+  /** Number of servers that keep each event; default 1. */
   replicas?: 1 | 3 | 5 | undefined
   /** Maximum bytes that may wait in the log, at least 65,536; when it is full, responses are 503. */
   maxBytes?: number | undefined

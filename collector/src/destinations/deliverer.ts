@@ -209,7 +209,7 @@ function delayOf(firstDelayMs: number, attempts: number, random: number): number
   return Math.ceil(delayMs * (0.5 + random / 2))
 }
 
-/** @param dueAtMs When the next attempt is due after so many attempts; undefined = there is none. */
+/** @param dueAtMs When the next attempt is due after this many attempts; undefined = there is no further attempt. */
 function updateOf(
   { eventId, attempts: before }: ClaimedDelivery,
   result: AttemptResult,

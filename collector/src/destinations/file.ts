@@ -11,7 +11,7 @@ export class FileSender implements BatchSender {
   readonly intervalMs = 0
   readonly firstDelayMs = 2000
   readonly #path: string
-  /** The last line may be incomplete, from this process or an earlier one. */
+  /** Whether the last line may be incomplete: this process or an earlier one may have been interrupted while it wrote. */
   #mayBeTorn = true
 
   constructor(path: string) {

@@ -20,7 +20,10 @@ const MAX_HEADER_BYTES = 16_384
 /** Longer than the idle time of common clients, so that the client and not the server closes an idle connection. */
 const KEEP_ALIVE_MS = 65_000
 
-/** Connections that wait in the kernel: the runtime accepts one per turn of the event loop. The default of Node.js is 511. */
+/**
+ * Maximum number of connections that wait in the kernel: the runtime accepts one per turn of the event loop. The default of
+ * Node.js is 511.
+ */
 const BACKLOG = 4096
 
 /** A started server. */

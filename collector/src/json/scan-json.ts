@@ -52,7 +52,6 @@ function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined
  * The depth is known before the parser runs, so that hostile nesting costs nothing. The sizes of the items are those on the
  * wire, which a parsed value does not have. Does not check validity: the slices are only meaningful if `JSON.parse` accepts the
  * same text.
- *
  */
 export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }: ScanLimits): JsonShape {
   const length = bytes.length

@@ -144,7 +144,7 @@ export class StatsKeeper {
     increase(this.#bySource, source, count)
   }
 
-  /** All events were deleted. */
+  /** Call when all events were deleted. */
   clear(): void {
     this.#version++
     this.#forget()

@@ -239,7 +239,7 @@ export class Waiters {
     })
   }
 
-  /** All events were deleted, so the counts start again. */
+  /** Call when all events were deleted: the counts start again. */
   cleared(): void {
     this.#epoch++
     const lastSeq = this.#source.lastSeq()

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import type { PartHealth } from '../part-health.ts'
 
-/** A part, or several, whose health can be checked. */
+/** A part whose health can be checked, or several that are checked together. */
 export interface HealthSource {
   /** The part that counts as not ready when `ask` gives no response. */
   part: PartHealth['part']

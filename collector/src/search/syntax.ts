@@ -17,7 +17,7 @@ export interface Comparison {
   path: string[]
   operator: Operator
   values: Value[]
-  /** Position in the line, for errors that are found later; absent when it does not come from a line. */
+  /** Position in the line, for errors that are found later; absent when the comparison does not come from a line. */
   position?: number
   length?: number
 }

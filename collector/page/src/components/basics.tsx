@@ -7,7 +7,7 @@ import type { Severity } from '../lib/types.ts'
 import type { Query } from '../lib/use-query.ts'
 import { visibleParts, visibleText } from '../lib/visible-text.ts'
 
-/** Shows untrusted text: without invisible characters, and without those that reorder the text around it. */
+/** Shows untrusted text: characters that are invisible, or that reorder the text around them, are replaced by their names. */
 export function Text({ value }: { value: string }) {
   return (
     <bdi>

@@ -48,7 +48,7 @@ export function Cell({
   )
 }
 
-/** The title of an event: its name or, for kinds without one, its user or group. */
+/** The title of an event: its name or, for an `identify`, which has none, the id of its user. */
 export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | 'anonymousId'>): string {
   if (event.name !== null) return event.name
   if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'

@@ -40,7 +40,7 @@ const TWO_LINES_BELOW = 760
 const ROW = 30
 const TWO_LINE_ROW = 54
 const SEPARATOR = 28
-/** As in the styles of `.columns`. */
+/** The height of the head, as in the styles of `.columns`. */
 const HEAD = 26
 
 function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T) => string): Row<T>[] {

@@ -16,7 +16,7 @@ interface FeedOptions<T, P extends PageOf> {
 const PAGE_SIZE = 200
 /** Maximum number of rows in memory while the user watches the newest ones; older rows are fetched again on scrolling. */
 const MAX_WATCHED = 5000
-/** A search that the collector ends early is continued automatically until there are this many items. */
+/** A search that the collector ends early is continued automatically until it has found this many more items. */
 const ENOUGH = 100
 
 /**
@@ -32,7 +32,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   readonly isLoading = signal(true)
   /** Whether the items belong to an earlier query: the current one has no response yet, or failed. */
   readonly isStale = signal(true)
-  /** The time up to which a long search has come. */
+  /** The time back to which a long search has come; null when it has ended. */
   readonly searchedTo = signal<string | null>(null)
   readonly hasMore = signal(false)
 
@@ -130,7 +130,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     if (isHeld !== undefined) void this.follow(isHeld)
   }
 
-  /** Fetches items again that may have changed. */
+  /** Fetches the visible items again, since some of them may have changed. */
   async refresh(visible: readonly T[]): Promise<void> {
     const numbers = visible.flatMap(({ seq }) => (seq === undefined ? [] : [seq]))
     if (numbers.length === 0) return

@@ -98,7 +98,7 @@ export function labelOf(at: string, bucketMs: number, lengthMs: number): string 
   return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick
 }
 
-/** The day of a time in the user's zone, for comparing and sorting. */
+/** The day of a time in the user's zone, only for comparing: it does not sort by date. */
 export function dayKey(iso: string): string {
   const time = new Date(iso)
   return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`

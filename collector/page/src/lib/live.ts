@@ -23,8 +23,8 @@ type Relay =
 const SILENT_AFTER_MS = 3000
 const CHECK_EVERY_MS = 500
 /**
- * The tab with the stream reports at each check. Another tab that has made this many checks without a report takes over
- * the stream. Counted in checks and not in time, because a tab that was frozen itself has unread reports.
+ * The tab with the stream reports at each check. Another tab that has made this many checks without a report takes over the
+ * stream. Counted in checks and not in time, because a tab that was itself frozen has reports that it has not read yet.
  */
 const LEADER_LOST_CHECKS = 8
 /** Each tab adds a random number of checks, up to this, so that not all tabs take over at once. */

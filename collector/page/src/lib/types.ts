@@ -66,7 +66,7 @@ export interface EventSummary {
   messageId: string | null
   preview: Array<{ path: string; value: string | number | boolean | null }>
   violations: number
-  /** The warnings about an accepted event. */
+  /** The warnings about the event. */
   warnings?: Warning[]
   destinations: Outcome[]
 }

@@ -20,7 +20,7 @@ interface FeedHooks<T extends Item> {
   isUnsettled(item: T): boolean
 }
 
-/** A feed for a query that follows the stream, and does not move while the user looks at older items. */
+/** A feed for a query. It follows the stream, and does not move while the user looks at older items. */
 export function useFeed<T extends Item, P extends PageOf>(
   create: () => Feed<T, P>,
   question: Question,

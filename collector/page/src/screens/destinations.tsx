@@ -54,7 +54,7 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   const isBusy = useSignal(false)
   const { name, type, target, warning, pending, delivered, failed, skipped, lastError, failures } =
     destination
-  // If only other processes have the destination in their config, this one does not know its target, and cannot retry.
+  // If only other processes have the destination in their config, this process does not know its target, and cannot retry.
   const isKnown = type !== 'unknown'
   const hasWork = pending + failed > 0
   const [tone, state] = stateOf(destination)

@@ -8,7 +8,7 @@ import type { DeadLetter, LogState } from '../lib/types.ts'
 
 const REFRESH_MS = 2000
 const SHOWN = 20
-/** Number of dead letters that are shown at first, so that the rest of the overview stays visible. */
+/** A list of more dead letters than this is folded at first, so that the rest of the overview stays visible. */
 const FEW = 5
 
 /** The dead letters, as last loaded. */
@@ -98,7 +98,7 @@ export function LogBlock() {
 
 function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): void }) {
   const isBusy = useSignal(false)
-  /** The dead letter that the next click deletes permanently. */
+  /** The dead letter whose button now discards it permanently. */
   const doomed = useSignal<string | undefined>(undefined)
   const retry = (ids?: string[]) =>
     change(async () => {

@@ -109,7 +109,7 @@ export class NatsLog implements SharedLog {
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
     const { manager } = this.#connection
     const consumer = await manager.consumers.info(this.#names.events, CONSUMER).catch((cause) => {
-      // There was never a worker.
+      // There has never been a worker: the first one creates the consumer.
       if (isMissing(cause)) return undefined
       throw cause
     })
