@@ -134,7 +134,7 @@ test('a page of a site that is not allowed can neither send events nor read data
   }, collector.url)
 
   expect(outcome).toEqual(['refused', 'refused', 'opaque', 'sent', 'refused', 'refused', 'opaque'])
-  // This event is sent after everything that the page has sent.
+  // A beacon has no response. The response to this later request means that the beacon has arrived too.
   await page.evaluate(
     (url) => fetch(`${url}/v1/t`, { method: 'POST', mode: 'no-cors', body: '{}' }),
     collector.url,

@@ -9,7 +9,7 @@ import { Destination } from './destination.ts'
 import { Senders } from './senders.ts'
 import { Storm } from './storm.ts'
 
-/** `--full` of `npm run test:cluster`, and of `npm test`. */
+/** Whether `npm run test:cluster` or `npm test` runs with `--full`. */
 const isFull = process.env['TEST_FULL'] === '1'
 /** Minimum number of events in a run; every disturbance happens at least once. */
 const EVENTS = Number(process.env['CLUSTER_EVENTS'] ?? (isFull ? 200_000 : 0))

@@ -57,7 +57,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
       })
       .toBe(1)
     expect((await json(front.url, '/readyz')).parts[1]).toMatchObject({ isReady: true })
-    // The front gets changes by other processes.
+    // The front is notified of changes by other processes.
     await post(front, '/v1/track', track({ event: 'Late' }))
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
   })

@@ -133,7 +133,7 @@ test('while the log is unavailable, a front responds with 503 and Retry-After, a
   await expect.poll(async () => (await send()).status).toBe(200)
 })
 
-test('an event that the store refuses becomes a dead letter, is shown, and is accepted when it is retried', async () => {
+test('an event that the store refuses becomes a dead letter, which is shown, is not lost by a retry, and can be discarded', async () => {
   const { url: log } = await startNats()
   const worker = await openCollector({ log, work: true, store: newStore(), config })
   // As a front of another version might write it: the same destination twice.

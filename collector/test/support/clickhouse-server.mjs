@@ -1,5 +1,6 @@
-// ClickHouse as a library (chdb), with as much of its HTTP interface as an insert needs: queries with settings in the address, data in the
-// body, Basic authentication, errors with status and code as the server gives them. The engine interprets SQL and JSON. Usage:
+// ClickHouse as a library (chdb), with as much of its HTTP interface as an insert needs: queries with settings in the address,
+// data in the body, Basic authentication, and errors with the status and the code that the server would give them. The engine
+// interprets SQL and JSON. Usage:
 //   node clickhouse-server.mjs <chdb> <folder> <port> <password>
 import { createServer } from 'node:http'
 import { pathToFileURL } from 'node:url'
@@ -9,7 +10,7 @@ const { Session } = (await import(pathToFileURL(path).href)).default
 const session = new Session(folder)
 const version = session.query('SELECT version()', 'TSVRaw').trim()
 
-// HTTP statuses of error codes that differ from 500, as in the server's exceptionCodeToHTTPStatus.
+// Error codes whose HTTP status is not 500, as in the server's exceptionCodeToHTTPStatus.
 const STATUSES = new Map([
   ...[6, 25, 26, 27, 38, 41, 43, 44, 50, 53, 62, 70, 72].map((code) => [code, 400]),
   ...[16, 36, 46, 47, 60, 81].map((code) => [code, 404]),
