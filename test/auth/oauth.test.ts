@@ -16,7 +16,7 @@ class Tokens {
     answer: (answer: TokenResult) => void
   }[] = []
   readonly credentials: OAuthCredentials
-  /** Answers at once, when set. */
+  /** When it is set, it answers each request at once. */
   auto: (() => TokenResult) | undefined
 
   constructor(options: Partial<OAuthOptions> = {}, seed = 1) {
@@ -81,7 +81,7 @@ function refusal(dateMs?: number, isClockBlamed = false): TokenResult {
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** The present result of a wait for a token. */
+/** The result of a wait for a token: filled in when the wait ends. */
 function watch(given: string | Promise<string>): { value?: string; error?: DeliveryError } {
   const seen: { value?: string; error?: DeliveryError } = {}
   Promise.resolve(given).then(

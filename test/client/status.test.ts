@@ -83,7 +83,7 @@ describe('status', () => {
     await clock.advance(30_000)
     expect(analytics.status.pausedUntil).toBeUndefined()
     expect(analytics.status.lastDeliveredAt).toEqual(new Date(startedAtMs + 30_000))
-    // It was the last error, however long ago.
+    // The last error stays, however long ago it was.
     expect(analytics.status.lastError?.status).toBe(429)
   })
 

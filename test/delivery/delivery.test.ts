@@ -1041,7 +1041,7 @@ describe('a batch that is too large for the service', () => {
     client.answerWith(status(200))
     await clock.advance(120_000)
 
-    // 16 requests until the client backs off, and then those of an outage.
+    // At most 16 requests until the client backs off, and then at most the 15 that an outage causes in a minute.
     expect(requests).toBeLessThanOrEqual(16 + 15)
     expect(lost).toBeLessThanOrEqual(30)
     expect(outcomes).toHaveLength(6_000)
@@ -1318,7 +1318,7 @@ test('when a service responds again after an outage, all is sent at once, even i
   enqueue('a2')
   await settled()
 
-  // The immediate retry is not counted.
+  // The request that follows the 415 at once does not count as a retry.
   expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'a1', 'a2'])
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
 })
@@ -1364,7 +1364,7 @@ test('a body that is being encoded when the gate shuts waits until the gate open
 
   expect(client.requests.map(({ messageIds }) => messageIds[0]).sort()).toEqual(['a1', 'a1', 'a2'])
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
-  // The wait was not an attempt.
+  // The wait for the gate does not count as an attempt.
   expect(outcomes.find(({ id }) => id === 'a2')?.attempts).toBe(1)
 })
 

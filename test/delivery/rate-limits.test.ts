@@ -15,7 +15,8 @@ interface Reply {
 type OnHost = new (settings: AnalyticsSettings, host: FakeClock) => Analytics
 
 /**
- * A client on a fake clock that gets its responses from `answer`, and a list of the times of its requests.
+ * A client on a fake clock that gets its responses from `answer`, and for each of its requests the time and
+ * the number of events.
  */
 function clientOn(
   host: FakeClock,

@@ -33,7 +33,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
   const ABSENT = Symbol('absent')
 
-  /** `make()` as the property `v`, which must arrive as `wire`. */
+  /** A case whose property `v` is `make()`, and must arrive as `wire`. */
   const value = (id: string, name: string, make: () => Anything, wire: Anything): void => {
     cases.push({
       id,
@@ -50,7 +50,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       maxCopies: 1_000,
     })
   }
-  /** A property `v` that makes the event fail, or may do so. */
+  /** A case whose property `v` makes the event fail, or may do so. */
   const costs = (
     id: string,
     name: string,
@@ -60,7 +60,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   ): void => {
     cases.push({ id, name, params: { properties: { v: make() } }, outcomes, maxCopies })
   }
-  /** Fields of the call itself. */
+  /** A case with these fields in the call itself, beside or instead of the usual ones. */
   const fields = (
     id: string,
     name: string,

@@ -484,7 +484,7 @@ row(
           look(client)
           await t.close(client, { timeout: 20_000 })
         }
-        // Any line of the key, in full or in part.
+        // The token, the beginning of each line of the key, and the claims and signatures of all assertions.
         const lines = t.args.privateKey.split('\n').filter((line) => line !== '' && !line.startsWith('-----'))
         const secrets = [
           t.args.token,

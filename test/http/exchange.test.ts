@@ -77,7 +77,7 @@ const ok = (more: object = {}): HTTPResponse => ({
 
 failOnUnhandledRejections()
 
-/** The result at the deadline of these tests. */
+/** The result of an exchange in these tests that gets no response by its deadline. */
 const TIMED_OUT = { status: undefined, cause: { message: 'no response within 10000 ms' } }
 
 describe('a successful exchange', () => {

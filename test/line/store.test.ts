@@ -131,7 +131,7 @@ describe('the memory of the store', () => {
 
     const [before, after] = [burst(), burst()]
 
-    // The first slab is small, and has room for 4 of them; the others have room for 72.
+    // The first slab is small, and has room for 4 of these messages; the others have room for 72.
     expect(before.size).toBe(1 + 7)
     expect(after.size).toBe(7)
     expect([...after].filter((slab) => before.has(slab))).toHaveLength(7)

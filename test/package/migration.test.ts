@@ -16,7 +16,7 @@ let service: Pick<Loopback, 'url' | 'close'>
 let requests: Request[]
 let status: number
 
-// Checks the statements of the guides about other libraries with these libraries.
+// The tests check the statements of the guides about other libraries, by running these libraries.
 beforeEach(async () => {
   requests = []
   status = 200

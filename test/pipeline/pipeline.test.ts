@@ -1362,7 +1362,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     await settled()
 
     expect(handled).toBeGreaterThan(100)
-    // One turn of the event loop, or a few where the timer was late.
+    // The events of one turn of the event loop, or of a few turns when the timer is late.
     expect(handled).toBeLessThan(20_000)
   })
 

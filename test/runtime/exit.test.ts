@@ -157,7 +157,7 @@ describe('the exit', () => {
       await runOutOfWork(track)
       await runOutOfWork(track)
       await runOutOfWork(track)
-      client.accepted++ // An event of that work.
+      client.accepted++ // An event of other work, after which the process has run out of work again.
       await runOutOfWork(track)
 
       expect(client.onExit).toHaveBeenCalledTimes(3)

@@ -294,7 +294,7 @@ describe('a Fetch request', () => {
       ...requestScope(request()).context,
       ip: '192.0.2.1',
     })
-    // Without the address of the peer, no list can trust it.
+    // Without its address, no list of trusted proxies contains the peer.
     expect(requestScope(request(forged), { trustProxy: ['0.0.0.0/0'] })).toEqual(requestScope(request()))
   })
 

@@ -9,8 +9,8 @@ import { runtime } from '../support/runtimes.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 import { bundleWorker, startWorker, type Worker } from '../support/workerd.ts'
 
-// One client at module scope: each form of a call, in many concurrent requests, while the service fails and
-// requests end early. Rows P4 to P6: docs/spec.md, section 8.3.
+// The Worker has one client at module scope. It gets calls of each form in many concurrent requests, while the
+// service fails and requests end early. Rows P4 to P6: docs/spec.md, section 8.3.
 
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'nothing'] as const
 const LIMIT_MS = 20_000
@@ -44,7 +44,7 @@ const EXHAUSTED = {
 
 let lastId = 0
 const create = (form: Form, isEarly = false): Call => ({ form, isEarly, id: String(++lastId) })
-/** Four calls of each form, one of which ends early. */
+/** Four calls of each form; the request of the fourth ends early. */
 const createCalls = (): Call[] =>
   FORMS.flatMap((form) => [1, 2, 3, 4].map((number) => create(form, number === 4)))
 const isSent = ({ form, isEarly }: Call): boolean => form === 'waitUntil' || (form !== 'nothing' && !isEarly)
@@ -68,7 +68,7 @@ let api: Loopback
 let reply: Reply
 let token: () => number | Promise<number>
 let tokens: number
-/** Called when a token is requested. */
+/** Resolves when a token is requested. */
 let isAsked: Promise<void>
 let onAsked = (): void => {}
 const delivered = new Set<string>()

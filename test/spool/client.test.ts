@@ -117,7 +117,7 @@ describe('P16: a client whose constructor throws', () => {
 
     expect([readdirSync(directory), clock.timerCount]).toEqual([[], 0])
     expect(countDescriptors()).toBeLessThanOrEqual(descriptors)
-    // The spool works for the next attempt.
+    // The same spool can still be used by a client with good settings.
     const { analytics } = createAnalytics({ spool }, [], clock)
     trackPurchases(analytics, 1)
     expect(await analytics.closeAndFlush()).toMatchObject({ delivered: 1 })

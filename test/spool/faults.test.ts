@@ -275,7 +275,7 @@ test('10,000 small files are read, and removed when all is acknowledged', async 
   allocate.mockRestore()
 
   expect(machine.disk.paths).toEqual([])
-  // One buffer serves all reads: memory outside the heap waits long for the garbage collector.
+  // One buffer serves all reads: new ones would be outside the heap, where the garbage collector leaves them for long.
   expect(allocations).toBeLessThan(10)
 })
 
