@@ -85,7 +85,7 @@ test('a connection that is closed without a status makes the request reject', as
   await expect(new NodeHTTPClient().makeRequest(request(server.url))).rejects.toThrow()
 })
 
-/** Returns a function that lists the connections of node:http that are idle, or were idle when it was last called. */
+/** Returns a function that lists the connections of node:http that are idle, or were idle in an earlier call. */
 function watchConnections(): () => readonly Socket[] {
   const agents = new Set<http.Agent>()
   const original = http.request

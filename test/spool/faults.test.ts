@@ -275,7 +275,7 @@ test('10,000 small files are read, and removed when all is acknowledged', async 
   allocate.mockRestore()
 
   expect(machine.disk.paths).toEqual([])
-  // One buffer serves all reads: new ones would be outside the heap, where the garbage collector leaves them for long.
+  // One buffer serves all reads: the garbage collector would be slow to free new ones, which are outside the heap.
   expect(allocations).toBeLessThan(10)
 })
 
