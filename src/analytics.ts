@@ -170,7 +170,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   /**
    * Accepts no further events and flushes. At the timeout, open requests are aborted and every remaining event fails with
    * `shutdown_timeout`, or is `deferred` by a spool, before this resolves. Later events fail with `closed`. A second call
-   * returns the first one's promise. Never rejects.
+   * waits for the same close. Never rejects.
    *
    * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Or a callback, which is called with
    * `(undefined, summary)`.
@@ -197,7 +197,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /**
    * Checks whether the service can be reached and accepts the credentials: one request without events, and with OAuth one for a
-   * token. Does not affect events, `stats` or retry waits. Never rejects.
+   * token if there is none. Does not affect events, `stats` or retry waits. Never rejects.
    *
    * @example
    * const { authorized, hint } = await analytics.verify()

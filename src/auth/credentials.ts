@@ -18,8 +18,8 @@ export interface TokenCredentials {
    */
   authorization(): string | Promise<string>
   /**
-   * The same for `verify()`: it makes at most one token request, without retries, and does not affect the events. Rejects
-   * with a `DeliveryError` when the request fails.
+   * The same for `verify()`: a token request is not retried, except once with a corrected clock, and does not affect the
+   * events. Rejects with a `DeliveryError` when the request fails.
    */
   tryOnce(): string | Promise<string>
   /** The service accepted this value. */

@@ -15,7 +15,7 @@ export interface Stats {
   readonly failed: number
   /** Events left in the spool, for the next start. */
   readonly deferred: number
-  /** Calls without an outcome yet. */
+  /** Calls, and recovered events, without an outcome yet. */
   readonly pending: number
   /** Events that an earlier process left in the spool and that were read so far. */
   readonly recovered: number

@@ -5,10 +5,10 @@
  * - `unserializable`: the event cannot be written as JSON
  * - `too_large`: over `maxMessageBytes`, or refused alone with 413
  * - `queue_full`: `maxQueueSize` or `maxQueueBytes` was reached
- * - `plugin`: a `before` plugin dropped it, threw, or took too long
+ * - `plugin`: a `before` plugin dropped it or failed, or one with `onLoadFailure: 'drop'` could not be loaded
  * - `closed`: the call came after `closeAndFlush()`
  * - `rejected`: the service responded with a status that no retry can change
- * - `auth`: the service refused the credentials
+ * - `auth`: the service or the token server refused the credentials, or the signer failed
  * - `retries_exhausted`: `maxRetries` retries have failed
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed
  * - `spool`: the event was only in the spool, and cannot be read there any more
@@ -49,7 +49,7 @@ export class TrackpostError extends Error {
 }
 
 /**
- * A setting is missing, misspelt or out of range. Only constructors throw it, such as that of `Analytics`. The message names
+ * A setting is missing, misspelt or out of range. Constructors throw it, such as that of `Analytics`. The message names
  * the setting and says what was expected; it never quotes the given text.
  *
  * @example

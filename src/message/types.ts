@@ -12,8 +12,8 @@ import type {
 export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
- * Who a message is about: `userId`, `anonymousId` or both. In an intersection it must be the last part: the compiler
- * reports the first part that does not fit, and for a union always its last member, even if something else is missing.
+ * Who a message is about: `userId`, `anonymousId` or both. In an intersection it must come last: the compiler reports only
+ * the first part that does not fit, and of this union it would name `anonymousId`, even if something else is missing.
  */
 export type Identity =
   | {

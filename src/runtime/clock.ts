@@ -1,6 +1,6 @@
 /**
- * Time and chance. The real clock is made in one place and passed down, so that tests can replace it. Nothing else reads a
- * clock, sets a timer or draws a random number.
+ * Time and chance. The real clock is made in one place and passed down, so that tests can replace it. Nothing else in a
+ * client reads a clock, sets a timer or draws a random number.
  */
 export interface Clock {
   /** Milliseconds since the epoch. May jump. */

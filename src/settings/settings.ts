@@ -5,8 +5,8 @@ import type { Logger } from '../runtime/log.ts'
 import type { Signer } from './signer.ts'
 
 /**
- * The settings of `Analytics`. Only own properties count, and each is read once. An explicit `undefined`
- * means the default. A bad value throws a `SettingsError`; an unknown name is reported with a process warning.
+ * The settings of `Analytics`. Only own properties count, and each is read once. An explicit `undefined` means the default.
+ * A bad value, or another SDK's name for a setting, throws a `SettingsError`; any other unknown name is reported by a warning.
  *
  * @example
  * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
