@@ -17,7 +17,7 @@ export interface FoundType {
 /** The values seen at one path of the properties or traits of an event. */
 export interface FoundField {
   path: string
-  /** Share of the events that have the path; inside arrays, the number of occurrences per event, at most 1. */
+  /** Share of the events that have the path; for a key of objects in an array, share of these objects. */
   presence: number
   /** The most frequent type. */
   type: JsonType
@@ -47,6 +47,8 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$
 /** Infers the shape of an event from examples. */
 export class Inference {
   readonly #entries = new Map<string, Entry>()
+  /** How many objects the arrays at a path contained. */
+  readonly #objects = new Map<string, number>()
   #samples = 0
 
   get samples(): number {
@@ -85,14 +87,18 @@ export class Inference {
     if (keys.length > MAX_DEPTH) return
     if (type === 'object') this.#addObject(value as object, keys, id)
     if (type !== 'array') return
+    const inside = [...keys, '[]']
     for (const element of (value as unknown[]).slice(0, MAX_ELEMENTS)) {
-      if (typeOf(element).type === 'object') this.#addObject(element as object, [...keys, '[]'], id)
-      else this.#addValue(element, [...keys, '[]'], id)
+      if (typeOf(element).type !== 'object') this.#addValue(element, inside, id)
+      else {
+        this.#objects.set(keyOf(inside), (this.#objects.get(keyOf(inside)) ?? 0) + 1)
+        this.#addObject(element as object, inside, id)
+      }
     }
   }
 
   #entryFor(keys: string[]): Entry | undefined {
-    const key = keys.join('\u0000')
+    const key = keyOf(keys)
     const known = this.#entries.get(key)
     if (known !== undefined) return known
     // The number of paths is limited, since keys may be ids.
@@ -102,15 +108,20 @@ export class Inference {
     return entry
   }
 
+  /** How often a path could have occurred: in each object of the array that it is in, or in each event. */
+  #countAround(keys: readonly string[]): number {
+    const array = keys.lastIndexOf('[]', keys.length - 2)
+    return this.#objects.get(keyOf(keys.slice(0, array + 1))) ?? Math.max(1, this.#samples)
+  }
+
   /** The values seen, by path. */
   fields(): FoundField[] {
-    const total = Math.max(1, this.#samples)
     return [...this.#entries.values()]
       .map(({ keys, count, types, values }): FoundField => {
         const found = [...types.values()].sort((a, b) => b.count - a.count)
         return {
           path: fieldPath(keys),
-          presence: Math.min(1, round(count / total)),
+          presence: Math.min(1, round(count / this.#countAround(keys))),
           type: found[0]?.type ?? 'null',
           isInconsistent: isInconsistent(found.map(({ type }) => type)),
           types: found.map(({ example, ...type }) => ({
@@ -123,6 +134,10 @@ export class Inference {
       })
       .sort((a, b) => (a.path < b.path ? -1 : 1))
   }
+}
+
+function keyOf(keys: readonly string[]): string {
+  return keys.join('\u0000')
 }
 
 function round(share: number): number {
