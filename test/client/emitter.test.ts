@@ -74,6 +74,7 @@ describe('the emitter', () => {
     const gone = vi.fn()
     const stays = vi.fn()
     emitter.on('track', gone).on('track', stays).on('track', gone)
+    expect([emitter.listenerCount('track', gone), emitter.listenerCount('track', stays)]).toEqual([2, 1])
 
     emitter.off('track', gone).off('track', gone).emit('track', 'Thé')
 

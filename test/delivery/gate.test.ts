@@ -348,6 +348,18 @@ describe('a limit', () => {
   })
 })
 
+test('a request from before a failure does not end the wait when it says nothing about the service', () => {
+  const { gate } = setUp()
+  const early = gate.enter()
+  gate.fail(gate.enter(), 30_000)
+  const { pausedMs } = gate
+
+  gate.probe(early)
+
+  expect(pausedMs).toBeGreaterThanOrEqual(30_000)
+  expect(gate.pausedMs).toBe(pausedMs)
+})
+
 describe('a response to a request from before an outage that is over', () => {
   /** A request that has been in flight since before the gate shut and opened again. */
   function recovered() {

@@ -70,7 +70,13 @@ describe('values that JSON.stringify refuses', () => {
       },
     )
 
-    expect(() => serialize(message)).toThrow(expect.objectContaining({ code: 'unserializable', cause }))
+    expect(() => serialize(message)).toThrow(
+      expect.objectContaining({
+        code: 'unserializable',
+        message: 'the message cannot be written as JSON',
+        cause,
+      }),
+    )
   })
 
   test('a field that throws when it is read makes its event fail with the cause', () => {
