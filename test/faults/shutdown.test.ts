@@ -331,8 +331,11 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
             closed = resolve
           })
           process.once(t.args.signal, () => void t.close(client).then(closed))
+          // A listener of a signal does not keep a process alive: without this, it could end before the signal.
+          const alive = setInterval(() => {}, 1_000)
           process.stdout.write('ready')
           await done
+          clearInterval(alive)
           process.exitCode = 7
         },
       )
