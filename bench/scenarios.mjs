@@ -1,12 +1,12 @@
 /**
  * The scenarios of the benchmark, and the limits for their results.
  *
- * A scenario's `run` is passed to `child.mjs`. Its entries are the rows of its table: an adapter, with
- * changes to the run where there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs
- * its rows one after the other, so that a ratio compares runs of about the same time.
+ * A scenario's `run` is passed to `child.mjs`. Each entry of a scenario is one row of its table: an adapter,
+ * with changes to `run` if there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs
+ * its rows one after the other, so that a ratio compares runs that were made at about the same time.
  *
- * A target compares two rows: the median, over the rounds in which both were run, of one metric divided by
- * the other (or minus the other, where `difference` is set).
+ * A target compares one metric of two rows. In each round in which both were run, the value of the first is
+ * divided by that of the second (with `difference`, subtracted); the median of these counts.
  */
 
 /**

@@ -17,7 +17,7 @@ const FOLDERS = ['src/line', 'src/delivery', 'src/client', 'src/policy', 'src/me
 const MIN_SCORE = 0.88
 /**
  * A change that makes a loop endless counts as noticed. The tests count as hanging when they take longer than
- * this factor times their time without the change, plus this time.
+ * `HANG_FACTOR` times their time without the change, plus `HANG_MS`.
  */
 const HANG_MS = 30_000
 const HANG_FACTOR = 8

@@ -91,7 +91,7 @@ export class Pipeline {
     this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
   }
 
-  /** Makes events of this turn that are inside an asynchronous plugin pass the added one too. */
+  /** Events of this turn that are still inside an asynchronous plugin will go through the added plugin as well. */
   join(added: Registration): void {
     if (added.type !== 'before' && added.type !== 'enrichment') return
     for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
@@ -123,8 +123,8 @@ export class Pipeline {
   }
 
   /**
-   * Runs the `before` and `enrichment` plugins. `done` is called exactly once, unless {@link abandon} comes first: within
-   * this call where every plugin is synchronous and loaded, later otherwise.
+   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call if every plugin is
+   * synchronous and loaded, otherwise later. It is not called if {@link abandon} comes first.
    *
    * @param front Default: all of them.
    * @returns Whether `done` has been called.
@@ -150,7 +150,7 @@ export class Pipeline {
   /**
    * Whether {@link run} may return `false`. A plugin that has never returned a promise counts as synchronous.
    *
-   * @param front Default: all of them.
+   * @param front The `before` and `enrichment` plugins to consider. Default: all.
    */
   mayWait(kind: Kind, front: readonly Registration[] = this.#stages[kind].front): boolean {
     return this.#loader.isLoading || this.#turns.isOver() || front.some(({ isAsync }) => isAsync)
@@ -161,7 +161,7 @@ export class Pipeline {
     return this.#lineage.subjects
   }
 
-  /** Whether a later plugin gets the context of an event of this kind after the `before` and `enrichment` plugins. */
+  /** Whether a `destination`, `after` or `utility` plugin handles events of this kind. */
   isFollowed(kind: Kind): boolean {
     const { destinations, after, utilities } = this.#stages[kind]
     return destinations.length + after.length + utilities.length > 0

@@ -2,8 +2,8 @@ import { describe } from '../message/describe.ts'
 import { bitsOf, readAddress } from './address.ts'
 
 /**
- * Whose `X-Forwarded-*` headers are believed: nobody's (`false`), those of the last proxies before this program (how many,
- * at most 100), or those of proxies with these addresses (`10.0.0.0/8`, `2001:db8::7`).
+ * Whose `X-Forwarded-*` headers are believed: nobody's (`false`), those of so many proxies directly before this program (a
+ * number, at most 100), or those of proxies with these addresses (`10.0.0.0/8`, `2001:db8::7`).
  */
 export type TrustProxy = false | number | readonly string[]
 

@@ -35,7 +35,7 @@ export interface PathInfo {
  * the runtime, which have a `code` such as `ENOSPC`.
  */
 export interface FileSystem {
-  /** Creates a file that only its owner may read, for reading and writing. Fails when there is one. */
+  /** Creates a file that only its owner may use, and opens it for reading and writing. Fails if it exists. */
   create(path: string): number
   /** Opens a file. Refuses symbolic links. */
   open(path: string, mode: 'read' | 'write'): number

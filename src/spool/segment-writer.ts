@@ -144,7 +144,7 @@ export class SegmentWriter {
     try {
       return new OpenFile(this.#fs, this.#fs.create(this.#path))
     } catch (error) {
-      // Only the header, or less: the file is left over from a failed attempt.
+      // Less than the header was written: the file is left over from a failed attempt.
       if (codeOf(error) !== 'EEXIST' || this.written >= HEADER_BYTES) throw error
       this.#fs.remove(this.#path)
       return new OpenFile(this.#fs, this.#fs.create(this.#path))

@@ -88,8 +88,8 @@ function asSent(value: unknown, name: string): unknown {
 }
 
 /**
- * Whether JSON loses the content of an object: a `Map`, a `Set`, an `Error`. A literal `{}` matches any object; these must
- * not.
+ * Whether JSON loses the content of an object: a `Map`, a `Set`, an `Error`. An expected
+ * literal `{}` matches any object; these must not, although JSON makes `{}` of them.
  */
 export function isEmptied(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)

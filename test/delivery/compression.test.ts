@@ -65,7 +65,7 @@ describe('a body', () => {
       { bytes: BODY, encoding: undefined },
     ])
     expect(gzip).toHaveBeenCalledTimes(1)
-    // A body that does not become smaller is not a fault, and others may: they are still compressed.
+    // It is no fault when one body does not become smaller. Other bodies may, so they are still compressed.
     expect(warnings).toEqual([])
     await compression.encode(BODY, {})
     expect(gzip).toHaveBeenCalledTimes(2)

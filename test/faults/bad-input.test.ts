@@ -568,8 +568,8 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     errors++
   })
   const results: CaseResult[] = []
-  // The duration of a call is compared with other work in the same process: copies of the largest legal
-  // event. It is CPU time, since other processes may use the machine at any moment.
+  // The duration of a call is compared with the time that copying the largest legal event takes in the same
+  // process. It is CPU time, since other processes may use the machine at any moment.
   const cpuMicros = (): number => {
     const { user, system } = process.cpuUsage()
     return user + system

@@ -109,7 +109,8 @@ async function readFirstRow(
   start: Position,
   { delimiter = ',', maxRecordBytes }: InputOptions,
 ): Promise<SourceRecord | undefined> {
-  // A quote only counts at the start of a field; the delimiter before it matters only for broken headers.
+  // The delimiter may not be known yet. It decides where a field starts, and so whether a quote counts there: a wrong guess
+  // matters only for broken headers.
   const splitter = new CsvRowSplitter(start, delimiter, maxRecordBytes)
   let records = splitter.push((read[0] as Buffer).subarray(start.offset))
   while (records.length === 0) {

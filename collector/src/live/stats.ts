@@ -37,7 +37,7 @@ export class StatsKeeper {
   #bySource = new Map<string, number>()
   #seconds = new Map<number, { accepted: number; rejected: number }>()
   /**
-   * Grows with every change that is made here and not read from the store: totals whose read began before may not include it.
+   * Grows with every change that this process makes itself. Totals may lack a change if their read began before it.
    */
   #version = 0
   #isLoaded = false

@@ -10,7 +10,7 @@ type Schema = Record<string, unknown> | boolean
 export interface TrackingPlanFile {
   $schema?: string
   title?: string
-  /** False makes a name that is not listed a violation. Default true. */
+  /** If false, an event whose name is not listed is a violation. Default true. */
   additionalEvents?: boolean
   track?: Record<string, Schema>
   page?: Record<string, Schema>
@@ -44,7 +44,7 @@ export interface LoadedPlan {
 /**
  * A tracking plan, ready to check events.
  *
- * @throws PlanError for a key that it does not know, or naming the event whose schema is wrong.
+ * @throws PlanError for an unknown key, or for a wrong schema; the message then names the event.
  */
 export class TrackingPlan {
   readonly title: string

@@ -13,7 +13,7 @@ export interface EventCondition {
   /** Whether an event of a slice matches. */
   on(slice: Bounds): Sql
   /**
-   * The indexed columns by which matching events are found, and their value; undefined = all events of a slice are read.
+   * Each matching event has `value` in at least one of these indexed columns; undefined = all events of a slice are read.
    * `isSegmented`: in SQLite, the indexes begin with the segment.
    */
   index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined

@@ -10,7 +10,7 @@ import { openCollector, post, track } from '../support.ts'
 const config = { log: { maxBytes: 50_000_000 } }
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
 
-/** Resolves when the front is ready without its store, and reports why it has none. */
+/** Expects that the front accepts events without its store, and that `/readyz` gives the reason. */
 async function expectToTakeEvents(front: Collector, reason: string): Promise<void> {
   expect((await post(front, '/v1/track', track())).status).toBe(200)
   expect(await json(front.url, '/readyz')).toMatchObject({

@@ -92,10 +92,10 @@ test('a long list of dead letters is folded, and its length is still shown when 
   expect(await block.locator('li').nth(1).textContent()).toContain('a message that cannot be read, ')
   expect(await block.locator('li').nth(2).textContent()).toContain('Order 2 of shop, m, ')
 
-  // The log does not respond and has no numbers, so none of its numbers can be out of date.
   await page.locator('.steps').waitFor()
+  // A log that does not respond has no numbers that could be marked as out of date.
   state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
-  // The numbers of the store are out of date, and without colours. The state of the log is current.
+  // The numbers of the store are marked as out of date. The state of the log is current and is not.
   const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
   await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await page.getByRole('link', { name: '24 hours' }).click()

@@ -167,7 +167,7 @@ test('10,000 unusual names of sources, events, ids, paths and versions make no n
   expect(own(after)).toBe(own(before) + NEW_PATHS_OF_THE_SCRAPE)
   expect(JSON.stringify(after)).not.toContain('odd')
 })
-/** A scrape is counted when it has ended, so the path of the first one is new in the second. */
+/** A scrape is counted only after it has ended: its path first appears as a series in the second scrape. */
 const NEW_PATHS_OF_THE_SCRAPE = 1
 
 test('metrics need the admin token, probes do not; other methods are refused', async () => {

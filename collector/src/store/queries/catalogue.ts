@@ -17,8 +17,9 @@ import { recordsOf } from './records.ts'
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** The number of newest events from which the whole catalogue is inferred, and one entry. */
+/** Newest events from which the whole catalogue is inferred. */
 const LIST_SAMPLES = 2000
+/** Newest events from which a single entry is inferred. */
 const ENTRY_SAMPLES = 1000
 /** Milliseconds for which samples are searched. */
 const SAMPLES_MS = 100
