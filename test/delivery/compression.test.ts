@@ -156,22 +156,22 @@ test('an abort has no effect on a body that is already compressed', async () => 
 describe('an HTTP client', () => {
   const makeRequest = async () => ({ status: 200, statusText: 'OK' })
 
-  test.each<[string, HTTPClient, boolean]>([
-    ['without takesBytes', { makeRequest }, false],
-    ['that takes no bytes', { makeRequest, takesBytes: () => false } as HTTPClient, false],
-    ['that takes bytes', { makeRequest, takesBytes: () => true } as HTTPClient, true],
+  test.each<[string, boolean, HTTPClient]>([
+    ['without takesBytes', false, { makeRequest }],
+    ['that takes no bytes', false, { makeRequest, takesBytes: () => false } as HTTPClient],
+    ['that takes bytes', true, { makeRequest, takesBytes: () => true } as HTTPClient],
     [
       'whose takesBytes throws',
+      false,
       {
         makeRequest,
         takesBytes: () => {
           throw new Error('non')
         },
       } as HTTPClient,
-      false,
     ],
-    ['over fetch', new FetchHTTPClient(makeRequest), true],
-  ])('%s gets compressed bodies: %#', async (_label, client, isCompressed) => {
+    ['over fetch', true, new FetchHTTPClient(makeRequest)],
+  ])('%s gets compressed bodies: %s', async (_label, isCompressed, client) => {
     const { compression, range, warnings } = setUp(undefined, client)
 
     const { encoding } = await compression.encode(BODY, range)
