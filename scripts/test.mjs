@@ -65,6 +65,11 @@ const STEPS = {
     mayFail: 'the tests on ClickHouse',
     inFull: true,
   },
+  cli: {
+    command: ['npm', 'test', '--workspace', 'cli', '--'],
+    reports: true,
+    isParallel: true,
+  },
   collector: {
     command: ['npm', 'test', '--workspace', 'collector', '--'],
     reports: true,
@@ -75,11 +80,6 @@ const STEPS = {
   runtimes: { command: vitest('runtimes', 'serverless'), reports: true, isParallel: true, inFull: true },
   unit: { command: vitest('unit*'), reports: true, isParallel: true, inRest: true },
   faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true, inRest: true },
-  cli: {
-    command: ['npm', 'test', '--workspace', 'cli', '--'],
-    reports: true,
-    isParallel: true,
-  },
   examples: { command: vitest('examples'), reports: true, isParallel: true, inRest: true },
   frameworks: { command: vitest('frameworks'), reports: true, isParallel: true, inFull: true, inNight: true },
   site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
