@@ -138,7 +138,7 @@ export class Pipeline {
     }
     ctx.depth = depth
     ctx.reporter = this.#reporter
-    if (this.#loader.isLoading || this.#turns.isOver()) {
+    if (this.#isHeld()) {
       // The event goes on when other work ends, but must not run in the asynchronous context of that work.
       const captured = new AsyncResource('Trackpost')
       this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done, front)))
@@ -153,7 +153,12 @@ export class Pipeline {
    * @param front The `before` and `enrichment` plugins to consider. Default: all.
    */
   mayWait(kind: Kind, front: readonly Registration[] = this.#stages[kind].front): boolean {
-    return this.#loader.isLoading || this.#turns.isOver() || front.some(({ isAsync }) => isAsync)
+    return this.#isHeld() || front.some(({ isAsync }) => isAsync)
+  }
+
+  /** Whether an event has to wait before its first plugin. */
+  #isHeld(): boolean {
+    return this.#loader.isLoading || this.#turns.isOver()
   }
 
   /** The events that the plugin code running now is handling; empty outside of plugins. */

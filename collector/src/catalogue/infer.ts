@@ -88,10 +88,11 @@ export class Inference {
     if (type === 'object') this.#addObject(value as object, keys, id)
     if (type !== 'array') return
     const inside = [...keys, '[]']
+    const array = keyOf(inside)
     for (const element of (value as unknown[]).slice(0, MAX_ELEMENTS)) {
       if (typeOf(element).type !== 'object') this.#addValue(element, inside, id)
       else {
-        this.#objects.set(keyOf(inside), (this.#objects.get(keyOf(inside)) ?? 0) + 1)
+        this.#objects.set(array, (this.#objects.get(array) ?? 0) + 1)
         this.#addObject(element as object, inside, id)
       }
     }
