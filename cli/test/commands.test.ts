@@ -7,7 +7,7 @@ const collector = shareCollector()
 const NOWHERE = 'http://127.0.0.1:1'
 
 test.each([['nonsense'], ['send', 'nonsense']])(
-  'the help of an unknown command is an error: %s %s (E9)',
+  'the help of an unknown command is an error: %s %s',
   async (...names) => {
     for (const flag of ['--help', '-h']) {
       const { code, stdout, stderr } = await run([...names.filter((name) => name !== undefined), flag])

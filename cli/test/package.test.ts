@@ -34,7 +34,7 @@ test('the package contains its code and its launcher, but no tests or sources', 
   ])
 })
 
-test('an install brings 7 packages at most (E9)', () => {
+test('an install brings 7 packages at most', () => {
   const { packages } = JSON.parse(
     readFileSync(join(inject('project'), 'node_modules/.package-lock.json'), 'utf8'),
   ) as { packages: Record<string, unknown> }
@@ -71,7 +71,7 @@ test.each(['trackpost', 'trackpost-cli'])('npx runs the installed command: %s', 
   expect([status, stdout]).toEqual([0, expect.stringMatching(/\d+\.\d+\.\d+\n$/)])
 })
 
-test('no document says npx trackpost, which would install the SDK, and the SDK has no command (E9)', () => {
+test('no document says npx trackpost, which would install the SDK, and the SDK has no command', () => {
   const { stdout } = spawnSync('git', ['grep', '-nE', 'npx trackpost( |$|`)', '--', '*.md'], {
     cwd: REPOSITORY,
     encoding: 'utf8',

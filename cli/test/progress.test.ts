@@ -34,7 +34,7 @@ test.skipIf(!hasTerminal)(
   },
 )
 
-test('the time left is shown once the rate is known, and does not include the first connection (E9)', () => {
+test('the time left is shown once the rate is known, and does not include the first connection', () => {
   let nowMs = 0
   const describe = createDescription(() => nowMs)
   const at = (ms: number, share: number): string => {

@@ -69,7 +69,7 @@ test('logging out removes the cookie of this browser only', async () => {
   expect(await status(`${address}/logout`, { headers: { cookie } })).toBe(404)
 })
 
-test('C5: a request without a token is not counted as refused, one with a wrong token is', async () => {
+test('a request without a token is not counted as refused, one with a wrong token is', async () => {
   const collector = await openCollector({ ...publicly, adminToken })
   const address = url(collector)
 

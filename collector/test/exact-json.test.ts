@@ -67,7 +67,7 @@ async function startHook(): Promise<{ url: string; received: string[] }> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
 }
 
-test('C9: numbers of any length are stored, shown, exported and delivered with all digits', async () => {
+test('numbers of any length are stored, shown, exported and delivered with all digits', async () => {
   const { url, received } = await startHook()
   const collector = await openCollector({
     config: { destinations: [{ name: 'Hook', type: 'webhook', url }] },

@@ -9,7 +9,7 @@ test('every reason that loses an event is an error; a duplicate loses none', () 
   expect(harmless).toEqual(['duplicate', 'batch_refused'])
 })
 
-test('C9: for a single event that is too large, the advice is not only to send smaller batches', () => {
+test('for a single event that is too large, the advice is not only to send smaller batches', () => {
   const { meaning, remedy } = helpFor('body_too_large')
 
   expect(meaning).toContain('32,768 for a single event')

@@ -62,7 +62,7 @@ async function warmUp({ url }: Running): Promise<void> {
   for (let count = 0; count < 20; count++) await send(url, tiny)
 }
 
-linuxTest('C1: a request whose items inherit too much uses little memory, and gets 200', async () => {
+linuxTest('a request whose items inherit too much uses little memory, and gets 200', async () => {
   const store = join(newFolder(), 'events.db')
   const running = await start(['--port', '0', '--store', store], HEAP)
 
@@ -75,7 +75,7 @@ linuxTest('C1: a request whose items inherit too much uses little memory, and ge
   expect(statSync(store).size).toBeLessThan(3 * REQUESTS * heavy.length)
 })
 
-linuxTest('C1: data that 5,000 items inherit is stored once', async () => {
+linuxTest('data that 5,000 items inherit is stored once', async () => {
   const store = join(newFolder(), 'events.db')
   const running = await start(['--port', '0', '--store', store], HEAP)
   const shared = `{"context":{"x":"${'x'.repeat(30_000)}"},"batch":[${items}]}`
@@ -91,7 +91,7 @@ linuxTest('C1: data that 5,000 items inherit is stored once', async () => {
 })
 
 linuxNatsTest(
-  'C1: a front writes inherited data into the log once for each message, with as little memory',
+  'a front writes inherited data into the log once for each message, with as little memory',
   async () => {
     const { url: log } = await startNats()
     const running = await start(['--port', '0', '--log', log], HEAP)
@@ -100,7 +100,7 @@ linuxNatsTest(
   },
 )
 
-test('C1: only the item that is larger than 32 KB with its inherited data is refused', async () => {
+test('only the item that is larger than 32 KB with its inherited data is refused', async () => {
   const running = await start(['--port', '0', '--store', ':memory:'])
   const inherited = { context: { x: 'x'.repeat(30_000) }, integrations: { All: true } }
   const item = (messageId: string, bytes: number) => {
@@ -121,7 +121,7 @@ test('C1: only the item that is larger than 32 KB with its inherited data is ref
   expect(events[1].message.context).toBeUndefined()
 })
 
-test('C1: a usual context of 2 KB is merged into each item, whatever context the item has', async () => {
+test('a usual context of 2 KB is merged into each item, whatever context the item has', async () => {
   const running = await start(['--port', '0', '--store', ':memory:'])
   const context = { app: { name: 'Shop', text: 'x'.repeat(2000) }, locale: 'de-DE', direct: true }
   const item = (messageId: string, own: object) => ({

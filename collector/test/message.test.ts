@@ -148,7 +148,7 @@ test('P14: a messageId has fewer than 100 characters, counted in code points', (
   }
 })
 
-test('C9: an event name of white space counts as missing', () => {
+test('an event name of white space counts as missing', () => {
   for (const event of [' ', '\n\t', '\u00a0']) expect(read({ event }).reason).toBe('no_event')
   expect(read({ event: ' x ' }).name).toBe(' x ')
 })

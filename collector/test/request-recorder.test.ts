@@ -29,7 +29,7 @@ function exchange(headers: Record<string, string>, status: number | undefined) {
   return { request, response }
 }
 
-test('C7: if the client hangs up, the record still contains how many events were stored', async () => {
+test('if the client hangs up, the record still contains how many events were stored', async () => {
   const { written, recorder } = setUp()
   const { request, response } = exchange({}, undefined)
   const notes = recorder.begin(request, response, facts)
@@ -51,7 +51,7 @@ test('C7: if the client hangs up, the record still contains how many events were
   expect(written).toMatchObject([{ status: 0, events: 2, accepted: 2 }])
 })
 
-test('C7: a write that fails after the client has hung up is recorded too', async () => {
+test('a write that fails after the client has hung up is recorded too', async () => {
   const { written, recorder } = setUp()
   const { request, response } = exchange({}, undefined)
   recorder.begin(request, response, facts).appending = Promise.reject(new Error('full'))

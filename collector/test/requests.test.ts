@@ -52,7 +52,7 @@ test('a batch is one request with its events, its sizes, its source and its libr
   expect(details).toMatchObject({ eventList: [{ request: line?.id }, { reason: 'no_event' }, {}] })
 })
 
-test('C4: a connection without any bytes is not recorded as a request', async () => {
+test('a connection without any bytes is not recorded as a request', async () => {
   const collector = await openCollector({ limits: { headersMs: 50, requestMs: 50 } })
   expect(await exchange(collector.port)).toMatch(/^(HTTP\/1.1 408 .*)?$/s)
 

@@ -24,7 +24,7 @@ function firstFrameOf(make: () => unknown): string | undefined {
   throw new Error('it did not throw')
 }
 
-describe('the stack of a SettingsError begins where the client was created (E6)', () => {
+describe('the stack of a SettingsError begins where the client was created', () => {
   test.each([
     ['a bad setting', () => new Analytics({ writeKey: 'k', flushAt: 0 })],
     ['no settings', () => new Analytics(undefined as never)],

@@ -66,7 +66,7 @@ test.each(['named.mjs', 'default.mjs', 'named.cjs', 'default.cjs'])(
   },
 )
 
-test('the first frame of an uncaught SettingsError is the line of the mistake (E6)', async () => {
+test('the first frame of an uncaught SettingsError is the line of the mistake', async () => {
   const program = "const { Analytics } = require('trackpost')\n\nnew Analytics({})\n"
   const path = await project.write('forgetful.cjs', program)
 

@@ -366,7 +366,7 @@ describe('unknown names', () => {
   })
 })
 
-describe('doubtful settings (E7)', () => {
+describe('doubtful settings', () => {
   const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
   beforeEach(() => emitWarning.mockClear())

@@ -161,7 +161,7 @@ describe('the message of a failed matcher', () => {
   })
 })
 
-describe('expected values are compared in the form in which they are sent (E2)', () => {
+describe('expected values are compared in the form in which they are sent', () => {
   class Money {
     constructor(readonly cents: number) {}
   }
@@ -225,7 +225,7 @@ describe('expected values are compared in the form in which they are sent (E2)',
   })
 })
 
-describe('while an event is inside a plugin (E1)', () => {
+describe('while an event is inside a plugin', () => {
   async function createSlow() {
     const client = createTestClient()
     let answer: (() => void) | undefined

@@ -77,7 +77,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     })
   })
 
-  test('C1: fields that events inherit from their batch are read, searched, delivered and compared with each event', async () => {
+  test('fields that events inherit from their batch are read, searched, delivered and compared with each event', async () => {
     const { log, reader, deliveries } = await openOne()
     const inherited = JSON.stringify({
       context: { locale: 'de-DE', app: { name: 'Käse' }, __proto: 1 },

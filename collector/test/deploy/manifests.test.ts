@@ -244,7 +244,7 @@ test('pods read the config where it is mounted, and the config in the comment is
   })
 })
 
-test('C14: every image has a version, and the version of the collector is that of its package', () => {
+test('every image has a version, and the version of the collector is that of its package', () => {
   const images = [
     ...composeFiles.flatMap((file) => Object.values(compose(file).services).map(({ image: name }) => name)),
     ...ofKind('Deployment').map(({ spec }) => spec.template.spec.containers[0].image),
@@ -259,7 +259,7 @@ test('C14: every image has a version, and the version of the collector is that o
   })
 })
 
-test('C14: every process has a memory limit', () => {
+test('every process has a memory limit', () => {
   for (const file of composeFiles) {
     for (const [name, service] of Object.entries(compose(file).services)) {
       expect(service.mem_limit, `${name} of ${file}`).toMatch(/^\d+[mg]$/)
@@ -270,7 +270,7 @@ test('C14: every process has a memory limit', () => {
   }
 })
 
-test('C14: only the autoscaler sets the number of fronts, which is at least two', () => {
+test('only the autoscaler sets the number of fronts, which is at least two', () => {
   const [scaler, ...others] = ofKind('HorizontalPodAutoscaler')
   const target = ofKind('Deployment').find(
     ({ metadata }) => metadata.name === scaler?.spec.scaleTargetRef.name,
@@ -285,7 +285,7 @@ test('C14: only the autoscaler sets the number of fronts, which is at least two'
   expect(scaler?.spec.maxReplicas).toBeGreaterThan(scaler?.spec.minReplicas ?? 0)
 })
 
-test('C14: each part has a network policy for both directions', () => {
+test('each part has a network policy for both directions', () => {
   const policies = ofKind('NetworkPolicy')
   for (const { metadata, spec } of ofKind('Deployment')) {
     const own = policies.find((one) => one.metadata.name === metadata.name)?.spec

@@ -115,34 +115,31 @@ function missingFrom(samples: readonly Sample[]): string[] {
   })
 }
 
-natsTest(
-  'C14: running collectors have all metrics and labels that the alerts and the dashboard use',
-  async () => {
-    const refusing = createServer((_request, response) => response.writeHead(404).end())
-    await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void refusing.close())
-    const config = join(newFolder(), 'collector.json')
-    const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`
-    writeFileSync(config, JSON.stringify({ destinations: [{ name: 'CRM', type: 'webhook', url }] }))
-    const { url: log } = await startNats()
-    const common = ['--port', '0', '--log', log, '--config', config]
-    const admin = { TRACKPOST_ADMIN_TOKEN: adminToken }
-    const front = await start([...common, '--fail-rate', '0'], admin)
-    const worker = await start(['work', ...common, '--store', join(newFolder(), 'events.db')], admin)
-    const same = track()
-    await post(front, '/v1/batch', { batch: [same, { type: 'track', userId: 'u' }] })
-    await post(worker, '/v1/track', same)
-    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
-    await fetch(`${front.url}/api/faults`, { method: 'POST', headers, body: '{"status":503}' })
-    expect((await post(front, '/v1/track', track())).status).toBe(503)
+natsTest('running collectors have all metrics and labels that the alerts and the dashboard use', async () => {
+  const refusing = createServer((_request, response) => response.writeHead(404).end())
+  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void refusing.close())
+  const config = join(newFolder(), 'collector.json')
+  const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`
+  writeFileSync(config, JSON.stringify({ destinations: [{ name: 'CRM', type: 'webhook', url }] }))
+  const { url: log } = await startNats()
+  const common = ['--port', '0', '--log', log, '--config', config]
+  const admin = { TRACKPOST_ADMIN_TOKEN: adminToken }
+  const front = await start([...common, '--fail-rate', '0'], admin)
+  const worker = await start(['work', ...common, '--store', join(newFolder(), 'events.db')], admin)
+  const same = track()
+  await post(front, '/v1/batch', { batch: [same, { type: 'track', userId: 'u' }] })
+  await post(worker, '/v1/track', same)
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+  await fetch(`${front.url}/api/faults`, { method: 'POST', headers, body: '{"status":503}' })
+  expect((await post(front, '/v1/track', track())).status).toBe(503)
 
-    // The worker processes the events of the front, and gives up the delivery that the destination refuses.
-    const all = async () => [...(await scrape(front.url)), ...(await scrape(worker.url))]
-    await expect.poll(async () => missingFrom(await all())).toEqual([])
-  },
-)
+  // The worker processes the events of the front, and gives up the delivery that the destination refuses.
+  const all = async () => [...(await scrape(front.url)), ...(await scrape(worker.url))]
+  await expect.poll(async () => missingFrom(await all())).toEqual([])
+})
 
-test('C14: an expression with an unknown metric or label is found', () => {
+test('an expression with an unknown metric or label is found', () => {
   const samples: Sample[] = [{ name: 'trackpost_collector_ready', labels: { part: 'store' }, value: 1 }]
 
   const missing = missingFrom(samples)
@@ -161,7 +158,7 @@ test('C14: an expression with an unknown metric or label is found', () => {
   ])
 })
 
-test('C14: each alert has a delay, a severity, a meaning and a remedy', () => {
+test('each alert has a delay, a severity, a meaning and a remedy', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   for (const { alert, for: patience, labels, annotations, expr } of rules) {
     expect(patience, alert).toMatch(/^\d+[mh]$/)
@@ -176,7 +173,7 @@ test('C14: each alert has a delay, a severity, a meaning and a remedy', () => {
   }
 })
 
-test('C14: the dashboard uses the job of the scrape example, and its panels do not overlap', () => {
+test('the dashboard uses the job of the scrape example, and its panels do not overlap', () => {
   const [source, variable] = dashboard.templating.list
   expect([source?.name, variable?.name, variable?.current?.value]).toEqual([
     'datasource',
@@ -204,7 +201,7 @@ test('C14: the dashboard uses the job of the scrape example, and its panels do n
   }
 })
 
-test('C14: the scrape example works with the default address and the admin token', async () => {
+test('the scrape example works with the default address and the admin token', async () => {
   const help = await run(['--help'])
   const [, port = ''] = /--port <number>.*\((\d+)\)/.exec(help.out) ?? []
 
@@ -229,25 +226,20 @@ function installed(): string {
   return place
 }
 
-promtoolTest(
-  'C14: promtool accepts the files, and each alert fires when it should and not before',
-  async () => {
-    const cwd = installed()
-    const check = (...args: string[]) => promisify(execFile)(promtool as string, args, { cwd })
+promtoolTest('promtool accepts the files, and each alert fires when it should and not before', async () => {
+  const cwd = installed()
+  const check = (...args: string[]) => promisify(execFile)(promtool as string, args, { cwd })
 
-    expect((await check('check', 'config', 'prometheus.yaml')).stdout).toContain(
-      `${rules.length} rules found`,
-    )
-    await check('test', 'rules', 'tests.yaml')
-    const tested = readFileSync(join(cwd, 'tests.yaml'), 'utf8')
-    for (const { alert } of rules) expect(tested).toContain(`alertname: ${alert}\n`)
-    // The tests of the rules must fail if the rules fire at once.
-    writeFileSync(join(cwd, 'alerts.yaml'), read('prometheus/alerts.yaml').replace(/for: \d+m/g, 'for: 0m'))
-    await expect(check('test', 'rules', 'tests.yaml')).rejects.toThrow('FAILED')
-  },
-)
+  expect((await check('check', 'config', 'prometheus.yaml')).stdout).toContain(`${rules.length} rules found`)
+  await check('test', 'rules', 'tests.yaml')
+  const tested = readFileSync(join(cwd, 'tests.yaml'), 'utf8')
+  for (const { alert } of rules) expect(tested).toContain(`alertname: ${alert}\n`)
+  // The tests of the rules must fail if the rules fire at once.
+  writeFileSync(join(cwd, 'alerts.yaml'), read('prometheus/alerts.yaml').replace(/for: \d+m/g, 'for: 0m'))
+  await expect(check('test', 'rules', 'tests.yaml')).rejects.toThrow('FAILED')
+})
 
-test('C14: the job for Kubernetes in the comment finds the pods of the manifest, and uses the same token', () => {
+test('the job for Kubernetes in the comment finds the pods of the manifest, and uses the same token', () => {
   const [, commented = ''] = read('prometheus/prometheus.yaml').split('  # - job_name')
   const [inCluster] = parse(`- job_name${commented.replace(/^ {2}# {3}/gm, '  ')}`) as [
     ScrapeJob & {

@@ -59,7 +59,7 @@ async function backupAndRestore(
   await end(restored)
 }
 
-test.skipIf(!has('sqlite3'))('C14: an SQLite file is restored from the documented backup', async () => {
+test.skipIf(!has('sqlite3'))('an SQLite file is restored from the documented backup', async () => {
   const folder = newFolder()
   for (const name of ['data', 'backup']) mkdirSync(join(folder, name))
   const here = { '/data/': `${folder}/data/`, '/backup/': `${folder}/backup/` }
@@ -76,7 +76,7 @@ test.skipIf(!has('sqlite3'))('C14: an SQLite file is restored from the documente
 })
 
 test.skipIf(inject('postgresPort') === null)(
-  'C14: PostgreSQL is restored from the documented backup',
+  'PostgreSQL is restored from the documented backup',
   async () => {
     const folder = newFolder()
     mkdirSync(join(folder, 'backup'))

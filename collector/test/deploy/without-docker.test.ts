@@ -16,7 +16,7 @@ const bin = findPostgres()
 const servers = inject('postgresPort') === null || bin === undefined ? natsTest.skip : natsTest
 
 servers(
-  'C14: four commands start PostgreSQL and NATS without Docker, and two more start a front and a worker',
+  'four commands start PostgreSQL and NATS without Docker, and two more start a front and a worker',
   async () => {
     const user = serverUser()
     const folder = mkdtempSync(join(tmpdir(), 'trackpost-servers-'))

@@ -29,7 +29,7 @@ test('a written event is read unchanged, whatever it contains', () => {
   expect(events).toEqual(odd)
 })
 
-test('C1: inherited data is written once in each message, before the first event that has it', () => {
+test('inherited data is written once in each message, before the first event that has it', () => {
   const inherited = JSON.stringify({ context: { large: 'ß'.repeat(5000) } })
   const events = [
     newEvent('a'),
@@ -52,7 +52,7 @@ test('C1: inherited data is written once in each message, before the first event
   expect(encode([newEvent('a')])[0]?.payload.toString()).toMatch(/^1 /)
 })
 
-test('C1: an event whose shared part is missing or not an object is unreadable, and the others are not', () => {
+test('an event whose shared part is missing or not an object is unreadable, and the others are not', () => {
   const payload = encodeOne('k', newEvent('a', { inherited: '{"context":{}}' })).toString()
   for (const shared of ['5', '[]', 'null', '{', '']) {
     const { events, broken } = decode(Buffer.from(payload.replace('{"context":{}}', shared)))

@@ -62,7 +62,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
   })
 
-  test('C3: a worker that starts in the meantime waits for the store, and then writes the pending events of the log', async () => {
+  test('a worker that starts in the meantime waits for the store, and then writes the pending events of the log', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())

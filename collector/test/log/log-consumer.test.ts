@@ -120,7 +120,7 @@ test('waiting messages share commits of a limited size', async () => {
   expect(calls.slice(3)).toEqual([2, 2, 1])
 })
 
-test('C16: after each commit, the consumer reports messages in progress to the log, so that they are not redelivered', async () => {
+test('after each commit, the consumer reports messages in progress to the log, so that they are not redelivered', async () => {
   const { offer, calls, state, queue } = open()
   const large = (name: string) => message(...Array.from({ length: 900 }, (_, index) => `${name}${index}`))
 

@@ -93,7 +93,7 @@ test('a processed message that comes back after a kill of the server does not co
   await expect.poll(() => log.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
 })
 
-test('C2: after a kill, the lag is the age of the oldest pending message, even if an earlier message was deleted', async () => {
+test('after a kill, the lag is the age of the oldest pending message, even if an earlier message was deleted', async () => {
   const { log, manager } = await withProcessedMessage()
   await log.append([newEvent('gone')])
   await manager.streams.deleteMessage('trackpost', (await manager.streams.info('trackpost')).state.last_seq)
@@ -139,7 +139,7 @@ test('a message that was not acknowledged is redelivered, to any subscriber', as
   expect(idsIn(await takeAll(second, 1))).toEqual(['a'])
 })
 
-test('C16: a worker requests more messages only when it has taken all the previous ones', async () => {
+test('a worker requests more messages only when it has taken all the previous ones', async () => {
   const { url } = await startNats()
   const [front, worker] = [await open(url), await open(url)]
   await Promise.all(Array.from({ length: 500 }, (_, index) => front.append([newEvent(`m${index}`)])))
@@ -160,7 +160,7 @@ test('C16: a worker requests more messages only when it has taken all the previo
   expect(await state()).toEqual({ held: 200, requests: 0 })
 })
 
-test('C16: a worker reports to the log that a message is in progress', async () => {
+test('a worker reports to the log that a message is in progress', async () => {
   const { url } = await startNats()
   const log = await open(url)
   const connection = await connect({ servers: url })

@@ -145,7 +145,7 @@ test('pending messages of the log are shown while the store is unavailable', asy
   expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
 })
 
-test('C5: a front without a store says where events are and shows the log, without requests that would fail', async () => {
+test('a front without a store says where events are and shows the log, without requests that would fail', async () => {
   const server = await startNats()
   const front = await openCollector({ log: server.url })
   const page = await browser().newPage()

@@ -40,7 +40,7 @@ function collector(...args: string[]) {
   return run(process.execPath, [bin, '--port', '0', ...args], project.folder)
 }
 
-test('C12: it installs at most 16 packages and 30 MB, without source maps', () => {
+test('it installs at most 16 packages and 30 MB, without source maps', () => {
   const files = readdirSync(join(project.folder, 'node_modules'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile())
     .map((file) => join(file.parentPath, file.name))
@@ -66,7 +66,7 @@ test.each([
     ['--store', 'events.db', '--config', 'clickhouse.json'],
     '@clickhouse/client@1',
   ],
-])('C12: %s without its client does not start, and says what to install', async (use, args, packages) => {
+])('%s without its client does not start, and says what to install', async (use, args, packages) => {
   const destinations = [{ name: 'CH', type: 'clickhouse', url: 'http://127.0.0.1:1' }]
   project.write('clickhouse.json', JSON.stringify({ destinations }))
 
@@ -80,7 +80,7 @@ test.each([
     expect(peerDependencies[name].slice(1)).toMatch(new RegExp(`^${version}\\.`))
 })
 
-test('C12: with the client installed, the collector connects to the server', async () => {
+test('with the client installed, the collector connects to the server', async () => {
   link('pg')
   onTestFinished(() => rmSync(join(project.folder, 'node_modules', 'pg')))
 
@@ -90,7 +90,7 @@ test('C12: with the client installed, the collector connects to the server', asy
   expect(code).toBe(1)
 })
 
-test('C12: until the first response, no unneeded code is loaded', async () => {
+test('until the first response, no unneeded code is loaded', async () => {
   project.write(
     'loaded.mjs',
     `export async function load(url, context, next) {

@@ -71,7 +71,7 @@ test('a page whose token was changed shows the login form again', async () => {
   await page.getByLabel('Admin token').waitFor()
 }, 60_000)
 
-test('C5: a logout applies to all tabs, and a login in one of them opens the others', async () => {
+test('a logout applies to all tabs, and a login in one of them opens the others', async () => {
   const collector = await openCollector({ adminToken })
   const context = await browser().newContext()
   onTestFinished(() => context.close())
@@ -96,7 +96,7 @@ test('C5: a logout applies to all tabs, and a login in one of them opens the oth
   await page.getByRole('heading', { name: 'Problems', exact: true }).waitFor()
 })
 
-test('C5: a closed page says how to open it', async () => {
+test('a closed page says how to open it', async () => {
   const collector = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
   const context = await browser().newContext()
   onTestFinished(() => context.close())

@@ -378,7 +378,7 @@ test('everything works with the keyboard, also while an event is open', async ()
   await page.getByRole('region', { name: 'Requests' }).waitFor()
 })
 
-test('C6: arrow keys and Enter work on a page that was just loaded, and on one that was opened by a key', async () => {
+test('arrow keys and Enter work on a page that was just loaded, and on one that was opened by a key', async () => {
   const { page } = await openWithMix()
   await page.locator('.list .row').first().waitFor()
 

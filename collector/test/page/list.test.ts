@@ -30,7 +30,7 @@ const wholeSelected = (page: Page) =>
     return isWhole ? selected?.querySelector('.title')?.textContent : undefined
   })
 
-test('C6: arrow keys scroll a long list, and at its top new items are shown again', async () => {
+test('arrow keys scroll a long list, and at its top new items are shown again', async () => {
   const collector = await openWithMany()
   const page = await openPage(collector)
   await row(page, 'Event 149').waitFor()

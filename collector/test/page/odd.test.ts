@@ -5,7 +5,7 @@ import { openPage, panel, row } from './support.ts'
 
 useBrowser()
 
-test('C8: a warning shows its meaning, its remedy, and a link to all events with it', async () => {
+test('a warning shows its meaning, its remedy, and a link to all events with it', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'Local', timestamp: '2026-05-17T11:59:00' }))
   await post(collector, '/v1/track', track({ event: 'Never', timestamp: 'yesterday' }))
@@ -21,7 +21,7 @@ test('C8: a warning shows its meaning, its remedy, and a link to all events with
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })
 
-test('C9: the number beside Problems counts the cards that are not harmless, on every screen and after a reload', async () => {
+test('the number beside Problems counts the cards that are not harmless, on every screen and after a reload', async () => {
   const collector = await openCollector()
   const refused = await post(collector, '/v1/track', '{"broken"')
   expect(refused.status).toBe(400)
@@ -42,7 +42,7 @@ test('C9: the number beside Problems counts the cards that are not harmless, on 
   expect(await badge.textContent()).toBe('2')
 })
 
-test('C9: a number that JavaScript cannot represent is shown and found with all digits, never in its internal form', async () => {
+test('a number that JavaScript cannot represent is shown and found with all digits, never in its internal form', async () => {
   const collector = await openCollector()
   const [id, other] = ['12345678901234567891', '12345678901234567892']
   for (const userId of [id, other])
@@ -57,7 +57,7 @@ test('C9: a number that JavaScript cannot represent is shown and found with all 
   expect(text).not.toContain(other)
 })
 
-test('C9: an unknown address shows an error', async () => {
+test('an unknown address shows an error', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'nonsense' })
 
@@ -68,7 +68,7 @@ test('C9: an unknown address shows an error', async () => {
   await page.locator('.first-steps').waitFor()
 })
 
-test('C9: a name of spaces is described as such in the list, in the panel and in the catalogue', async () => {
+test('a name of spaces is described as such in the list, in the panel and in the catalogue', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: '  ' }))
   const page = await openPage(collector)
@@ -80,7 +80,7 @@ test('C9: a name of spaces is described as such in the list, in the panel and in
   await panel(page).locator('h2', { hasText: 'blank' }).waitFor()
 })
 
-test('C9: a long source name does not make its row in the catalogue higher', async () => {
+test('a long source name does not make its row in the catalogue higher', async () => {
   const collector = await openCollector()
   const source = 'a-source-of-a-name-that-nobody-would-type-'.repeat(20)
   await post(collector, '/v1/track', track({ event: 'Long' }), { authorization: basic(source) })

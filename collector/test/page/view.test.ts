@@ -142,7 +142,7 @@ test('the chart for all time begins with the first event or request, not in 1970
   await page.locator('.step-received', { hasText: '2 requests' }).waitFor()
 })
 
-test('C9: lists, traits and the catalogue keep the digits of a number too', async () => {
+test('lists, traits and the catalogue keep the digits of a number too', async () => {
   const collector = await openCollector()
   const kept = '9007199254740993'
   const parcel = `{"type":"track","event":"Parcel","userId":"ada","properties":{"parcel":${kept}}}`

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { WARNINGS } from '../../src/record.ts'
 import { openCollector, post, track } from '../support.ts'
 
-test('C8: warning: finds events by a code, or by the beginning of a code', async () => {
+test('warning: finds events by a code, or by the beginning of a code', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ messageId: 'zone', timestamp: '2026-05-17T11:59:00' }))
   await post(collector, '/v1/track', track({ messageId: 'none', timestamp: 'yesterday' }))
@@ -18,7 +18,7 @@ test('C8: warning: finds events by a code, or by the beginning of a code', async
   expect(found('-warning:timestamp')).toEqual(['zone', 'fine'])
 })
 
-test('C8: /api/reasons has the text and the remedy of every warning', async () => {
+test('/api/reasons has the text and the remedy of every warning', async () => {
   const { url } = await openCollector()
   const { warnings, help } = (await (await fetch(`${url}/api/reasons`)).json()) as {
     warnings: Record<string, string>

@@ -36,7 +36,7 @@ test('the code that stores share imports none of them, and contains no SQL', () 
   expect(withSql).toEqual([])
 })
 
-test('C13: each query is written once, and outside the stores, only the ClickHouse destination contains SQL', () => {
+test('each query is written once, and outside the stores, only the ClickHouse destination contains SQL', () => {
   const writing = files.filter((file) =>
     /\b(SELECT\b[^']*\bFROM|INSERT INTO|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),
   )

@@ -48,7 +48,7 @@ async function openLimits(processes: number) {
 const within = (waits: readonly number[]) => waits.filter((wait) => wait === 0).length
 
 describeWithPostgres('rates on PostgreSQL', () => {
-  test('C10: several processes together accept exactly the rate of a source, whenever requests arrive', async () => {
+  test('several processes together accept exactly the rate of a source, whenever requests arrive', async () => {
     const { takeAll, advance } = await openLimits(3)
 
     const first = await takeAll('shop', 50, 150)
