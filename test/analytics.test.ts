@@ -219,7 +219,6 @@ describe('the six calls', () => {
     expect(client.batchSizes).toEqual([1])
   })
 
-  // Row P17.
   test('a patch of the class applies to clients that were made before it', () => {
     const { analytics } = createAnalytics()
     const patched = vi.spyOn(Analytics.prototype, 'track').mockImplementation(() => {})

@@ -134,14 +134,14 @@ test('an error in a refused body is reported with its position in bytes, line an
   expect(request('['.repeat(65))).toMatchObject({ refused: 'too_deep', problem: { offset: 64 } })
 })
 
-test('P11: a batch of 5,000 items is accepted, a larger one is refused', () => {
+test('a batch of 5,000 items is accepted, a larger one is refused', () => {
   const batchOf = (count: number) => request(`{"batch":[${Array(count).fill(0).join(',')}]}`)
 
   expect(batchOf(5000)).toMatchObject({ items: expect.objectContaining({ length: 5000 }) })
   expect(batchOf(5001)).toMatchObject({ refused: 'too_many_items' })
 })
 
-test('P14: a messageId has fewer than 100 characters, counted in code points', () => {
+test('a messageId has fewer than 100 characters, counted in code points', () => {
   for (const character of ['x', 'ß', '\u{1f600}']) {
     expect(read({ messageId: character.repeat(99) }).reason).toBeNull()
     expect(read({ messageId: character.repeat(100) }).reason).toBe('bad_message_id')

@@ -84,7 +84,7 @@ test('a batch of 5,000 numbers is judged in steps, and other requests run in bet
   expect(entered).toHaveLength(1 + 19)
 })
 
-test('P11: no item of a batch with 5,001 items is accepted, and the request does not get 200', async () => {
+test('no item of a batch with 5,001 items is accepted, and the request does not get 200', async () => {
   const kept: NewEvent[] = []
   const url = await serveTracking(new Turns(), (events) => {
     kept.push(...events)

@@ -147,7 +147,7 @@ test('a trial after a failed load, or after close, rejects', async () => {
 })
 
 // On Cloudflare Workers, a promise made for one request never settles after that request has ended.
-test('P5: when loading the code never ends for one caller, it is loaded again for the next', async () => {
+test('when loading the code never ends for one caller, it is loaded again for the next', async () => {
   let loads = 0
   const credentials = new LazyCredentials(() => {
     loads++

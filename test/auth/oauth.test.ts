@@ -271,7 +271,7 @@ describe('renewing a token', () => {
   })
 
   // On Cloudflare Workers, a promise that one request waits for never settles after that request has ended.
-  test('P5: a caller that waits for a request that never settles makes a new request itself', async () => {
+  test('a caller that waits for a request that never settles makes a new request itself', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.clock.advance(5_000)
@@ -284,7 +284,7 @@ describe('renewing a token', () => {
     expect(second.value).toBe('Bearer newer')
   })
 
-  test('P5: each caller waits for its own promise', async () => {
+  test('each caller waits for its own promise', async () => {
     const tokens = new Tokens()
 
     const [one, other] = [tokens.credentials.authorization(), tokens.credentials.authorization()]

@@ -162,7 +162,6 @@ describe('an asynchronous plugin that tracks', () => {
 })
 
 // Row B31.
-// Row P12.
 describe('the bound of the queue', () => {
   const numberOf = ({ event }: Context): number => Number(event.properties?.['number'])
   const never = (): Promise<Context> => new Promise(() => {})
@@ -269,7 +268,6 @@ describe('the bound of the queue', () => {
   })
 })
 
-// Row P18.
 test.each(['0', '1', '-1'])(
   'while Object.prototype has a property %s, plugins and flushes end',
   async (name) => {

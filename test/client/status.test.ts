@@ -115,7 +115,6 @@ describe('status', () => {
     })
   })
 
-  // Row P10.
   test('names the failure of the service, and has it as its cause, after a close', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [networkError('ECONNREFUSED')])
     const reasons: unknown[] = []
@@ -138,7 +137,6 @@ describe('status', () => {
     })
   })
 
-  // Row P10.
   test('an event that finds a full queue while the service fails has that failure as its cause', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 2, flushAt: 2 }, [networkError('ECONNREFUSED')])
     const reasons: DeliveryError[] = []

@@ -18,7 +18,6 @@ function recorder(type: Plugin['type'], seen: unknown[], name = `a ${type}`): Pl
   }
 }
 
-// Row P8.
 describe('a plugin that is registered during a turn', () => {
   test('redacts the events of that turn that were tracked before it', async () => {
     const { analytics, client } = createAnalytics()
@@ -100,7 +99,6 @@ describe('a plugin that is registered during a turn', () => {
   })
 })
 
-// Row P9.
 describe('a plugin that flushes or closes', () => {
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
     'as %s does not wait for its own event in a flush, and the event is delivered',
@@ -209,7 +207,6 @@ describe('a plugin that flushes or closes', () => {
   )
 })
 
-// Row P13.
 test('after plugins run when asynchronous destinations have finished with the event', async () => {
   const { analytics, clock } = createAnalytics({ flushAt: 1 })
   const order: string[] = []

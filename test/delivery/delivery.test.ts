@@ -379,7 +379,6 @@ describe('the bounds of the queue', () => {
     expect(line.ready.length).toBe(1)
   })
 
-  // Row P12.
   test('events in flight count, and cannot be displaced', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 3, flushAt: 2, maxConcurrentRequests: 1, overflow: 'drop-oldest' },
@@ -397,7 +396,6 @@ describe('the bounds of the queue', () => {
     expect(idsOf(outcomes).slice(2).sort()).toEqual(['a1', 'a2', 'b3'])
   })
 
-  // Row P12.
   test('events in flight count with their bytes, and free their room with their outcome', async () => {
     let answer = () => {}
     const { line, enqueue, outcomes } = setUpDelivery({

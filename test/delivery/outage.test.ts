@@ -21,7 +21,6 @@ const mostInAMinute = (requests: readonly SentRequest[]): number =>
 const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => id.startsWith('bad'))
 
 describe('an outage, with default settings', () => {
-  // Row P1.
   test('of an hour loses no event that nobody waits for, and causes at most 15 requests a minute', async () => {
     let isUp = false
     const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -171,7 +170,6 @@ describe('a number of retries that was set by the user', () => {
 })
 
 describe('an event that the service cannot process', () => {
-  // Row P3.
   test.each([500, 403])('fails alone when it gets %i while others are accepted', async (code) => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 5 },
@@ -502,7 +500,6 @@ describe('with strict order, an event that the service cannot process', () => {
   })
 })
 
-// Row P2.
 describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the credentials', (code) => {
   const name = code === 401 || code === 403 ? 'auth' : 'rejected'
 
@@ -597,7 +594,6 @@ describe('a deadline', () => {
   })
 })
 
-// Row P18.
 test.each(['0', '1', '-1'])(
   'while Object.prototype has a property %s, an outage ends as without it',
   async (name) => {

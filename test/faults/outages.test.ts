@@ -9,7 +9,7 @@ import { row } from './harness/row.ts'
 
 for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
   row(
-    'P2',
+    '8.1',
     `${fault} for a minute during load, default settings, nobody waits for the events`,
     '0 lost; at most 15 requests a minute; at least one warning',
     async (row) => {
@@ -56,7 +56,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
 }
 
 row(
-  'P10',
+  '8.1',
   'an address where nothing listens, closed after the first failures',
   'each event has the failure of the service in its message and as its cause',
   async (row) => {

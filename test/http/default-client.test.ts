@@ -110,7 +110,7 @@ async function serve(): Promise<Loopback> {
   return server
 }
 
-test('P15: a client that is closed while it is idle leaves no connection open', async () => {
+test('a client that is closed while it is idle leaves no connection open', async () => {
   const { url } = await serve()
   const original = globals[DISPATCHER]
   globals[DISPATCHER] = undefined
@@ -129,7 +129,7 @@ test('P15: a client that is closed while it is idle leaves no connection open', 
   expect(connections().map(({ destroyed }) => destroyed)).toEqual([true])
 })
 
-test('P15: the connections of a shared client are closed when its owner closes them', async () => {
+test('the connections of a shared client are closed when its owner closes them', async () => {
   const { url } = await serve()
   const connections = watchConnections()
   const httpClient = new NodeHTTPClient()

@@ -789,7 +789,7 @@ describe('toIsoTime', () => {
   })
 })
 
-describe('P18: properties that pollute the prototype of all objects', () => {
+describe('properties that pollute the prototype of all objects', () => {
   const POLLUTION = {
     anonymousId: 'everybody',
     userId: 'everybody',
@@ -830,7 +830,7 @@ describe('P18: properties that pollute the prototype of all objects', () => {
   })
 })
 
-describe('P19: a clock that cannot be read', () => {
+describe('a clock that cannot be read', () => {
   test.each([Number.NaN, Number.POSITIVE_INFINITY])('causes an error that says so: %d', (nowMs) => {
     expect(() => buildMessage('track', LEAST.track, STAMP, nowMs)).toThrow(
       expect.objectContaining({
@@ -847,7 +847,7 @@ describe('P19: a clock that cannot be read', () => {
   })
 })
 
-describe('P19, row B35: a field of which nothing can be read', () => {
+describe('B35: a field of which nothing can be read', () => {
   const revoked = (): object => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()

@@ -418,7 +418,6 @@ describe('the limits', () => {
     expect(() => snapshot([...full, 0])).toThrow(expect.objectContaining({ code: 'too_large' }))
   })
 
-  // Row P19.
   test('the holes of an array count as values: not all of ten million are visited', () => {
     expect(snapshot(new Array(32_767))).toHaveLength(32_767)
     expect(() => snapshot(new Array(10_000_000))).toThrow(

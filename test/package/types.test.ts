@@ -91,9 +91,9 @@ const TYPED = `
     interface Traits { plan: 'free' | 'pro' }
     declare const typed: Analytics<Events, Traits, { seats: number }>`
 
-/** Rows T1, T2 and T4. */
+/** Programs that were written for other declarations of these names; they must compile. */
 const ACCEPTED_NAMES = {
-  'T1: the promise of a flush, where a promise of a summary or of nothing is declared': `
+  'the promise of a flush, where a promise of a summary or of nothing is declared': `
     const stop = (): Promise<void> => analytics.closeAndFlush()
     const all = (): Promise<void[]> => Promise.all([analytics.flush(), analytics.closeAndFlush({ timeout: 1 })])
     const both = async (): Promise<number> => {
@@ -108,7 +108,7 @@ const ACCEPTED_NAMES = {
     const done: Promise<void> = analytics.flush({ close: true })
     process.once('SIGTERM', () => analytics.closeAndFlush())
     console.log(stop, all, both, ends, done)`,
-  'T2: a context made by a test, an event emitted by a program, and maxListeners': `
+  'a context made by a test, an event emitted by a program, and maxListeners': `
     const event = 'Signed Up'
     const ctx = new Context({ type: 'track', event, userId: 'u', properties: {} })
     const library: string = ctx.event.context.library.name
@@ -116,7 +116,7 @@ const ACCEPTED_NAMES = {
     analytics.emit('warning', { code: 'mine', reason: new Error('e') })
     analytics.on('error', ({ reason }) => console.log(reason.code, library))
     analytics.maxListeners = analytics.maxListeners + 5`,
-  'T4: trackpost/compat, as @types/analytics-node declares it': `
+  'trackpost/compat, as @types/analytics-node declares it': `
     const compat = new CompatAnalytics('k')
     compat.track({ userId: 'u', event: 'e' }, (err: Error) => console.log(err.message))
     compat.flush((err: Error, data: CompatData) => console.log(err, data.batch)).then(({ batch }) => batch.length)
@@ -155,7 +155,7 @@ const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
     `typed.track({ userId: 'u', event: 'Order Completed', properties: { total: 1 } })`,
     'currency',
   ],
-  'properties that are missing (T3)': [
+  'properties that are missing': [
     `typed.track({ userId: 'u', event: 'Order Completed' })`,
     `Property 'properties' is missing`,
   ],

@@ -137,7 +137,7 @@ test('a timer that fires moves the clock to the time for which the timer was set
   expect(elapsedMs(clock)).toBe(850)
 })
 
-test('P19: when the clock of the host throws, only the time is unknown', () => {
+test('when the clock of the host throws, only the time is unknown', () => {
   const below = new FakeClock()
   below.now = () => {
     throw new Error('mocked away')
@@ -157,7 +157,6 @@ test('a clock whose time passes is not moved by timers', async () => {
   expect(clock.now()).toBe(below.now())
 })
 
-// Row P18.
 test('a timer whose delay is not a number does not stop the clock', () => {
   const { below, clock, timers } = setUp()
 

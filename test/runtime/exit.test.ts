@@ -64,7 +64,7 @@ describe('the exit', () => {
     for (const { onExit } of clients) expect(onExit).toHaveBeenCalledTimes(1)
   })
 
-  test('P7: a client is called after all listeners, and after the microtasks that they start', async () => {
+  test('a client is called after all listeners, and after the microtasks that they start', async () => {
     const client = createClient()
     const seen: number[] = []
     client.onExit.mockImplementation(() => seen.push(client.accepted) > 0)

@@ -1,4 +1,4 @@
-/** P7: events that are tracked when the process has run out of work, on each runtime that has processes. */
+/** Events that are tracked when the process has run out of work, on each runtime that has processes. */
 import { execFile } from 'node:child_process'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -10,7 +10,7 @@ import { CLIENT_PEM } from '../support/token-server.ts'
 import { bundleWorker, startWorker, type Worker } from '../support/workerd.ts'
 
 // The Worker has one client at module scope. It gets calls of each form in many concurrent requests, while the
-// service fails and requests end early. Rows P4 to P6: docs/spec.md, section 8.3.
+// service fails and requests end early (docs/spec.md, section 8.3).
 
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'nothing'] as const
 const LIMIT_MS = 20_000

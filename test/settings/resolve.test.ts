@@ -191,7 +191,7 @@ describe('maxEventsInBatch', () => {
     [{ flushAt: 5_000 }, 2_500],
     [{ flushAt: 1 }, 1],
     [{ maxEventsInBatch: 1 }, 1],
-  ])('%j allows requests of %i events (P11)', (settings, most) => {
+  ])('%j allows requests of %i events', (settings, most) => {
     expect(resolveWith(settings).maxRequestEvents).toBe(most)
   })
 

@@ -99,7 +99,7 @@ describe('after the death of a process', () => {
   })
 })
 
-describe('P16: a client whose constructor throws', () => {
+describe('a client whose constructor throws', () => {
   const bad: [string, Partial<AnalyticsSettings>][] = [
     ['a bad write key', { writeKey: '' }],
     [
@@ -233,7 +233,6 @@ test('an event that makes the service fail, while it accepts others, fails after
   await analytics.closeAndFlush()
 })
 
-// Row P3.
 test('an event that makes the service fail costs no other event of its batch', async () => {
   const { analytics, clock } = createHost().start({ flushAt: 8 }, [
     (request) => status(request.body.includes('"number":5,') ? 500 : 200)(request),
@@ -252,7 +251,6 @@ test('an event that makes the service fail costs no other event of its batch', a
   await analytics.closeAndFlush()
 })
 
-// Row P12.
 test('an event that a plugin keeps finds no room when events in flight fill the memory', async () => {
   const { analytics, spool } = createHost().start({ maxQueueSize: 3 }, [silence])
   const { outcomes, callback } = recordOutcomes()
@@ -273,7 +271,6 @@ test('an event that a plugin keeps finds no room when events in flight fill the 
   await spool.close()
 })
 
-// Row P18.
 test.each(['0', '1', '-1'])(
   'while Object.prototype has a property %s, the spool takes and returns events',
   async (name) => {
