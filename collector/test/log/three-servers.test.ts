@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
-import { startNatsCluster, natsTest as test } from '../support/nats.ts'
+import { addNatsServer, startNatsCluster, natsTest as test } from '../support/nats.ts'
 import { openCollector, post, track } from '../support.ts'
 
 const config = { log: { replicas: 3 as const, maxBytes: 50_000_000 } }
@@ -54,4 +54,18 @@ test('when the leader of three servers with three replicas is killed under load,
   expect(answered.filter((id) => !stored.has(id))).toEqual([])
   // Refused events may be in the store nevertheless: the log had them, and its acknowledgement was lost.
   expect(worker.count({ status: 'accepted' })).toBeLessThanOrEqual(answered.length + refused)
+})
+
+test('a collector that starts before all servers have joined waits for them', async () => {
+  const servers = await startNatsCluster(2)
+  const faults: string[] = []
+  const onFault = (_what: string, cause: unknown) => faults.push(String(cause))
+  const front = await openCollector({ log: `nats://127.0.0.1:${servers[0]?.port}`, config, onFault })
+
+  await expect.poll(() => faults.join()).toContain('too few servers are available for 3 replicas')
+  expect((await fetch(`${front.url}/readyz`)).status).toBe(503)
+  await addNatsServer(servers)
+
+  await expect.poll(async () => (await fetch(`${front.url}/readyz`)).status).toBe(200)
+  expect((await post(front, '/v1/track', track())).status).toBe(200)
 })

@@ -110,6 +110,8 @@ export async function startBareNats(): Promise<NatsServer> {
 export interface NatsClusterServer {
   name: string
   port: number
+  /** The address at which other servers of the cluster connect to it. */
+  route: string
   /** Ends it at once, without a shutdown. */
   kill(): Promise<void>
 }
@@ -117,42 +119,31 @@ export interface NatsClusterServer {
 /** Starts a cluster on free ports. The others know the address of the first server, and find each other through it. */
 export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
   const servers: NatsClusterServer[] = []
-  // Without a route, a server does not start as a part of a cluster. Nothing listens at this address; the others connect to the
-  // first one.
-  let routes = ['--routes', 'nats-route://127.0.0.1:1']
-  for (let nth = 1; nth <= size; nth++) {
-    const name = `n${nth}`
-    const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
-    const listen = [
-      '-a',
-      '127.0.0.1',
-      '-p',
-      '-1',
-      '-n',
-      name,
-      '-js',
-      '-sd',
-      folder,
-      '--ports_file_dir',
-      folder,
-    ]
-    const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', ...routes]
-    const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
-    const kill = async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    }
-    onTestFinished(async () => {
-      await kill()
-      rmSync(folder, { recursive: true, force: true })
-    })
-    const ports = await portsOf(folder, child)
-    if (nth === 1) routes = ['--routes', ports.cluster[0] ?? '']
-    servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), kill })
-  }
+  while (servers.length < size) await addNatsServer(servers)
   return servers
+}
+
+/** Starts one more server of a cluster. Returns before the other servers know it. */
+export async function addNatsServer(servers: NatsClusterServer[]): Promise<void> {
+  const name = `n${servers.length + 1}`
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+  const listen = ['-a', '127.0.0.1', '-p', '-1', '-n', name, '-js', '-sd', folder, '--ports_file_dir', folder]
+  // Without a route, the first server would not start as a part of a cluster. Nothing listens at this address.
+  const route = servers[0]?.route ?? 'nats-route://127.0.0.1:1'
+  const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', '--routes', route]
+  const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+  onTestFinished(async () => {
+    await kill()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const ports = await portsOf(folder, child)
+  servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), route: ports.cluster[0] ?? '', kill })
 }
 
 /** Reads the file in which a server writes its ports. */

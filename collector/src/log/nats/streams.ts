@@ -40,6 +40,9 @@ export function namesOf({ stream }: Pick<LogSettings, 'stream'>): Names {
   }
 }
 
+/** The code of JetStream for fewer servers than replicas, as in a cluster whose servers have not all joined yet. */
+const NO_SUITABLE_PEERS = 10_005
+
 /** A stream cannot be created, or exists with settings under which events that were answered with 200 would not be safe. */
 export class UnsafeStreamError extends Error {
   override readonly name = 'UnsafeStreamError'
@@ -87,7 +90,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
  * Creates missing streams, and checks the existing ones.
  *
  * @returns The harmless differences from the settings, one sentence each.
- * @throws UnsafeStreamError when accepted events could be lost in an existing stream.
+ * @throws UnsafeStreamError when accepted events could be lost in an existing stream. Any other error may end by itself.
  */
 export async function ensureStreams(manager: JetStreamManager, settings: LogSettings): Promise<string[]> {
   const notes: string[] = []
@@ -111,7 +114,12 @@ async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<Str
     // Another process has created it in the meantime.
     const made = await configOf(manager, wanted.name)
     if (made !== undefined) return made
-    const { message } = cause as Error
+    const { message, code } = cause as Error & { code?: number }
+    if (code === NO_SUITABLE_PEERS) {
+      throw new Error(`too few servers are available for ${wanted.num_replicas} replicas (log.replicas)`, {
+        cause,
+      })
+    }
     throw new UnsafeStreamError(
       `the stream ${wanted.name} cannot be made (${message}); look at log.maxBytes and log.replicas`,
       { cause },
