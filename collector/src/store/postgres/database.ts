@@ -5,25 +5,25 @@ import { escapeForStore } from '../escape.ts'
 import { markUnavailable } from '../unavailable.ts'
 import { isTransient } from './errors.ts'
 
-/** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
+/** A value of a statement. Dates are not needed, because times are stored as milliseconds since the epoch. */
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
 
-/** The size of the pools of one process. Reading has its own pool, so that long queries never delay events. */
+/** The sizes of the two connection pools of a process. Reading has its own pool, so that long queries never delay events. */
 export const WRITING_CONNECTIONS = 3
 const READING_CONNECTIONS = 3
-/** Time limit for making a connection. */
+/** Time limit for opening a connection. */
 const CONNECT_TIMEOUT_MS = 5000
 /** A statement without a response within this time counts as a lost connection. */
 const STATEMENT_TIMEOUT_MS = 30_000
 const IDLE_MS = 60_000
 const KEEP_ALIVE_MS = 10_000
 const READ_ATTEMPTS = 3
-// Without JIT: compiling takes longer than these queries should. The time limit is only a safety net, as queries watch their
-// own budget.
+// JIT is off, because compiling a query takes longer than running it. The timeout (15 s) is only a safety net: queries have a
+// time limit of their own, see `Budget`.
 const BEGIN_READING =
   'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000'
 
-/** Runs one statement. Each is its own transaction unless noted otherwise. */
+/** Runs single statements: each in its own transaction, or all in the transaction of a connection. */
 export interface Queryable {
   query<T>(text: string, values?: readonly SqlValue[]): Promise<T[]>
 }
@@ -40,7 +40,7 @@ export class Database implements Queryable {
   #isCut = false
   #closing: Promise<unknown> | undefined
 
-  /** @param address As `postgres://user:password@host:port/database`. Nothing is connected yet. */
+  /** @param address As `postgres://user:password@host:port/database`. The constructor does not connect. */
   constructor(address: string) {
     this.#config = {
       connectionString: withPlainSslMode(address),
@@ -61,19 +61,19 @@ export class Database implements Queryable {
     const socket = new Socket()
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    // Destroyed only after the client has added its listeners to the socket, so that the client notices.
+    // The socket is destroyed only after the client has added its listeners: otherwise the client would not notice.
     if (this.#isCut) setImmediate(() => socket.destroy())
     return socket
   }
 
-  /** Ends all connections now, and each new one at once: otherwise callers would wait for a server that does not respond. */
+  /** Destroys all connections and later ones, so that no caller waits for a server that does not respond. */
   cut(): void {
     this.#isCut = true
     this.#isEnding = true
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Runs a statement that may write, once. */
+  /** Runs a statement that may write. Does not repeat the statement when the connection is lost. */
   async query<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
     return marking(
       async () => (await this.#writing.query<T & pg.QueryResultRow>(text, storable(values))).rows,
@@ -81,7 +81,7 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs several statements in one transaction on a separate connection; it is rolled back when `run` throws.
+   * Runs several statements in one transaction. The transaction is rolled back when `run` throws.
    *
    * @param options The time limit of one statement, and the statement that begins the transaction.
    */
@@ -103,22 +103,22 @@ export class Database implements Queryable {
     )
   }
 
-  /** Cuts open transactions, which rolls them back, and prevents new ones. */
+  /** Closes the connections of open transactions, so that the server rolls them back, and prevents new transactions. */
   endTransactions(): void {
     this.#isEnding = true
     for (const client of this.#inTransaction) void (client as pg.PoolClient & pg.Client).end().catch(() => {})
   }
 
   /**
-   * Runs statements that only read, all on one snapshot of the database. Runs them again when the connection was lost.
+   * Runs statements that only read, all on one snapshot of the database. Repeats them after a transient error.
    *
-   * They have their own connections, so that a long query never delays a write.
+   * Uses separate connections, so that a long query never delays a write.
    */
   async reading<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
     return again(() => inTransaction(this.#reading, BEGIN_READING, STATEMENT_TIMEOUT_MS, run))
   }
 
-  /** A connection outside of the pools, for `LISTEN`; the caller connects and ends it. */
+  /** A connection outside the pools, for `LISTEN`. The caller opens and closes the connection. */
   newClient(): pg.Client {
     return new pg.Client(this.#config as pg.ClientConfig)
   }
@@ -129,7 +129,7 @@ export class Database implements Queryable {
   }
 }
 
-/** Marks the error of `run` when the server is unavailable. */
+/** Calls `run`. Marks a transient error with `markUnavailable`. */
 async function marking<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -138,7 +138,7 @@ async function marking<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs a function that only reads, and repeats it when the connection was lost. */
+/** Runs a function that only reads, and repeats it after a transient error. */
 function again<T>(read: () => Promise<T>): Promise<T> {
   return marking(async () => {
     for (let attempt = 1; ; attempt++) {
@@ -152,8 +152,9 @@ function again<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Rolls back a transaction that failed, so that the connection can be reused; returns undefined when it can. Otherwise the
- * connection is closed, which ends the transaction even if the server no longer responds.
+ * Rolls back a failed transaction.
+ *
+ * @returns Undefined when the connection can be reused; otherwise the error because of which it must be closed.
  */
 async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
   if (isTransient(cause)) return cause
@@ -165,7 +166,7 @@ async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | un
   }
 }
 
-/** Runs statements in one transaction, on a connection of its own. */
+/** Runs statements in one transaction, on one connection of the pool. */
 async function inTransaction<T>(
   pool: pg.Pool,
   begin: string,
@@ -173,12 +174,13 @@ async function inTransaction<T>(
   run: (connection: Queryable) => Promise<T>,
   open?: Set<pg.PoolClient>,
 ): Promise<T> {
-  const client = await checkOut(pool)
-  // Added before BEGIN and removed after COMMIT: a server that does not respond to them must not delay `close`.
+  const client = await pool.connect()
+  // Added before BEGIN and removed after COMMIT, so that `endTransactions` also ends a transaction whose BEGIN or COMMIT gets
+  // no response.
   open?.add(client)
   const connection: Queryable = {
     async query<R>(text: string, values: readonly SqlValue[] = []) {
-      // The types of the client do not know that each query may have a limit of its own.
+      // `query_timeout` is missing in the type of a query, and is passed through a variable to avoid an error of the compiler.
       const limited = { text, values: storable(values), query_timeout: timeoutMs }
       return (await client.query<R & pg.QueryResultRow>(limited)).rows
     },
@@ -194,36 +196,26 @@ async function inTransaction<T>(
     throw cause
   } finally {
     open?.delete(client)
-    checkIn(client, failure)
+    // A connection that failed is closed.
+    client.release(failure)
   }
 }
 
 function newPool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config)
-  // A connection lost while idle is replaced when one is needed.
+  // The pool replaces an idle connection that is lost. Without a listener for `error`, the process would end.
   pool.on('error', () => {})
+  // A connection in use that is lost between two statements emits `error` too. It can be ignored, because the next statement on
+  // the connection fails. The listener is added before the pool hands out the connection: PostgreSQL may end it at that moment.
+  pool.on('connect', (client) => void client.on('error', () => {}))
   return pool
-}
-
-// When a connection is lost between two statements, it emits `error`, and without a listener the process would end. The next
-// statement fails anyway.
-const ignoreLoss = () => {}
-
-async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
-  return (await pool.connect()).on('error', ignoreLoss)
-}
-
-function checkIn(client: pg.PoolClient, failure: Error | undefined): void {
-  // A failed connection is discarded, and may still emit `error`.
-  if (failure === undefined) client.off('error', ignoreLoss)
-  client.release(failure)
 }
 
 const INT8 = 20
 const DATE = 1082
 const NUMERIC = 1700
 
-/** `bigint` is read as a number, as no stored value exceeds the safe integers. Dates are read as text. */
+/** `bigint` and `numeric` values are read as numbers, since no stored value exceeds the safe integers. Dates remain text. */
 function parserOf(oid: number, format?: 'text'): (text: string) => unknown {
   if (oid === INT8 || oid === NUMERIC) return Number
   if (oid === DATE) return (text) => text
