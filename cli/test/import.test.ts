@@ -75,7 +75,7 @@ describe('formats', () => {
       name: 'Order Completed',
       message: { properties: { total: 42.5, note } },
     })
-    // A time without a zone is UTC, wherever the command runs.
+    // A timestamp without a time zone is UTC, even if this machine has another time zone.
     expect(ada?.message['originalTimestamp']).toBe('2024-01-02T03:04:05.000Z')
     expect(bob?.message['originalTimestamp']).toBe('2024-01-02T02:04:05.250Z')
     expect(bob?.message.properties).toEqual({ total: 7 })
@@ -88,7 +88,7 @@ describe('formats', () => {
     expect((await collector.stats()).accepted).toBe(3)
   })
 
-  test('columns with the names of fields need no mapping, and --rest sends the others', async () => {
+  test('columns that are named like message fields need no mapping, and --rest sends the other columns', async () => {
     const csv =
       'type,userId,event,properties.items:json,plan,__proto__,empty\ntrack,ada,Paid,[1],pro,odd,\nidentify,bob,,,free,,\n'
 
@@ -98,6 +98,33 @@ describe('formats', () => {
     const [ada, bob] = await collector.events()
     expect(JSON.stringify(ada?.message.properties)).toBe('{"plan":"pro","__proto__":"odd","items":[1]}')
     expect(bob?.message['traits']).toEqual({ plan: 'free' })
+  })
+
+  test.each([
+    ['a semicolon', ';'],
+    ['a tab', '\t'],
+    ['a vertical bar', '|'],
+  ])('%s is found as the delimiter of a file whose fields are quoted', async (_what, delimiter) => {
+    const rows = [
+      ['userId', 'event', 'a "note"\nof two lines, with a comma'],
+      ['ada', 'Paid', 'x'],
+    ]
+    const content = rows
+      .map((row) => row.map((field) => `"${field.replaceAll('"', '""')}"`).join(delimiter))
+      .join('\n')
+
+    const { code } = await run(['import', newFile('a.csv', content), '--type', 'track', '--rest'], {
+      env: collector.env,
+    })
+
+    expect(code).toBe(0)
+    const [first, ...others] = await collector.events()
+    expect(others).toEqual([])
+    expect(first?.message).toMatchObject({
+      userId: 'ada',
+      event: 'Paid',
+      properties: { 'a "note"\nof two lines, with a comma': 'x' },
+    })
   })
 
   test('columns and fields that are not sent are reported', async () => {
@@ -230,7 +257,7 @@ test.each([
   expect([code, (await collector.stats()).accepted]).toEqual([0, 1])
 })
 
-test('a dry run of CSV reports the column name of the file', async () => {
+test('a dry run of CSV names the column as in the header, not the mapped field', async () => {
   const csv =
     'who,what,when,amount\nada,Paid,yesterday,1\nada,Paid,2024-01-01,"1,5"\n,Paid,2024-01-01,1\nada\n'
   const file = newFile('a.csv', csv)
@@ -314,14 +341,13 @@ describe('refused lines', () => {
     expect(Object.values(byReason).reduce((sum, count) => sum + count, 0)).toBe(5)
     const events = await collector.events('status:accepted')
     expect(events.some(({ message }) => '_trackpost' in message)).toBe(false)
-    // The event has the id of its line in the first file. It would not be duplicated if that file were corrected and imported
-    // again.
+    // The event keeps the messageId that was derived from its line in the first file.
     expect(events.map(({ messageId }) => messageId)).toContain(
       JSON.parse(lines[1] as string)._trackpost.messageId,
     )
   })
 
-  test('refused CSV rows keep their columns, with the reason beside each row', async () => {
+  test('refused CSV rows keep their columns; a row that can be parsed also gets the reason, others are copied as they are', async () => {
     const file = newFile(
       'a.csv',
       'who,what,total\nada,Paid,"1,5"\nbob,"half\nada,Paid,3\n"x"y,z,1\nshort,row\n',
@@ -398,7 +424,7 @@ test('--rate spreads the lines over time', async () => {
   })
 
   expect(code).toBe(0)
-  // 60 lines, of which 4 may be sent at once: the others take at least 1.4 s.
+  // Of the 60 lines, 4 may be sent at once. At 40 lines a second, the other 56 take 1.4 s.
   expect(JSON.parse(stdout).elapsedMs).toBeGreaterThan(1_350)
 })
 

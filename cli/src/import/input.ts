@@ -21,21 +21,21 @@ export interface InputOptions {
 export interface Input {
   readonly format: Format
   readonly delimiter: string
-  /** The columns of a CSV file; empty for other formats, and for an empty file. */
+  /** The columns of a CSV file; empty for other formats and for an empty file. */
   readonly header: readonly string[]
   /** The position at which reading starts or continues. */
   readonly start: Position
-  /** The current position. */
+  /** The position up to which records have been yielded. */
   position(): Position
-  /** @throws CommandError when reading fails. Earlier records have been yielded. */
+  /** @throws CommandError when reading fails. The records before the failure have been yielded. */
   records(): AsyncGenerator<ParsedRecord<never>[]>
 }
 
 /**
- * Opens a source and finds out its format.
+ * Opens a source and detects its format.
  *
  * @param resumeAt The position that an earlier import has reached.
- * @throws UsageError when it is not text, or its header cannot be read.
+ * @throws UsageError when the source is not text, or when its header cannot be read.
  */
 export async function openInput(source: Source, options: InputOptions, resumeAt?: Position): Promise<Input> {
   const chunks = source.chunks()[Symbol.asyncIterator]()
@@ -49,9 +49,12 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
   let header: readonly string[] = []
   let delimiter = options.delimiter ?? ','
   if (format === 'csv') {
-    const row = await readFirstRow(chunks, read, start, options)
+    let row = await readFirstRow(chunks, read, start, options)
     if (row !== undefined) {
       delimiter = options.delimiter ?? findDelimiter(decode(row.bytes) ?? '')
+      // With quoted fields, the delimiter decides where the row ends.
+      if (row.problem !== undefined)
+        row = (await readFirstRow(chunks, read, start, { ...options, delimiter })) ?? row
       header = options.columns ?? readHeader(row, delimiter)
       if (options.columns === undefined) start = { offset: row.end, line: row.nextLine }
     }
@@ -84,7 +87,7 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
       }
       const records = splitter.finish()
       if (records.length > 0) yield give(records)
-      // For an array, the next import continues before the closing bracket.
+      // The next import of a JSON array has to continue before the closing bracket, so the position stays there.
       if (format !== 'json') position = { offset, line: splitter.line }
     },
   }
@@ -102,17 +105,17 @@ function createSplitter(
   return new CsvRowSplitter(start, delimiter, limit)
 }
 
-/** Reads until there is a whole row. Adds the chunks to `read`. */
+/** Reads until there is a complete row. Adds the chunks to `read`. */
 async function readFirstRow(
   chunks: AsyncIterator<Buffer>,
   read: Buffer[],
   start: Position,
   { delimiter = ',', maxRecordBytes }: InputOptions,
 ): Promise<SourceRecord | undefined> {
-  // The delimiter may not be known yet. It decides where a field starts, and so whether a quote counts there: a wrong guess
-  // matters only for broken headers.
+  // The delimiter may not be known yet. It decides where a field starts, and quotes have a meaning only at the start of a
+  // field.
   const splitter = new CsvRowSplitter(start, delimiter, maxRecordBytes)
-  let records = splitter.push((read[0] as Buffer).subarray(start.offset))
+  let records = splitter.push(Buffer.concat(read).subarray(start.offset))
   while (records.length === 0) {
     const { value, done } = await chunks.next()
     if (done === true) records = splitter.finish()
@@ -131,7 +134,7 @@ function readHeader(row: SourceRecord, delimiter: string): readonly string[] {
   throw new UsageError(`line ${row.line}: the header cannot be read: ${problem?.message}`)
 }
 
-/** The bytes after `offset`, from the chunks that were `read` already and from `chunks`. */
+/** Yields the bytes after `offset`: first those of the chunks in `read`, then those of `chunks`. */
 async function* skipTo(
   offset: number,
   read: readonly Buffer[],
