@@ -10,20 +10,20 @@ import { NodeHTTPClient } from 'trackpost/node'
 import { UsageError } from './errors.ts'
 import { printable } from './output/text.ts'
 
-/** Listener for the reports of a client, in addition to the outcomes of its events. */
+/** Receives the reports of a client that do not belong to a single event. */
 export interface ClientListener {
-  /** Called for a warning about something that lost no event. */
+  /** Called for a warning. No event has been lost. */
   warn(text: string): void
-  /** Called when no request will be sent for `waitMs` milliseconds; `status` contains the last error. */
+  /** Called when the client will send no request for `waitMs` milliseconds. `status` contains the last error. */
   pause?(waitMs: number, status: Status): void
 }
 
 const PREFIX = /^trackpost: /
 
 /**
- * Makes a client of the SDK. Only callbacks get the failures.
+ * Creates a client of the SDK. The failure of an event is passed only to the callback of the event, and is not logged.
  *
- * @throws UsageError when a setting is wrong; the message names it.
+ * @throws UsageError when a setting is invalid; the message names the setting.
  */
 export function createClient(settings: AnalyticsSettings, listener: ClientListener): Analytics {
   const logger = {
@@ -33,7 +33,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
       if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status)
     },
     warn: (fields: object, message: string) => {
-      // Outages are left out here: callbacks get the error of the service, and `pause` gets the wait.
+      // Outages are not reported as warnings: the callback of each event gets the error, and `pause` gets the waiting time.
       if ((fields as { code?: string }).code !== 'outage')
         listener.warn(printable(message.replace(PREFIX, '')))
     },
@@ -50,7 +50,9 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
   return analytics
 }
 
-/** Makes one of the six calls. The client checks the input of the command line or file at run time, instead of the types. */
+/**
+ * Calls one of the six tracking methods. The compiler cannot check the input of a user, so the client checks it at run time.
+ */
 export function call(
   client: Analytics,
   kind: Kind,

@@ -1,7 +1,7 @@
 /** Exit codes of the process. */
 export const EXIT = { delivered: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
-/** Ends the command with one line on stderr and an exit code. */
+/** An error that ends the command. Its message is printed as one line on stderr. */
 export class CommandError extends Error {
   readonly exitCode: number
 
@@ -12,7 +12,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line or an input file is wrong: nothing has been sent. */
+/** The command line or an input file is invalid. Nothing has been sent. */
 export class UsageError extends CommandError {
   constructor(message: string) {
     super(message, EXIT.usage)
@@ -20,7 +20,7 @@ export class UsageError extends CommandError {
   }
 }
 
-/** The problem with a file, in a few words. */
+/** Describes why a file could not be used, in a few words. */
 export function fileProblem(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   const known: Record<string, string> = {

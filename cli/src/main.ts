@@ -3,10 +3,10 @@ import type { CommandContext } from './commands/context.ts'
 import { CommandError, EXIT } from './errors.ts'
 import { createProgram } from './program.ts'
 
-/** Runs one command; resolves with its exit code. */
+/** Runs one command. Resolves with its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const { stdout, stderr } = process
-  // The reader of our output may be gone (`| head -1`), which is no reason to lose an event.
+  // The program that reads the output may have ended (`| head -1`). The command still sends its events.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const context: CommandContext = { stdout, stderr, env: process.env, args, onInterrupt }
   let exitCode: number = EXIT.delivered
@@ -24,7 +24,7 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode
 }
 
-/** Removes the help flag after an unknown command, for which the general help would be printed as if nothing was wrong. */
+/** Removes `--help` after an unknown command, so that the error is reported. Commander would print the general help instead. */
 function withoutHelpOfNothing(program: Command, args: readonly string[]): string[] {
   let command = program
   for (const [index, name] of args.entries()) {
@@ -41,7 +41,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 function onInterrupt(run: () => void): () => void {
   let isAsked = false
   const take = (): void => {
-    // Progress is saved once a second, so the process may end at any time.
+    // An import saves its progress once a second, so the process may end at any time.
     if (isAsked) process.exit(EXIT.interrupted)
     isAsked = true
     run()

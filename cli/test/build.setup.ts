@@ -7,7 +7,7 @@ import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Folder of a project that has the packed package installed. */
+    /** Folder of a project in which the packed package is installed. */
     project: string
   }
 }
@@ -40,7 +40,7 @@ export default function setup({ provide }: TestProject): () => void {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-/** The environment without the variables of `npm run`, which must not reach an npm in another folder. */
+/** The environment without the variables that `npm run` sets, because they would mislead npm in another folder. */
 function environment(): NodeJS.ProcessEnv {
   const isAboutRepository =
     /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/

@@ -151,7 +151,7 @@ describe('verify', () => {
 describe('settings', () => {
   const send = ['send', 'track', '--user-id', 'ada', '--event', 'Paid']
 
-  /** The collector names the source of an event after its write key. */
+  /** Sends an event and returns its source. The collector names the source after the write key of the event. */
   async function sourceOf(
     args: readonly string[],
     env: Record<string, string>,
@@ -181,7 +181,7 @@ describe('settings', () => {
     expect(await sourceOf([], { TRACKPOST_CONFIG: configured })).toBe('from-config')
   })
 
-  test('the config file in the home folder is read, and its paths are relative to it', async () => {
+  test('the config file in XDG_CONFIG_HOME is read, and paths in it are relative to its folder', async () => {
     const home = newFolder()
     mkdirSync(join(home, 'trackpost'))
     writeFileSync(join(home, 'trackpost/key'), 'from-a-file')
@@ -190,8 +190,7 @@ describe('settings', () => {
     expect(await sourceOf([], { XDG_CONFIG_HOME: home })).toBe('from-a-file')
   })
 
-  test('a region in the flags wins over a host in the environment', async () => {
-    // If the environment won, this would reach the collector.
+  test('an invalid region is an error, but a host in the environment wins over a region in the config file', async () => {
     const args = ['verify', '--region', 'nowhere']
     const { code, stderr } = await run(args, { env: collector.env })
 

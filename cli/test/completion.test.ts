@@ -12,7 +12,7 @@ async function script(shell: string): Promise<string> {
   return stdout
 }
 
-/** After each of these lines, the shells must offer these completions. */
+/** Command lines, each with the completions that the shells must offer at its end. */
 const CASES = [
   ['trackpost ', ['send', 'verify', 'import', 'types', 'tail', 'completion']],
   ['trackpost send ', ['track', 'identify', 'page', 'screen', 'group', 'alias']],
@@ -61,14 +61,13 @@ test.skipIf(!hasShell('zsh'))('zsh', async () => {
   mkdirSync(join(folder, 'functions'))
   writeFileSync(join(folder, 'functions/_trackpost'), await script('zsh'))
   for (const [line, expected] of CASES) {
-    // zsh completes only at a prompt, so the test starts one in a pseudo-terminal and reads the list of
-    // matches.
+    // zsh completes only when it is interactive, so the test starts it in a pseudo-terminal and reads the list of matches.
     const setup = `PS1='>>''> '; fpath=(${folder}/functions $fpath); autoload -Uz compinit; compinit -u -d ${folder}/dump; print READY`
     const program = String.raw`zmodload zsh/zpty
       zpty z zsh -f
       zpty -w z "$1"
       zpty -r z out '*>>> *'
-      # zsh reads input in order, so the list of matches comes before the end.
+      # zsh handles its input in order, so it prints the matches before DONE.
       zpty -w -n z "$2"$'\t\t\025print DO\\NE\n'
       zpty -r z out '*DONE*'; print -r -- $out`
     const { stdout } = spawnSync('zsh', ['-f', '-c', program, 'zsh', setup, line], {

@@ -13,7 +13,7 @@ function stateOf(file: string): { line: number; offset: number; isDone: boolean 
 }
 
 describe('an interrupted import', () => {
-  test('Ctrl+C delivers the lines in flight, and --resume continues at the reported line', async () => {
+  test('after Ctrl+C, the lines in flight are delivered, and --resume continues at the reported line', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(LINES))
     const running = start(['import', file, '--rate', '2000'], { env: server.env })
@@ -121,7 +121,7 @@ describe('an interrupted import', () => {
   test('an import neither starts over by mistake nor continues with another host, key or file', async () => {
     const server = await startServer((request) => (request === 1 ? undefined : 401))
     const file = newFile('events.ndjson', ndjson(3_000))
-    // A 401 for a key that the service has accepted before is retried. With `--max-retries 0`, the first one stops the import.
+    // Once the service has accepted a key, a 401 is retried. With `--max-retries 0`, the first 401 stops the import.
     const first = await run(['import', file, '--max-retries', '0'], { env: server.env })
     expect(first.code).toBe(1)
     const { line } = stateOf(file)
@@ -158,7 +158,7 @@ describe('an interrupted import', () => {
     expect(stdout).toContain('5 lines: 5 delivered')
   })
 
-  test('the new end of the last line is not read as a new line', async () => {
+  test('--resume is an error if the last line of the earlier import has become longer', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(10).slice(0, -20))
     await run(['import', file], { env: server.env })
@@ -226,7 +226,7 @@ describe('a service that fails', () => {
         1,
         expect.stringContaining(`${file}:${stateOf(file).line}: [${status}] `),
       ])
-      // There are two reports if the response to an earlier request arrives after the first refusal.
+      // There are two reports if the service accepts an earlier request after the first failure, which resets the retries.
       expect([1, 2]).toContain(lines.length)
       for (const line of lines) {
         expect(line).toMatch(
@@ -234,12 +234,12 @@ describe('a service that fails', () => {
         )
       }
       expect(stdout).toContain(`continue with: trackpost import ${file} --max-retries 1 --resume`)
-      // Four requests at once and one retry, however many lines are left.
+      // Up to four requests are in flight, and one of them is retried. Most lines are never sent.
       expect(server.requests).toBeLessThanOrEqual(8)
     },
   )
 
-  test('the process does not exit while a full window of lines waits for a retry', async () => {
+  test('the process does not exit while the maximum number of pending lines waits for a retry', async () => {
     // The wait is longer than the time for which the client itself would keep an idle process alive.
     const server = await startServer((request, _ids, response) => {
       if (request !== 3) return undefined
@@ -319,7 +319,7 @@ describe('a disk or state file that fails', () => {
   test('nothing is sent if the first state cannot be written', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(10))
-    // With this limit no file may grow, not even for root.
+    // With this limit, no process can write to a file, not even as root.
     const child = spawn(
       'bash',
       ['-c', `ulimit -f 0; exec "$0" "$@"`, process.execPath, launcher(), 'import', file],
@@ -363,7 +363,7 @@ describe('a disk or state file that fails', () => {
   })
 })
 
-/** A file system of 3 MB that a test can fill without filling the machine. */
+/** Mounts a file system of 3 MB, which a test can fill. Returns `undefined` if it cannot be mounted. */
 function fullableFolder(): string | undefined {
   const folder = join(newFolder(), 'small')
   mkdirSync(folder)
@@ -377,11 +377,11 @@ describe('an unreadable file', () => {
   const csv = 'who,what\nada,Paid\n'
 
   test.each([
-    ['UTF-16 with a mark', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le'), ':1: this is UTF-16'],
+    ['UTF-16 with a byte order mark', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le'), ':1: this is UTF-16'],
     ['UTF-16, big-endian', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), ':1: this is UTF-16'],
-    ['UTF-16 without a mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is UTF-16'],
+    ['UTF-16 without a byte order mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is UTF-16'],
     ['a zip archive', 'a.csv', Buffer.from('504b0304140000', 'hex'), ':1: this is a zip archive'],
-    ['bytes', 'a.csv', Buffer.from('who\0,x'), ':1: this is not text'],
+    ['binary data', 'a.csv', Buffer.from('who\0,x'), ':1: this is not text'],
     ['a broken header', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],
   ])('%s', async (_label, name, content, message) => {
     const file = newFile(name, content)
@@ -420,7 +420,7 @@ describe('an unreadable file', () => {
   test('a file without read permission is an error', async () => {
     const file = newFile('a.ndjson', ndjson(1))
     chmodSync(file, 0)
-    // Root can read every file, so root runs the command as another user.
+    // Root can read every file. If the test runs as root, it runs the command as the user `nobody`.
     const asNobody = ['-u', 'nobody', process.execPath, launcher(), 'import', file]
     const isRoot = process.getuid?.() === 0
     if (isRoot && spawnSync('runuser', ['-u', 'nobody', 'true']).status !== 0) {

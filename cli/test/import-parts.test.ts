@@ -24,13 +24,13 @@ describe('timestamps', () => {
   })
 
   test.each([1_700_000_000, '1700000000', '1700000000000', 1.5])(
-    '%j is refused, since it could mean two times',
+    '%j is refused, since its unit is unknown',
     (value) => {
       expect(castTimestamp(value)).toHaveProperty('problem')
     },
   )
 
-  test('a number with :s or :ms is one time', () => {
+  test('a number with the cast s or ms is a timestamp in that unit', () => {
     expect(cast('1700000000', 's')).toEqual({ value: 1_700_000_000_000 })
     expect(cast(1_700_000_000_000, 'ms')).toEqual({ value: 1_700_000_000_000 })
   })
@@ -62,7 +62,7 @@ describe('casts', () => {
   })
 })
 
-describe('the window', () => {
+describe('the window of pending lines', () => {
   const record = (line: number, bytes = 10): SourceRecord => ({
     line,
     nextLine: line + 1,
@@ -70,7 +70,7 @@ describe('the window', () => {
     bytes: Buffer.alloc(bytes),
   })
 
-  test('moves past lines in the order of the file, whatever the order of their outcomes', () => {
+  test('moves past lines in the order of the file, even if their outcomes arrive in another order', () => {
     const passed: number[] = []
     const window = new Window({ offset: 0, line: 1 }, { lines: 10, bytes: 1_000 }, (line) =>
       passed.push(line.record.line),
@@ -115,7 +115,7 @@ describe('the window', () => {
   )
 })
 
-test('the pace lets lines through at the given rate', () => {
+test('Pace lets lines through at the given rate', () => {
   let nowMs = 0
   const pace = new Pace(100, () => nowMs)
   let lines = 0
@@ -150,7 +150,7 @@ test('the delimiter is the most frequent candidate in the header', () => {
   expect(findDelimiter('one')).toBe(',')
 })
 
-test('the command to continue with is quoted for a shell, and leaves out the write key', () => {
+test('the command that continues an import is quoted for a shell, and leaves out the write key', () => {
   const args = [
     'import',
     "it's.csv",

@@ -5,7 +5,7 @@ import { ndjson, newFile, newFolder, type Running, run, start, startServer } fro
 
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const MAX_MB = 150
-/** The full size takes minutes on a busy machine. No assertion depends on time. */
+/** The full size takes minutes on a busy machine. */
 const TIMEOUT_MS = 1_800_000
 
 /** Prints the peak resident memory of the process when it exits. */
@@ -91,7 +91,7 @@ test('reading stops while the service does not respond', async () => {
   })
   let written = 0
   const text = ndjson(1_000)
-  // A pipe without a reader buffers some 64 KiB, and so does the stream that writes to it.
+  // If the command stops reading, its pipe still holds about 64 KiB, and the stream in this process buffers some more.
   const isStuck = async (): Promise<boolean> => {
     const before = written
     for (let index = 0; index < 200; index++) {

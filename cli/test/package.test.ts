@@ -34,7 +34,7 @@ test('the package contains its code and its launcher, but no tests or sources', 
   ])
 })
 
-test('an install brings 7 packages at most', () => {
+test('at most 7 packages are installed', () => {
   const { packages } = JSON.parse(
     readFileSync(join(inject('project'), 'node_modules/.package-lock.json'), 'utf8'),
   ) as { packages: Record<string, unknown> }
@@ -71,7 +71,7 @@ test.each(['trackpost', 'trackpost-cli'])('npx runs the installed command: %s', 
   expect([status, stdout]).toEqual([0, expect.stringMatching(/\d+\.\d+\.\d+\n$/)])
 })
 
-test('no document says npx trackpost, which would install the SDK, and the SDK has no command', () => {
+test('no document says `npx trackpost`, because it would install the SDK, which has no command', () => {
   const { stdout } = spawnSync('git', ['grep', '-nE', 'npx trackpost( |$|`)', '--', '*.md'], {
     cwd: REPOSITORY,
     encoding: 'utf8',
@@ -88,7 +88,7 @@ const nodes = ['18', '22', '24', '26'].map((major) => {
     const modules = join(runtimes, folder as string, 'node_modules')
     found = join(modules, readdirSync(modules).find((name) => /^node-/.test(name)) as string, 'bin/node')
   } catch {
-    // This version has not been fetched: the test is reported as skipped.
+    // This version of Node.js has not been downloaded, so its test is skipped.
   }
   return [major, found] as const
 })

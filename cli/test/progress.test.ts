@@ -7,7 +7,7 @@ import { launcher, ndjson, newFile, startServer } from './support.ts'
 const hasTerminal = spawnSync('script', ['--version']).status === 0
 
 test.skipIf(!hasTerminal)(
-  'the bar on a terminal is cleared at the end, and overwrites no printed line',
+  'the progress bar on a terminal is cleared at the end, and overwrites no printed line',
   async () => {
     const server = await startServer(() => undefined)
     const file = newFile('a.ndjson', `{"type":"track"}\n${ndjson(2_000)}`)
@@ -34,7 +34,7 @@ test.skipIf(!hasTerminal)(
   },
 )
 
-test('the time left is shown once the rate is known, and does not include the first connection', () => {
+test('the time left is shown only after 3 s, because the slow first connection would distort the estimate', () => {
   let nowMs = 0
   const describe = createDescription(() => nowMs)
   const at = (ms: number, share: number): string => {

@@ -18,7 +18,7 @@ function refused(line: number): PendingLine {
   }
 }
 
-/** Refuses lines 1 and 2, then line 3. Returns the mark from before line 3, as in the last state that was saved. */
+/** Writes the refused lines 1 to 3. Returns the mark from before line 3, as if no newer state had been saved. */
 async function interrupted(path: string): Promise<RejectsMark> {
   const rejects = new Rejects(path, STYLE, undefined)
   rejects.add(refused(1))
@@ -63,7 +63,7 @@ test('nothing is removed from a file that was edited in the meantime', async () 
   expect(linesOf(path)).toEqual([10, 2, 3, 11, 4])
 })
 
-test('a file that was removed is created again', async () => {
+test('a rejects file that was removed is created again', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const mark = { path, bytes: 100, sha256: 'x' }
 
@@ -76,7 +76,7 @@ test('a file that was removed is created again', async () => {
   expect(linesOf(path)).toEqual([4])
 })
 
-test('after a kill before the first save, the refused lines are in the file once', async () => {
+test('if the import is killed before the first save, the refused lines are in the file once', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const statePath = `${path}.state`
   const states: State[] = []
@@ -99,7 +99,7 @@ test('after a kill before the first save, the refused lines are in the file once
   frontier = { offset: 10, line: 2 }
   await checkpoint.finish(false)
 
-  // This state is from before the file of refused lines existed. It names the file, and its position is before the refused
+  // This state was saved before the rejects file existed. The state names the file, and its position is before the refused
   // line.
   const [, before] = states as [State, State]
   expect(before).toMatchObject({ offset: 0, line: 1, rejects: { path, bytes: 0 } })
@@ -135,7 +135,7 @@ test('a line that is refused during the first save is in the file once', async (
 
   await checkpoint.finish(false)
 
-  // As if the import were killed now: the position of the state is after every line in the file.
+  // If the import were killed now, it would continue after the lines that are already in the rejects file.
   const state = JSON.parse(readFileSync(statePath, 'utf8')) as State
   expect(state).toMatchObject({ line: 3, rejects: { bytes: readFileSync(path).length } })
   expect(linesOf(path)).toEqual([1, 2])

@@ -35,7 +35,7 @@ const rows = fc.array(
 )
 
 describe('CSV', () => {
-  test('splits rows as csv-parse does, however the bytes arrive', () => {
+  test('splits rows as csv-parse does, for chunks of any size', () => {
     fc.assert(
       fc.property(rows, sizes, fc.constantFrom('\n', '\r\n'), (rows, sizes, end) => {
         const text = rows.map((row) => formatRow(row, ',') + end).join('')
@@ -91,7 +91,7 @@ describe('CSV', () => {
 })
 
 describe('NDJSON', () => {
-  test('splits lines as String.split does, however the bytes arrive', () => {
+  test('splits lines as String.split does, for chunks of any size', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ maxLength: 20 }).filter((one) => !/[\r\n]/.test(one))),
@@ -108,7 +108,7 @@ describe('NDJSON', () => {
     )
   })
 
-  test('a line over the limit is refused with its line number, and the next one is read', () => {
+  test('a line over the limit is refused with its line number, and the next line is read', () => {
     fc.assert(
       fc.property(sizes, (sizes) => {
         const records = split(new LineSplitter(START, LIMIT), `a\n${'x'.repeat(1_000)}\nb`, sizes)
@@ -123,7 +123,7 @@ describe('NDJSON', () => {
 })
 
 describe('a JSON array', () => {
-  test('finds the same elements as JSON.parse, however the bytes arrive', () => {
+  test('finds the same elements as JSON.parse, for chunks of any size', () => {
     fc.assert(
       fc.property(
         fc.array(fc.jsonValue({ maxDepth: 3 })),

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The installed launcher. */
+/** The path of the installed launcher script. */
 export function launcher(): string {
   return join(inject('project'), 'node_modules/trackpost-cli/bin/trackpost.js')
 }
@@ -41,7 +41,7 @@ export interface Exit {
   readonly stderr: string
 }
 
-/** Starts the command, and stops it when the test ends. Its environment has no settings of this machine. */
+/** Starts the command without the Trackpost settings of this machine, and kills it when the test ends. */
 export function start(args: readonly string[], options: RunOptions = {}): Running {
   const { env = {}, cwd, input, node = process.execPath, nodeArgs = [] } = options
   const own = Object.entries(process.env).filter(
@@ -120,7 +120,7 @@ export interface StoredEvent {
   readonly message: Record<string, unknown> & { timestamp: string; properties: Record<string, unknown> }
 }
 
-/** One collector for all tests of a file, empty at the beginning of each. */
+/** Starts one collector for all tests of a file. Its events are deleted before each test. */
 export function shareCollector(): TestCollector {
   const shared = {} as TestCollector
   beforeAll(async () => {
@@ -133,7 +133,7 @@ export function shareCollector(): TestCollector {
   return shared
 }
 
-/** A real collector in a separate process. */
+/** Starts a real collector in a separate process, for one test. */
 export async function startCollector(...args: string[]): Promise<TestCollector> {
   const collector = await launchCollector(...args)
   onTestFinished(() => collector.stop())
@@ -189,7 +189,10 @@ export interface FaultServer {
   requests: number
 }
 
-/** A service that responds as `respond` says; for `undefined` it accepts the batch. */
+/**
+ * Starts a service that responds with the status that `respond` returns. For `undefined`, it accepts the batch. For `'hang'`,
+ * it leaves the response to `respond`.
+ */
 export async function startServer(
   respond: (
     request: number,

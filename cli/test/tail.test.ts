@@ -34,7 +34,7 @@ test('prints existing and new events, each once and in order', async () => {
   expect(names).toEqual(['two', 'three', 'live 0', 'live 1', 'live 2', 'live 3', 'live 4'])
 })
 
-test('prints a burst of more than one page', async () => {
+test('prints all new events, even if they do not fit in one page of the API', async () => {
   const batch = (from: number): object => ({
     writeKey: 'web',
     batch: Array.from({ length: 500 }, (_, index) => ({
@@ -112,7 +112,7 @@ test('rejected events are printed with their reason', async () => {
   expect(stdout).toContain('rejected: no_event')
 })
 
-test('reconnects, and prints the events that came in between', async () => {
+test('reconnects to a restarted collector, and prints the events that arrived in the meantime', async () => {
   const database = newFile('events.db', '')
   const first = await startCollector('--database', database)
   const port = new URL(first.url).port
@@ -132,7 +132,7 @@ test('reconnects, and prints the events that came in between', async () => {
   expect(stdout.match(/before/g)?.length).toBe(1)
 })
 
-test('after all events were deleted, the collector is read from its beginning', async () => {
+test('after all events of the collector were deleted, new events are printed', async () => {
   const own = await startCollector()
   await track(own, 'old')
   const tail = start(['tail', own.url])
@@ -144,7 +144,7 @@ test('after all events were deleted, the collector is read from its beginning', 
   await tail.prints('new')
 })
 
-test('an admin token from a file or the environment', async () => {
+test('the admin token is read from a file or the environment', async () => {
   const own = await startCollector('--admin-token', 'secret-token')
   await track(own, 'Paid')
   const without = await run(['tail', own.url, '--count', '1'])
@@ -192,7 +192,7 @@ test('a temporary failure of the collector is reported once, with its message', 
   expect(stderr.split(host)).toHaveLength(2)
 })
 
-test('if nothing listens, it says how to start a collector, and keeps trying', async () => {
+test('if nothing listens, the command says how to start a collector, and keeps trying', async () => {
   const gone = await startCollector()
   await gone.stop()
   const tail = start(['tail', gone.url])
@@ -204,7 +204,7 @@ test('if nothing listens, it says how to start a collector, and keeps trying', a
   )
 })
 
-test('another server and an invalid address are errors', async () => {
+test('a server that is not a collector is an error, and so is an invalid address', async () => {
   const server = createServer((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -227,7 +227,7 @@ test.each([
   ['an invalid port', ['http://127.0.0.1:99999'], 'expected the address'],
 ])('a permanent failure is not retried: %s', async (_what, args, text) => {
   const tail = start(['tail', ...args])
-  // Only a command that retries is killed. One that does not retry ends by itself.
+  // A command that retries would never end, so the test kills it.
   void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
 
   const { code, stderr } = await tail.ended

@@ -34,7 +34,7 @@ function newProject(): string {
   return folder
 }
 
-// npx and the compiler are started ten times, which takes minutes on a busy machine.
+// The test starts npx and the compiler many times, which takes minutes on a busy machine.
 test('the steps of the tracking plan guide work, from the catalogue to the compiler error', {
   timeout: 600_000,
 }, async () => {
@@ -45,7 +45,7 @@ test('the steps of the tracking plan guide work, from the catalogue to the compi
     Object.entries(process.env).filter(([name]) => !/^(npm_|INIT_CWD$|VITEST|TRACKPOST_)/.test(name)),
   )
   const start = (command: string) => {
-    // A process group, since npx starts further processes.
+    // A process group, so that the processes that npx starts are killed too.
     const child = spawn('sh', ['-c', command], { cwd: folder, env, detached: true })
     onTestFinished(() => {
       if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL')

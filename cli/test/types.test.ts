@@ -5,7 +5,7 @@ import { newFile, newFolder, run } from './support.ts'
 
 const plan = (content: unknown): string => newFile('plan.json', JSON.stringify(content, null, 2))
 
-/** The types of a schema for the properties of one event. */
+/** The types for an event `Paid` whose properties have this schema. */
 async function typeOf(schema: unknown): Promise<string> {
   const { code, stdout, stderr } = await run(['types', plan({ track: { Paid: schema } })])
   expect([code, stderr]).toEqual([0, ''])
@@ -15,7 +15,7 @@ async function typeOf(schema: unknown): Promise<string> {
 const paid = (type: string): string => `export interface Events {\n  Paid: ${type}\n}\n`
 
 describe('types', () => {
-  test('events and traits have types with descriptions; the SDK types fill the parts that the plan leaves out', async () => {
+  test('events and traits have types with descriptions; for the parts that the plan leaves out, the types of the SDK are used', async () => {
     const path = plan({
       title: 'Shop',
       track: {
@@ -75,7 +75,7 @@ export interface UserTraits {
   plan?: (string | null)
 }
 `)
-    // With `VERBOSE`, a library writes its log to stdout. The log must not appear between the types.
+    // With `VERBOSE`, a library logs to stdout. Its log must not be mixed with the types.
     expect((await run(['types', '-'], { input: readFileSync(path), env: { VERBOSE: '1' } })).stdout).toBe(
       stdout,
     )
@@ -119,7 +119,7 @@ export interface UserTraits {
     expect(await typeOf(schema)).toBe(paid(type))
   })
 
-  test('definitions become named types, even if they are recursive or have the name of one of our types', async () => {
+  test('definitions become named types, even if they are recursive or have the name of a generated type', async () => {
     const types = await typeOf({
       properties: {
         from: { $ref: '#/$defs/postal%20address' },
@@ -295,7 +295,7 @@ describe('--out and --check', () => {
     const missing = await run([...args, '--check'])
     const written = await run(args)
     const same = await run([...args, '--check'])
-    // With the line ends of a checkout on Windows.
+    // On Windows, Git may check the file out with CRLF line ends.
     writeFileSync(out, readFileSync(out, 'utf8').replaceAll('\n', '\r\n'))
     const { mtimeMs } = statSync(out)
     expect([await run([...args, '--check']), await run(args)]).toMatchObject([{ code: 0 }, { code: 0 }])

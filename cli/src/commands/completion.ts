@@ -3,9 +3,9 @@ import type { Command, Option } from 'commander'
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** The words that may follow `path`. */
+/** A command with the words that may follow its name. */
 interface Node {
-  /** Names of subcommands, joined with spaces: `send track`. */
+  /** The name of the command, with the names of its parents: `send track`. Empty for the program itself. */
   readonly path: string
   readonly commands: readonly (readonly [name: string, description: string])[]
   readonly options: readonly Option[]
@@ -16,7 +16,7 @@ interface Node {
 
 const FILE_VALUE = /path/
 
-/** Makes a script for one of the shells from the commands. The script needs no other packages and starts no process. */
+/** Creates the completion script for one shell. The script contains all commands, so completing a word starts no process. */
 export function createCompletion(program: Command, shell: Shell): string {
   const nodes = collectNodes(program, '')
   if (shell === 'bash') return bash(nodes)

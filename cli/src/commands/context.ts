@@ -1,19 +1,20 @@
-/** The part of the process that a command uses: streams, environment, and the interrupt signal. */
+/** The parts of the process that a command uses: streams, environment, and the interrupt signal. */
 export interface CommandContext {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The raw arguments. */
+  /** The arguments as the user typed them, without `node` and the path of the script. */
   readonly args: readonly string[]
   /**
-   * Calls `run` when the user interrupts the command, for example with Ctrl+C; a second interrupt ends the process. Returns a
+   * Calls `run` when the user interrupts the command, for example with Ctrl+C. A second interrupt ends the process. Returns a
    * function that removes the listener.
    */
   onInterrupt(run: () => void): () => void
 }
 
 /**
- * The command line with flags added or removed, for the user to paste. Leaves out the write key, because output may be logged.
+ * Returns the command line with flags added or removed, for the user to copy. Leaves out the write key, because the output may
+ * be logged.
  */
 export function commandLine(
   { args, env }: Pick<CommandContext, 'args' | 'env'>,
@@ -25,7 +26,7 @@ export function commandLine(
     if (arg === '--write-key') index++
     else if (!arg.startsWith('--write-key=') && !dropped.includes(arg)) kept.push(shellQuoted(arg))
   }
-  // With npx, the command `trackpost` is not installed.
+  // A user who runs the program with npx has no command `trackpost`.
   const name = env['npm_command'] === 'exec' ? 'npx trackpost-cli' : 'trackpost'
   return [name, ...kept, ...added].join(' ')
 }

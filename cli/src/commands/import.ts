@@ -40,7 +40,7 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly json?: boolean
 }
 
-/** Sends the events of a file; resolves with the exit code. */
+/** Sends the events of a file. Resolves with the exit code. */
 export async function runImport(file: string, flags: ImportFlags, context: CommandContext): Promise<number> {
   if (flags.resume === true && flags.restart === true)
     throw new UsageError('expected --resume or --restart, got both')
@@ -75,7 +75,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
       setting,
     )
   } catch (error) {
-    // Adds the name of the file: problems found before the first record belong to it.
+    // A problem that was found before the first record: adds the name of the file.
     if (error instanceof UsageError && error.message.startsWith('line ')) {
       throw new UsageError(`${printable(file)}:${error.message.slice('line '.length)}`)
     }
@@ -85,7 +85,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
   }
 }
 
-/** The state of an earlier import of this file, if this import continues it. */
+/** Reads the state of an earlier import of this file. Returns `undefined` if this import starts from the beginning. */
 async function findEarlier(
   path: string,
   flags: ImportFlags,
@@ -128,7 +128,7 @@ interface RunParts {
   readonly path: string | undefined
 }
 
-/** One import, from the first line to the report. */
+/** One import, from opening the output files to the report. */
 class ImportRun {
   readonly #parts: RunParts
   readonly #listed: ListedProblem[] = []
@@ -174,7 +174,7 @@ class ImportRun {
           }),
           (problem) => importer.stop(problem),
         )
-    // Before anything is sent, so that a folder without write permission is found at once.
+    // Writes the state before anything is sent. If the folder is not writable, the import fails here.
     await checkpoint?.start()
     if (earlier !== undefined) this.#log(`${printable(file)}: continues at line ${input.start.line}`)
     this.#noteUnused()
@@ -202,7 +202,6 @@ class ImportRun {
       progress.stop()
     }
     await checkpoint?.finish(importer.isComplete)
-    // The last save may be the first that fails.
     if (importer.isComplete) this.#noteUnseen()
     else this.#noteProblem(importer)
     return this.#report(importer, rejects, performance.now() - startMs)
@@ -238,7 +237,10 @@ class ImportRun {
     )
   }
 
-  /** Reports unused and missing fields of a JSON file, which are known only at its end. */
+  /**
+   * Logs the fields of a JSON file that were not sent, and the mapped fields that no line had. Both lists are complete only at
+   * the end of the file.
+   */
   #noteUnseen(): void {
     const { file, input, mapper } = this.#parts
     if (input.format === 'csv') return

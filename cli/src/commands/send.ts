@@ -10,7 +10,7 @@ import { printable } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
 import type { CommandContext } from './context.ts'
 
-/** The options of the command line for one event. */
+/** The flags of `trackpost send`. */
 export interface SendFlags extends ConnectionFlags {
   readonly userId?: string
   readonly anonymousId?: string
@@ -31,7 +31,7 @@ export interface SendFlags extends ConnectionFlags {
   readonly json?: boolean
 }
 
-/** Sends one event and waits for its outcome; resolves with the exit code. */
+/** Sends one event and waits for its outcome. Resolves with the exit code. */
 export async function runSend(kind: Kind, flags: SendFlags, context: CommandContext): Promise<number> {
   const connection = readConnection(flags, context.env)
   const params = readParams(flags)
@@ -84,7 +84,7 @@ function readParams(flags: SendFlags): Record<string, unknown> {
   }
 }
 
-/** Merges `--properties '{"plan":"pro"}'` or `--properties @file.json` with single properties, which win. */
+/** Merges `--properties '{"plan":"pro"}'` or `--properties @file.json` with single properties. Single properties win. */
 function readObject(
   stem: string,
   whole: string | undefined,
@@ -96,7 +96,7 @@ function readObject(
   const option = stem === 'propert' ? '--property' : `--${stem}`
   for (const text of single ?? []) {
     const [name, value] = parseAssignment(option, text)
-    // A name without a dot is set directly: dset ignores names such as `__proto__`, which are plain data here.
+    // dset ignores names such as `__proto__`. Here they are ordinary data, so a name without a dot is set without dset.
     if (name.includes('.')) dset(fields, name, value)
     else Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
   }
@@ -116,7 +116,7 @@ function parseWhole(option: string, text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(json)
     if (isObject(value)) return { ...value }
   } catch {
-    // Reported below.
+    // The error is thrown below.
   }
   throw new UsageError(`${option}: expected a JSON object, or @ and the path of a file with one`)
 }

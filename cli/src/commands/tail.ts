@@ -21,7 +21,7 @@ export interface TailFlags {
 
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
-/** Prints the events that a collector receives, until it is interrupted. Resolves with the exit code. */
+/** Prints the events that a collector receives, until the user interrupts the command. Resolves with the exit code. */
 export async function runTail(
   url: string | undefined,
   flags: TailFlags,
@@ -31,7 +31,7 @@ export async function runTail(
   const base = toBase(url ?? readConnection(flags, context.env).host ?? DEFAULT_URL)
   const ended = new AbortController()
   const forget = context.onInterrupt(() => ended.abort())
-  // The reader of the output is gone (`| head -1`).
+  // The program that reads the output has ended (`| head -1`).
   stdout.on('error', () => ended.abort())
   const api = new CollectorApi(base, readToken(flags, context))
   const useColor = flags.color ?? (stdout.isTTY === true && !context.env['NO_COLOR'])
@@ -62,7 +62,7 @@ function toBase(text: string): URL {
   if (!/^https?:$/.test(base.protocol))
     throw new UsageError(`expected an http address, got ${printable(text)}`)
   if (base.port === '0') throw new UsageError('expected a port from 1 to 65535, got 0')
-  // A list of processes would show the token.
+  // The URL is an argument, so any user of the machine could see a password in it with `ps`.
   if (base.username !== '' || base.password !== '')
     throw new UsageError('the address must not hold credentials')
   if (!base.pathname.endsWith('/')) base.pathname += '/'

@@ -4,13 +4,13 @@ import { CommandError, EXIT, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import { type CommandContext, commandLine } from './context.ts'
 
-/** The options of the command line for types. */
+/** The flags of `trackpost types`. */
 export interface TypesFlags {
   readonly out?: string
   readonly check?: boolean
 }
 
-/** Makes TypeScript from a tracking plan. Resolves with the exit code. Without `--out`, it writes to stdout. */
+/** Generates TypeScript from a tracking plan. Writes to stdout if there is no `--out`. Resolves with the exit code. */
 export async function runTypes(path: string, flags: TypesFlags, context: CommandContext): Promise<number> {
   const { out } = flags
   if (flags.check === true && out === undefined)
@@ -39,7 +39,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
 }
 
 async function typesOf(path: string): Promise<{ text: string; events: number }> {
-  // Loaded only here: the code for plans is as large as the rest of the command line.
+  // Loaded only when needed: the code for plans is as large as the rest of the program.
   const { readPlanFile } = await import('../plan/plan-file.ts')
   const { createTypes } = await import('../plan/typescript.ts')
   try {
@@ -59,7 +59,7 @@ function readPresent(path: string): string | undefined {
   }
 }
 
-/** Number of the first line that differs. Ignores line ends, which Git may have changed. */
+/** Returns the number of the first line that differs, from 1. Ignores line endings, which Git may have changed. */
 function firstDifference(present: string, text: string): number | undefined {
   const [one, other] = [present, text].map((content) => content.replaceAll('\r\n', '\n').split('\n'))
   const length = Math.max(one?.length ?? 0, other?.length ?? 0)
@@ -67,7 +67,7 @@ function firstDifference(present: string, text: string): number | undefined {
   return undefined
 }
 
-/** Writes a file atomically: afterwards, there is either the old or the complete new one. */
+/** Writes a file atomically: after a crash, the path has either the old content or the complete new content. */
 function writeWhole(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`
   try {

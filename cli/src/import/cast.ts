@@ -1,11 +1,11 @@
 import { quoted } from '../output/text.ts'
 import type { Problem } from './record.ts'
 
-/** Conversions of the text of a column to a value. */
+/** The types to which the text of a column can be converted. `s` and `ms` are timestamps in seconds and in milliseconds. */
 export const CASTS = ['text', 'number', 'boolean', 'json', 's', 'ms'] as const
 export type Cast = (typeof CASTS)[number]
 
-/** The result of a cast: the value, or the problem with it. */
+/** The result of a conversion: the value, or the reason why the conversion failed. */
 export type CastResult = { readonly value: unknown } | { readonly problem: Omit<Problem, 'column'> }
 
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
@@ -20,7 +20,7 @@ const BOOLEANS: Record<string, boolean> = {
   f: false,
 }
 
-/** Applies a cast. `undefined` and `null` stay as they are. */
+/** Converts a value. `undefined` and `null` stay as they are. */
 export function cast(value: unknown, to: Cast): CastResult {
   if (value === undefined || value === null) return { value }
   switch (to) {
@@ -63,12 +63,12 @@ function castJson(value: unknown): CastResult {
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
 
-/** A smaller number is probably in seconds: as milliseconds, it would be before March 1973. */
+/** A smaller number is probably in seconds: in milliseconds, it would be a date before March 1973. */
 const LEAST_MS = 100_000_000_000
 
 /**
- * Converts a timestamp to a form that the SDK accepts. Also reads the variants of ISO-8601 that databases write. Without a zone
- * it is UTC, so that an import does not depend on the machine that runs it.
+ * Converts a timestamp to a form that the SDK accepts. Also reads the variants of ISO 8601 that databases write. A time without
+ * a zone is read as UTC, so that the result does not depend on the time zone of the machine.
  */
 export function castTimestamp(value: unknown): CastResult {
   if (typeof value === 'number' && Math.abs(value) < LEAST_MS && value !== 0) {

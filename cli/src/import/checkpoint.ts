@@ -3,26 +3,26 @@ import type { Position } from './record.ts'
 import type { Rejects } from './rejects.ts'
 import { type State, writeState } from './state.ts'
 
-/** The part of the state that changes during an import. */
+/** The part of the state that changes during an import: the position and the counts. */
 export interface Standing {
   readonly frontier: Position
   readonly delivered: number
   readonly refused: number
 }
 
-/** The part of the state that does not change. */
+/** The part of the state that does not change during an import. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
-/** The changing part, as it is written. */
+/** The changing part as it is written to the state file. */
 type Progress = Omit<State, keyof Setting | 'rejects'>
 
 const INTERVAL_MS = 1_000
 const MAX_WAITING_BYTES = 1_048_576
 
 /**
- * Saves how far an import has come: first the refused lines, then the state after them. One write at a time.
+ * Saves the progress of an import: first the refused lines, then the state file. Writes do not overlap.
  *
- * Saves once a second. After a crash, the lines since the last save are sent again, with the same messageIds.
+ * Saves once a second. After a crash, the next import sends the lines since the last save again, with the same messageIds.
  */
 export class Checkpoint {
   readonly #path: string | undefined
@@ -35,7 +35,7 @@ export class Checkpoint {
   #hasFailed = false
   #last: Progress | undefined
 
-  /** @param path `undefined` if the import cannot be resumed; refused lines are written nevertheless. */
+  /** @param path The state file; `undefined` if the import cannot be resumed. Refused lines are written in either case. */
   constructor(
     path: string | undefined,
     rejects: Rejects,
@@ -50,12 +50,12 @@ export class Checkpoint {
     this.#onProblem = onProblem
   }
 
-  /** Whether the last save failed. */
+  /** Whether a save has failed. Nothing is saved after a failure. */
   get hasFailed(): boolean {
     return this.#hasFailed
   }
 
-  /** Saves the first state, before anything is sent, and then once a second. @throws CommandError */
+  /** Saves the state before anything is sent, and then once a second. @throws CommandError when the first save fails. */
   async start(): Promise<void> {
     await this.#write(false)
     const tick = (): void => {
@@ -65,7 +65,7 @@ export class Checkpoint {
     tick()
   }
 
-  /** Saves now. Reports a failure to the importer, once. */
+  /** Saves now. Reports the first failure to `onProblem`, and does not save again after it. */
   save(isDone = false): Promise<void> {
     this.#saving = this.#saving.then(async () => {
       if (this.#hasFailed) return
@@ -79,12 +79,12 @@ export class Checkpoint {
     return this.#saving
   }
 
-  /** Saves early if many refused lines are in memory: all lines of a file may be refused. */
+  /** Saves early if the refused lines take too much memory. */
   async saveWhenLarge(): Promise<void> {
     if (this.#rejects.waitingBytes > MAX_WAITING_BYTES) await this.save()
   }
 
-  /** The last save. */
+  /** Saves for the last time, and closes the rejects file. */
   async finish(isDone: boolean): Promise<void> {
     clearTimeout(this.#timer)
     await this.save(isDone)
@@ -92,10 +92,10 @@ export class Checkpoint {
   }
 
   async #write(isDone: boolean): Promise<void> {
-    // Saves the name of a new rejects file first. Otherwise a crash would leave a file that no state names, and the next import
-    // would write the same lines to another file.
+    // Saves the name of a new rejects file before the file is created. After a crash, the next import then continues that file.
+    // Without the name, it would write the same lines to a second file.
     if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
-    // Read in the same turn in which `flush` takes the refused lines, so that both belong to the same position in the file.
+    // No `await` between this line and `flush`: the position and the refused lines must be from the same moment.
     const { frontier, delivered, refused } = this.#read()
     await this.#rejects.flush()
     await this.#save({ ...frontier, isDone, delivered, refused })

@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync'
 import type { Problem, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'
 
-/** A record with its values, or with its problem. */
+/** A record with its parsed values, or with the problem that prevents parsing. */
 export interface ParsedRecord<Value = unknown> {
   readonly record: SourceRecord
   readonly value?: Value
@@ -15,7 +15,7 @@ const CSV_PROBLEMS: Record<string, string> = {
   CSV_QUOTE_NOT_CLOSED: 'a quoted field has no end',
 }
 
-/** Parses the fields of rows: all rows together, or one by one if one of them is broken. */
+/** Parses the fields of rows: all rows together, or one by one if a row is broken. */
 export function parseRows(records: readonly SourceRecord[], delimiter: string): ParsedRecord<string[]>[] {
   const whole = records.filter(({ problem }) => problem === undefined)
   const rows = parseTogether(whole, delimiter)
@@ -67,14 +67,14 @@ function parseAlone(record: SourceRecord, delimiter: string): ParsedRecord<strin
 function parseText(text: string, delimiter: string): string[][] {
   return parse(text, {
     delimiter,
-    // Set, since csv-parse would otherwise guess it from the first line of each block.
+    // Without this, csv-parse would guess the line ending from the first line of each block.
     record_delimiter: ['\n', '\r\n'],
     relax_column_count: true,
     skip_empty_lines: true,
   }) as unknown as string[][]
 }
 
-/** One row as CSV, without its line end. */
+/** Formats one row as CSV, without the line ending. */
 export function formatRow(fields: readonly string[], delimiter: string): string {
   const isSpecial = (field: string): boolean => /["\r\n]/.test(field) || field.includes(delimiter)
   return fields
@@ -82,7 +82,7 @@ export function formatRow(fields: readonly string[], delimiter: string): string 
     .join(delimiter)
 }
 
-/** The most frequent delimiter of a header line. */
+/** Returns the most frequent delimiter of a header line. */
 export function findDelimiter(header: string): string {
   const unquoted = header.replace(/"[^"]*"/g, '')
   const counts = [',', ';', '\t', '|'].map(

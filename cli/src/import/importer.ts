@@ -15,9 +15,9 @@ import { type PendingLine, Window } from './window.ts'
 
 export interface ImporterOptions {
   readonly settings: AnalyticsSettings
-  /** For messageIds. */
+  /** The name from which messageIds are derived. */
   readonly sourceName: string
-  /** Lines a second; `undefined` for as many as the service accepts. */
+  /** Maximum lines per second; `undefined` if only the service limits the rate. */
   readonly rate: number | undefined
   readonly start: Position
   /** Called for refused lines, in the order of the file. */
@@ -25,24 +25,24 @@ export interface ImporterOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** How much is read ahead: enough for four full requests in flight and the next one. */
+/** How much is read ahead: enough for four full requests in flight and for the next one. */
 const WINDOW = { lines: 4_000, bytes: 4_194_304 }
-/** After this many refused lines in a row, the cause is probably not in the lines. */
+/** After this many refused lines in a row, the cause is probably not in the lines, and the import stops. */
 const MAX_REFUSED_IN_A_ROW = 500
-/** Time for the requests in flight when a person stops an import. */
+/** Time limit for the requests in flight when the user stops an import. */
 const STOP_TIMEOUT_MS = 10_000
 
 /**
- * Sends the lines of a file, and accounts for each one. Reads no faster than the service accepts. Every line is delivered or
- * refused, or the import stops before it.
+ * Sends the lines of a file, and counts the outcomes. Reads no faster than the service accepts. Every line before the point
+ * where an import stops has been delivered or refused.
  */
 export class Importer {
   delivered = 0
   refused = 0
   readonly reasons = new Map<string, number>()
-  /** Events without a time. */
+  /** Number of events without a timestamp. */
   untimed = 0
-  /** Why it ended early. */
+  /** Why the import ended early. */
   problem: CommandError | undefined
   isInterrupted = false
   /** Why nothing was sent during the last pause. */
@@ -55,7 +55,7 @@ export class Importer {
   readonly #pace: Pace | undefined
   #refusedInARow = 0
   #pausedUntilMs = 0
-  /** Failures since the service last accepted a request. */
+  /** Number of failed requests since the service last accepted one. */
   #failures = 0
   #lastDeliveredAt: number | undefined
 
@@ -67,7 +67,8 @@ export class Importer {
       {
         flushAt: 500,
         flushInterval: 250,
-        // Twice the window, which bounds the pending lines, so that the queue of the client is never full.
+        // The queue of the client must never be full. The window limits the pending lines, and the queue holds at least twice
+        // as many.
         maxQueueSize: 2 * WINDOW.lines,
         maxQueueBytes: 32 * WINDOW.bytes,
         ...options.settings,
@@ -79,27 +80,27 @@ export class Importer {
     )
   }
 
-  /** All lines before this position have their outcome. */
+  /** The position before which all lines have an outcome. */
   get frontier(): Position {
     return this.#window.frontier
   }
 
-  /** Whether the end of the file was reached. */
+  /** Whether the import has reached the end of the file. */
   get isComplete(): boolean {
     return this.problem === undefined && !this.isInterrupted
   }
 
-  /** Aborted when the import ends early. */
+  /** A signal that is aborted when the import ends early. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
 
-  /** Why no request is sent right now. */
+  /** Why no request is being sent now; `undefined` if there is no pause. */
   get pausedNow(): string | undefined {
     return performance.now() < this.#pausedUntilMs ? this.paused : undefined
   }
 
-  /** Stops reading. {@link Importer.run} then ends when the lines in flight have their outcome. */
+  /** Stops reading. {@link Importer.run} then ends when the lines in flight have an outcome. */
   stop(problem?: CommandError): void {
     if (this.#stop.signal.aborted) return
     if (problem === undefined) this.isInterrupted = true
@@ -108,13 +109,13 @@ export class Importer {
     this.#window.interrupt()
   }
 
-  /** Sends the records of the input. Never rejects: a failure is in {@link Importer.problem}. */
+  /** Sends the records of the input. Never rejects: a failure is stored in {@link Importer.problem}. */
   async run<Value extends Fields | readonly string[]>(
     input: Input,
     mapper: Mapper<Value>,
     checkpoint: Checkpoint | undefined,
   ): Promise<void> {
-    // Keeps the process alive while the import waits for room: the client does so only during a flush.
+    // Keeps the process alive while the import waits for room in the window: the client does so only during a flush.
     const hold = setInterval(() => {}, 2 ** 30)
     try {
       for await (const records of input.records()) {
@@ -127,18 +128,21 @@ export class Importer {
         if (this.#stop.signal.aborted) break
       }
     } catch (error) {
-      // After a stop, closing the source ends the reading with an error. Any other error is a problem of the file: the lines
-      // before it are still sent.
+      // After a stop, closing the source makes reading fail, which is not a problem. Any other error is a problem of the file,
+      // and the lines before it are still sent.
       if (!this.#stop.signal.aborted)
         this.problem = error instanceof CommandError ? error : new CommandError((error as Error).message)
     }
-    // No time limit at the end of the file: the retries are the limit.
+    // No time limit at the end of the file: the import gives up after `maxRetries`.
     await this.#client.closeAndFlush({ timeout: 0, ...(await this.#closing()) })
     clearInterval(hold)
     if (this.problem === undefined && !this.#stop.signal.aborted) this.#window.passTo(input.position())
   }
 
-  /** The time limit for closing, if the import is stopped: a signal may still come while the last lines are sent. */
+  /**
+   * Returns the time limit for closing if the import has been stopped. The user may still stop it while the last lines are
+   * sent.
+   */
   async #closing(): Promise<{ timeout: number } | undefined> {
     if (!this.#stop.signal.aborted) {
       const flushed = this.#client.flush()
@@ -162,12 +166,12 @@ export class Importer {
     const { maxRetries = 0 } = settings
     if (++this.#failures === 1 && maxRetries > 0)
       onWarning(`${this.paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
-    // Counted here for the service as a whole: the client counts the retries of each event, and each request
-    // has other events.
+    // The retries are counted here for the service as a whole. The client counts the retries of each event, and other events
+    // may fail in the next request.
     if (this.#failures > maxRetries) this.stop(new CommandError(lastError.message))
   }
 
-  /** Waits for room in the window, and for the rate. */
+  /** Waits for room in the window, and for the rate limit. */
   async #takeTurn(): Promise<void> {
     const waitMs = this.#pace?.take() ?? 0
     if (waitMs > 0) await pause(waitMs, this.#stop.signal)

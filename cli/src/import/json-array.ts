@@ -26,8 +26,8 @@ const EXPECTED: Record<string, string> = {
 }
 
 /**
- * Splits a JSON array into its elements. Looks only at brackets and quotes: an element is parsed when it is complete. Keeps at
- * most one element of `limit` bytes in memory.
+ * Splits a JSON array into its elements. Looks only at brackets and quotes; each element is parsed later. Keeps at most one
+ * element of `limit` bytes in memory.
  */
 export class JsonArraySplitter implements Splitter {
   readonly #limit: number
@@ -52,7 +52,7 @@ export class JsonArraySplitter implements Splitter {
     return this.#line
   }
 
-  /** Set when the text is not an array: the rest cannot be read. */
+  /** Set when the text is not a JSON array. The rest of the text cannot be read. */
   failure: CommandError | undefined
 
   push(chunk: Buffer): SourceRecord[] {
@@ -62,7 +62,7 @@ export class JsonArraySplitter implements Splitter {
       const byte = chunk[at] as number
       if (this.#state === 'inside') {
         if (this.#isWithin(byte)) continue
-        // A number or a literal ends before this byte.
+        // A number or a literal (`true`, `false`, `null`) ends before this byte.
         this.#keep(chunk.subarray(start, this.#depth === 0 && this.#isCloser ? at + 1 : at))
         this.#end(at, records)
         if (this.#isCloser) continue
@@ -88,7 +88,7 @@ export class JsonArraySplitter implements Splitter {
 
   #isCloser = false
 
-  /** Processes a byte of an element. Returns whether the element continues after it. */
+  /** Processes a byte of an element. Returns whether the element continues after that byte. */
   #isWithin(byte: number): boolean {
     this.#isCloser = false
     if (byte === NEWLINE && this.#depth > 0) this.#line++
@@ -113,7 +113,7 @@ export class JsonArraySplitter implements Splitter {
     return true
   }
 
-  /** Processes a byte between elements. Returns whether an element starts with it. */
+  /** Processes a byte between elements. Returns whether an element starts with that byte. */
   #between(byte: number): boolean {
     const state = this.#state
     if (state === 'start' && byte === ARRAY_START) this.#state = 'element or end'

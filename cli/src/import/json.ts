@@ -1,4 +1,4 @@
-// Bundled into the build, as it has no dependencies.
+// The imported module is bundled into the command line, since it has no dependencies.
 import { findJsonError } from '../../../collector/src/json/json-error.ts'
 import type { ParsedRecord } from './csv.ts'
 import type { Problem, SourceRecord } from './record.ts'
@@ -37,7 +37,7 @@ function jsonProblem(text: string): Problem {
       return { reason, message: message.replace('the body', 'the line'), column, linesDown: line - 1 }
     }
   } catch {
-    // The text is nested deeper than the stack allows.
+    // The text is nested too deeply for the recursive search.
   }
   return { reason, message: 'this is not valid JSON' }
 }

@@ -4,7 +4,7 @@ import { nearest, printable } from '../output/text.ts'
 import { CASTS, type Cast } from './cast.ts'
 import { isObject } from './json.ts'
 
-/** Fields of a message with a single value. */
+/** Fields of a message that have a single value. */
 export const PLAIN_FIELDS = [
   'type',
   'userId',
@@ -17,7 +17,7 @@ export const PLAIN_FIELDS = [
   'timestamp',
   'messageId',
 ] as const
-/** Fields of a message with an object. */
+/** Fields of a message that have an object as their value. */
 export const OBJECT_FIELDS = ['properties', 'traits', 'context', 'integrations'] as const
 
 /** Assigns a column, or a field of a JSON object, to a field of the message. */
@@ -28,18 +28,18 @@ export interface Assignment {
   readonly cast: Cast | undefined
 }
 
-/** How columns become messages. */
+/** How the columns of a file become messages. */
 export interface Mapping {
   readonly assignments: readonly Assignment[]
-  /** Values that every message gets. */
+  /** Values that are the same in every message. */
   readonly constants: readonly (readonly [target: string, value: unknown])[]
-  /** The kind of messages whose line does not name it. */
+  /** The kind of message for lines that do not name one. */
   readonly type: string | undefined
-  /** Whether unmapped columns become properties or traits. */
+  /** Whether columns without a mapping become properties or traits. */
   readonly rest: boolean
 }
 
-/** The options of the command line for the mapping. */
+/** The flags that describe the mapping. */
 export interface MappingFlags {
   readonly map?: readonly string[]
   readonly mapFile?: string
@@ -48,7 +48,7 @@ export interface MappingFlags {
   readonly rest?: boolean
 }
 
-/** Reads the mapping from the mapping file and from the flags, which win. @throws UsageError */
+/** Reads the mapping from the mapping file and from the flags. The flags win. @throws UsageError */
 export function readMapping(flags: MappingFlags): Mapping {
   const file = flags.mapFile === undefined ? {} : readMappingFile(flags.mapFile)
   const fromFlags = (flags.map ?? []).flatMap((text) => text.split(',')).map((pair) => parsePair(pair))
@@ -66,7 +66,7 @@ export function readMapping(flags: MappingFlags): Mapping {
   }
 }
 
-/** `userId=customer_id`, `properties.total:number=amount`. */
+/** Parses `userId=customer_id` or `properties.total:number=amount`. */
 function parsePair(pair: string): Assignment {
   const at = pair.indexOf('=')
   const source = pair.slice(at + 1).trim()
@@ -77,7 +77,7 @@ function parsePair(pair: string): Assignment {
 }
 
 /**
- * `name=text` or `name:=JSON`, as in `plan=pro` and `total:=42.5`.
+ * Parses `name=text` or `name:=JSON`, for example `plan=pro` and `total:=42.5`.
  *
  * @throws UsageError
  */
@@ -101,7 +101,7 @@ export function parseAssignment(option: string, text: string): [target: string, 
   }
 }
 
-/** Parses a target, with or without a cast after a colon. @throws UsageError when it is not a field of a message. */
+/** Parses a target, with an optional cast after a colon. @throws UsageError when the target is not a field of a message. */
 export function parseTarget(where: string, text: string): Omit<Assignment, 'source'> {
   const colon = text.lastIndexOf(':')
   const target = colon === -1 ? text : text.slice(0, colon)

@@ -7,29 +7,29 @@ import { type Fields, isObject } from './json.ts'
 import { isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
 import type { Problem } from './record.ts'
 
-/** The result of mapping a line: a call of the client, or a problem. */
+/** The result of mapping a line: the method to call and its argument, or a problem. */
 export type MappedRecord =
   | { readonly kind: Kind; readonly params: Params; readonly messageId: string | undefined }
   | { readonly problem: Problem }
 
-/** The argument of a call. Its fields are checked by the client. */
+/** The argument of a tracking method. The client checks its fields. */
 export type Params = Readonly<Record<string, unknown>>
 
-/** Turns the values of one line into a message. */
+/** Converts the values of one line into a message. */
 export interface Mapper<Value> {
   map(value: Value): MappedRecord
   /** Columns that are not sent. */
   readonly unused: readonly string[]
-  /** The column or field from which a field of the message comes. */
+  /** Returns the column or field of the input from which a field of the message comes. */
   columnOf(target: string): string
 }
 
-/** Names of the notes that this tool adds to refused lines and reads again. */
+/** Where this program notes the messageId and the reason of a refused line in the rejects file, and reads them again. */
 export const NOTE_FIELD = '_trackpost'
 export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
 
 const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** Fields that other libraries and services add to messages. Not imported: the client adds its own. */
+/** Fields that other libraries and services add to messages. They are not imported, because the client adds its own. */
 const TRANSPORT_FIELDS = new Set(
   'sentAt receivedAt originalTimestamp writeKey channel version projectId _metadata'.split(' '),
 )
@@ -40,9 +40,9 @@ interface Step {
 }
 
 /**
- * Maps the rows of a CSV file. Columns with the name of a field, or of a path into one, need no mapping.
+ * Maps the rows of a CSV file. A column needs no mapping if its name is a field of a message or a path into one.
  *
- * @throws UsageError when a column of the mapping is missing in the header or is there twice, or when the kind is not given.
+ * @throws UsageError when a mapped column is missing in the header or occurs twice, or when the kind of message is not given.
  */
 export function createRowMapper(header: readonly string[], mapping: Mapping): Mapper<readonly string[]> {
   const names = header.map((name) => name.trim())
@@ -82,7 +82,8 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     unused,
     columnOf: (target) => columns.get(target) ?? target,
     map(row) {
-      // Unreadable rows in a rejects file have no notes, and still have none after the user has corrected them.
+      // A rejects file has no notes for rows that could not be parsed. These rows are short even after the user has corrected
+      // them.
       if (row.length !== names.length && row.length !== withoutNotes) {
         const message = `expected ${withoutNotes} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }
@@ -117,7 +118,7 @@ function requireColumn(names: readonly string[], source: string, target: string)
   return index
 }
 
-/** Maps JSON objects. Fields with the name of a field of the message need no mapping. */
+/** Maps JSON objects. A field needs no mapping if a message has a field of the same name. */
 export function createObjectMapper(
   mapping: Mapping,
 ): Mapper<Fields> & { readonly unseen: ReadonlySet<string> } {
@@ -177,7 +178,7 @@ class MessageBuilder {
     this.#mapping = mapping
   }
 
-  /** Sets a value. Returns the problem with it, if there is one. */
+  /** Sets a value. Returns the problem if the value cannot be set. */
   set(target: string, value: unknown, to: Cast | undefined): Omit<Problem, 'column'> | undefined {
     const plain = to === undefined ? { value } : cast(value, to)
     if ('problem' in plain) return plain.problem
@@ -193,7 +194,7 @@ class MessageBuilder {
       else this.#params[field] = value
       return undefined
     }
-    // For a number as the next part, dset would make an array here.
+    // dset would create an array here if the next part of the path is a number.
     if (!isObject(this.#params[field])) this.#params[field] = {}
     try {
       dset(this.#params, target, value)
@@ -225,7 +226,7 @@ class MessageBuilder {
     return { kind: type as Kind, params, messageId: messageId as string | undefined }
   }
 
-  /** Merges an object into the field. Keys that were set one by one win. */
+  /** Merges an object into a field. Keys that were set one by one win. */
   #merge(target: string, value: unknown): void {
     const present = this.#params[target]
     if (!isObject(value)) {
@@ -236,7 +237,7 @@ class MessageBuilder {
   #putRest(params: Record<string, unknown>, type: Kind): void {
     const field = type === 'identify' || type === 'group' ? 'traits' : 'properties'
     const present = params[field]
-    // Spread, so that a column named __proto__ stays plain data.
+    // Copied with the spread syntax, so that a column named `__proto__` stays ordinary data.
     const rest = Object.fromEntries(this.#rest)
     params[field] = isObject(present) ? { ...rest, ...present } : rest
   }

@@ -1,18 +1,18 @@
 import type { DeliveryError } from 'trackpost'
 import type { Problem } from './record.ts'
 
-/** The effect of a client error on its line. */
+/** The outcome of a line for which the client reported an error. */
 export type LineOutcome =
-  /** The line is at fault: others may be accepted. */
+  /** The line is at fault: other lines may be accepted. */
   | { readonly outcome: 'refused'; readonly problem: Problem }
   /** The service is at fault: every other line would fail too. */
   | { readonly outcome: 'undelivered'; readonly problem: Problem }
 
-/** Statuses with which a service refuses the content of an event. */
+/** Status codes with which a service refuses the content of an event. */
 const CONTENT_STATUSES = new Set<number | undefined>([400, 422])
 const LINE_CODES = new Set(['invalid', 'unserializable', 'too_large', 'plugin'])
 
-/** Decides whether the line or the service is at fault. @param columnOf The column from which a field of the message comes. */
+/** Decides whether the line or the service is at fault. @param columnOf Returns the column from which a field comes. */
 export function judge(error: DeliveryError, columnOf: (field: string) => string): LineOutcome {
   const { code, message, status, response } = error
   const detail =
@@ -23,7 +23,7 @@ export function judge(error: DeliveryError, columnOf: (field: string) => string)
   return { outcome: code === 'rejected' && CONTENT_STATUSES.has(status) ? 'refused' : 'undelivered', problem }
 }
 
-/** Messages of the client begin with call and field: `track: timestamp: expected ...`. */
+/** Finds the column for a message of the client, which begins with method and field: `track: timestamp: expected ...`. */
 function columnIn(message: string, columnOf: (field: string) => string): { column?: string } {
   const [, field] = /^\w+: (\w+): /.exec(message) ?? []
   if (field !== undefined) return { column: columnOf(field) }

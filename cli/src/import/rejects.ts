@@ -10,22 +10,22 @@ import { NEWLINE, type Problem, type SourceRecord } from './record.ts'
 import type { Format } from './sniff.ts'
 import type { PendingLine } from './window.ts'
 
-/** The state of the rejects file. */
+/** The state of the rejects file, by which a later import recognises the file. */
 export interface RejectsMark {
   readonly path: string
   readonly bytes: number
   readonly sha256: string
 }
 
-/** How refused lines are written: as in the input, with the reason and the messageId that each would have had. */
+/** How refused lines are written: in the format of the input, with the reason and the messageId of each line. */
 export interface RejectsStyle {
   readonly format: Format
   readonly delimiter: string
-  /** The header of a CSV file. */
+  /** The header of a CSV file; empty for other formats. */
   readonly header: readonly string[]
 }
 
-/** The name of the rejects file for an input. Never an existing file, which the user may be correcting. */
+/** Returns the name of the rejects file for an input. Never an existing file, since the user may be correcting its lines. */
 export function rejectsPath(input: string, format: Format): string {
   const stem =
     input === '-' ? 'stdin' : input.replace(/\.gz$/i, '').replace(/\.(?:csv|tsv|json|ndjson|jsonl)$/i, '')
@@ -36,7 +36,7 @@ export function rejectsPath(input: string, format: Format): string {
   }
 }
 
-/** The refused lines, in the order of the input. They are in memory until {@link Rejects.flush}. */
+/** Writes the refused lines, in the order of the input. Keeps them in memory until {@link Rejects.flush}. */
 export class Rejects {
   readonly #path: string
   readonly #style: RejectsStyle
@@ -46,19 +46,19 @@ export class Rejects {
   #bytes = 0
   #hash: Hash = createHash('sha256')
 
-  /** @param mark The rejects file of an earlier part of the import. */
+  /** @param mark The rejects file of the earlier import that this one continues. */
   constructor(path: string, style: RejectsStyle, mark: RejectsMark | undefined) {
     this.#path = path
     this.#style = style
     if (mark !== undefined) this.#goOn(mark)
   }
 
-  /** Bytes in memory. */
+  /** Size of the lines in memory, in bytes. */
   get waitingBytes(): number {
     return this.#waitingBytes
   }
 
-  /** The state of the file; `undefined` as long as there are no refused lines. */
+  /** The state of the file; `undefined` until a line is refused. */
   get mark(): RejectsMark | undefined {
     if (this.#bytes === 0 && this.#waiting.length === 0) return undefined
     return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') }
@@ -106,7 +106,10 @@ export class Rejects {
     await this.#file?.close()
   }
 
-  /** Removes the rows after the mark, whose lines are read again. A file that was edited in the meantime is not changed. */
+  /**
+   * Removes the rows that were written after the mark, because their lines are read again. Does not change a file that the user
+   * has edited in the meantime.
+   */
   #goOn({ bytes, sha256 }: RejectsMark): void {
     let content: Buffer
     try {
@@ -133,13 +136,13 @@ function isNote(name: string): boolean {
 
 function toText({ record, messageId, problem }: PendingLine, style: RejectsStyle): Buffer | undefined {
   const { bytes } = record
-  // The record was too long to be kept.
+  // The record was over the limit, so its bytes were not kept.
   if (bytes.length === 0) return undefined
   const { reason, message } = problem as Problem
   const why = `${reason}: ${message}`
   const noted =
     style.format === 'csv' ? notedRow(record, messageId, why, style) : notedObject(record, messageId, why)
-  // A line that cannot be parsed is copied as it is, for the user to correct.
+  // A line that cannot be parsed is copied unchanged, for the user to correct.
   if (noted === undefined) return Buffer.concat([bytes, Buffer.from('\n')])
   return Buffer.from(`${noted}\n`)
 }
@@ -164,6 +167,6 @@ function notedObject(
   const { value } = parseObject(record)
   if (value !== undefined)
     return JSON.stringify({ ...value, [NOTE_FIELD]: { messageId, line: record.line, reason } })
-  // An element of an array may span lines. In the rejects file, it has one line.
+  // An element of a JSON array may span lines. The rejects file is NDJSON, so the element is put on one line.
   return record.bytes.includes(NEWLINE) ? record.bytes.toString('utf8').replace(/\r?\n/g, ' ') : undefined
 }

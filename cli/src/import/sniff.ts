@@ -1,6 +1,6 @@
 import { UsageError } from '../errors.ts'
 
-/** The formats of files. */
+/** The supported formats of input files. */
 export const FORMATS = ['ndjson', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]
 
@@ -19,12 +19,12 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 /**
  * Refuses a file that is not UTF-8 text.
  *
- * @throws UsageError with the format and the remedy.
+ * @throws UsageError whose message names the format of the file, and says how to convert it.
  */
 export function requireText(head: Buffer): void {
   const isWide =
     head.length >= 2 && ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
-  // UTF-16 without a byte order mark: every other byte of Latin text is 0.
+  // Also detects UTF-16 without a byte order mark, in which every other byte of Latin text is 0.
   if (isWide || (head.length >= 4 && (isZero(head, 0, 2) || isZero(head, 1, 3)))) {
     throw new UsageError('line 1: this is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)')
   }
@@ -39,7 +39,7 @@ function isZero(head: Buffer, ...places: number[]): boolean {
   return places.every((place) => head[place] === 0)
 }
 
-/** Finds the format by the name of the file and its first character. */
+/** Detects the format from the name of the file and from its first character other than white space. */
 export function findFormat(path: string, head: Buffer): Format {
   if (/\.(?:csv|tsv)(?:\.gz)?$/i.test(path)) return 'csv'
   const first = /\S/.exec(head.subarray(0, 4_096).toString('latin1'))?.[0]

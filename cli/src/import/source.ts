@@ -8,33 +8,36 @@ import { CommandError, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 
 const CHUNK_BYTES = 65_536
-/** Bytes at the beginning by which files are distinguished. */
+/** Number of bytes at the beginning of a file that are hashed for its fingerprint. */
 const HEAD_BYTES = 65_536
 
-/** Properties by which a file is recognised as the one of an earlier import. */
+/** A hash of the beginning of a file, by which a later import recognises the file. */
 export interface Fingerprint {
   readonly headBytes: number
   readonly headSha256: string
 }
 
-/** The unpacked bytes of the input. */
+/** The input as a stream of unpacked bytes. */
 export interface Source {
   /** The path as the user gave it. */
   readonly path: string
   /** The name from which messageIds are derived. */
   readonly name: string
-  /** Size of the file as it is, packed or not; `undefined` for a pipe. */
+  /** Size of the file on disk, compressed or not; `undefined` for a pipe. */
   readonly totalBytes: number | undefined
-  /** How much of `totalBytes` is before an offset in the unpacked bytes. For a packed file: how much has been read. */
+  /**
+   * Returns how many of the `totalBytes` come before an offset in the unpacked bytes. For a compressed file, returns how many
+   * have been read so far.
+   */
   bytesBefore(offset: number): number
-  /** `undefined` for a pipe, which cannot be read twice. */
+  /** Hashes the beginning of the file. `undefined` for a pipe, which cannot be read twice. */
   fingerprint(bytes?: number): Promise<Fingerprint | undefined>
-  /** @throws CommandError when it cannot be read to its end. Earlier chunks have been yielded. */
+  /** @throws CommandError when the input cannot be read to its end. Earlier chunks have been yielded. */
   chunks(): AsyncIterable<Buffer>
   close(): void
 }
 
-/** Opens a file, or stdin for `-`. @throws UsageError when it cannot be opened. */
+/** Opens a file, or stdin for `-`. @throws UsageError when the file cannot be opened. */
 export async function openSource(path: string): Promise<Source> {
   if (path === '-') return createSource(path, 'stdin', process.stdin, undefined, undefined)
   let size: number | undefined
@@ -44,7 +47,7 @@ export async function openSource(path: string): Promise<Source> {
     const stats = await stat(path)
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
     if (stats.isFile()) size = stats.size
-    // Opened only once: if a pipe is opened twice, each reader gets a part.
+    // A pipe is opened only once: if it were opened twice, each reader would get a part of the data.
     else return createSource(path, basename(path), file.createReadStream(), undefined, undefined)
     await file.close()
   } catch (error) {
@@ -130,7 +133,7 @@ function write(gunzip: ReturnType<typeof createGunzip>, chunk: Buffer): Promise<
   })
 }
 
-/** Reads enough to recognise the kind of file: the first chunk of a pipe may be a single byte. */
+/** Reads enough bytes to detect the format: the first chunk of a pipe may be a single byte. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<[head: Buffer, isEnded: boolean]> {
   let head: Buffer = Buffer.alloc(0)
   while (head.length < 4) {

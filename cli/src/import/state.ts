@@ -8,37 +8,37 @@ import type { RejectsMark } from './rejects.ts'
 import type { Format } from './sniff.ts'
 import type { Fingerprint } from './source.ts'
 
-/** How far an import has come. */
+/** The progress of an import, as it is stored in the state file. */
 export interface State extends Position {
   readonly version: 1
   readonly format: Format
-  /** Whether the end of the file was reached. */
+  /** Whether the import has reached the end of the file. */
   readonly isDone: boolean
   /** `null` for a pipe. */
   readonly fingerprint: Fingerprint | null
-  /** Where the events went, with a hash of the key. */
+  /** The service to which the events were sent, with a salted hash of the write key. */
   readonly target: { readonly host: string; readonly salt: string; readonly keyDigest: string }
-  /** The file of refused lines; `null` as long as there are none. */
+  /** The file with the refused lines; `null` until a line is refused. */
   readonly rejects: RejectsMark | null
-  /** Delivered lines in all parts of the import. */
+  /** Number of delivered lines in all runs of the import. */
   readonly delivered: number
   readonly refused: number
 }
 
-/** The path of the state file of an input. */
+/** Returns the path of the state file for an input; `undefined` for stdin, which cannot be resumed. */
 export function statePath(input: string): string | undefined {
   return input === '-' ? undefined : `${input}.trackpost-state.json`
 }
 
 /**
- * The state of an earlier import; `undefined` when there is none.
+ * Reads the state of an earlier import. Returns `undefined` when there is none.
  *
- * @throws UsageError when the file exists but cannot be used.
+ * @throws UsageError when the state file exists but cannot be used.
  */
 export function readState(path: string): State | undefined {
   let text: string
   try {
-    // The file is replaced by renaming, which must not happen to a device.
+    // The state file is replaced by a rename, which would destroy a device such as `/dev/null`.
     if (!lstatSync(path).isFile()) throw new Error('it is not a regular file')
     text = readFileSync(path, 'utf8')
   } catch (error) {
@@ -51,12 +51,12 @@ export function readState(path: string): State | undefined {
       state.version === 1 && Number.isSafeInteger(state.offset) && Number.isSafeInteger(state.line)
     if (isKnown && typeof state.target?.host === 'string' && typeof state.isDone === 'boolean') return state
   } catch {
-    // Reported below.
+    // The error is thrown below.
   }
   throw new UsageError(`state file ${printable(path)}: it cannot be read; use --restart to start over`)
 }
 
-/** Writes the state atomically: afterwards, there is either the old or the complete new one. @throws CommandError */
+/** Writes the state atomically: after a crash, the file has either the old or the complete new state. @throws CommandError */
 export async function writeState(path: string, state: State): Promise<void> {
   const temporary = `${path}.tmp`
   try {
@@ -74,7 +74,7 @@ export async function writeState(path: string, state: State): Promise<void> {
   }
 }
 
-/** Where events go, with a hash instead of the key. */
+/** Describes the service to which events are sent, with a salted hash of the write key. */
 export function createTarget(
   host: string,
   writeKey: string,
@@ -83,7 +83,7 @@ export function createTarget(
   return { host, salt, keyDigest: createHmac('sha256', salt).update(writeKey).digest('hex') }
 }
 
-/** Whether an earlier part of the import went to the same place. */
+/** Whether an earlier run of the import sent to the same host with the same write key. */
 export function isSameTarget(earlier: State['target'], host: string, writeKey: string): boolean {
   return earlier.host === host && earlier.keyDigest === createTarget(host, writeKey, earlier.salt).keyDigest
 }

@@ -1,11 +1,11 @@
 import type { Position, Problem, SourceRecord } from './record.ts'
 
-/** A line that was read, until it and all lines before it have their outcome. */
+/** A line that has been read. It is kept until this line and all lines before it have an outcome. */
 export interface PendingLine {
   readonly record: SourceRecord
-  /** Its messageId, for the note of a refused row. */
+  /** The messageId of the line, for the rejects file. */
   readonly messageId: string | undefined
-  /** `undefined` while it has no outcome. */
+  /** `undefined` until the outcome is known. */
   outcome?: 'delivered' | 'refused' | 'undelivered'
   problem?: Problem
 }
@@ -16,28 +16,28 @@ export interface WindowLimits {
 }
 
 /**
- * The lines between the first one without an outcome and the last one read.
+ * The lines from the first one without an outcome to the last one that was read.
  *
- * Limits how much is read ahead. Knows the first line without an outcome, where an interrupted import continues.
+ * Limits how much is read ahead. An interrupted import continues at the first line without an outcome.
  */
 export class Window {
   readonly #limits: WindowLimits
   readonly #onPass: (line: PendingLine) => void
-  /** In the order of the file. Those before `#first` are done. */
+  /** In the order of the file. The lines before the index `#first` have left the window. */
   #lines: PendingLine[] = []
   #first = 0
   #bytes = 0
   #frontier: Position
   #wake: (() => void) | undefined
 
-  /** @param onPass Called for each line, in the order of the file, when it and all lines before it have their outcome. */
+  /** @param onPass Called for each line, in the order of the file, once this line and all lines before it have an outcome. */
   constructor(start: Position, limits: WindowLimits, onPass: (line: PendingLine) => void) {
     this.#frontier = start
     this.#limits = limits
     this.#onPass = onPass
   }
 
-  /** All lines before this position have their outcome. */
+  /** The position before which all lines have an outcome. */
   get frontier(): Position {
     return this.#frontier
   }
@@ -46,7 +46,7 @@ export class Window {
     return this.#lines.length - this.#first >= this.#limits.lines || this.#bytes >= this.#limits.bytes
   }
 
-  /** Whether no line is left. A line with the outcome `undelivered` stays. */
+  /** Whether no line is left. A line with the outcome `undelivered` stays in the window. */
   get isEmpty(): boolean {
     return this.#lines.length === this.#first
   }
@@ -64,7 +64,7 @@ export class Window {
     this.#advance()
   }
 
-  /** Moves to the end of the file when no line is left: blank lines after the last record count as done. */
+  /** Moves the frontier to the end of the file when no line is left, so that blank lines at the end count as done. */
   passTo(end: Position): void {
     if (this.isEmpty && end.offset > this.#frontier.offset) this.#frontier = end
   }
@@ -92,7 +92,7 @@ export class Window {
       this.#frontier = { offset: line.record.end, line: line.record.nextLine }
       this.#onPass(line)
     }
-    // Not for each line: removing one moves all others in memory.
+    // Removed in blocks: removing each line at once would move all later lines in memory each time.
     if (this.#first > 1_024) {
       this.#lines = this.#lines.slice(this.#first)
       this.#first = 0

@@ -1,16 +1,16 @@
 import { counted, duration } from './text.ts'
 
-/** The progress of a long command. */
+/** The progress of a command that takes long. */
 export interface Progress {
   readonly done: number
   readonly failed: number
-  /** Share of the input that was read, 0 to 1; `undefined` when its size is not known. */
+  /** The part of the input that has been read, from 0 to 1; `undefined` when the size of the input is not known. */
   readonly share: number | undefined
-  /** Why there is no progress at present. */
+  /** Why the command makes no progress now. */
   readonly paused: string | undefined
 }
 
-/** Shows the progress of a command on stderr: a bar on a terminal, else a line from time to time. */
+/** Shows the progress of a command on stderr: as a bar on a terminal, otherwise as a line every 10 seconds. */
 export interface ProgressDisplay {
   /** Prints a line above the bar. */
   log(line: string): void
@@ -20,15 +20,15 @@ export interface ProgressDisplay {
 const PLAIN_INTERVAL_MS = 10_000
 const BAR_FPS = 5
 const BAR_SIZE = 24
-/** The rate of the last seconds decides about the time left. */
+/** The time left is estimated from the rate over this period. */
 const RATE_WINDOW_MS = 10_000
-/** Before this, the time left would be far too long, since the first connection is slow. */
+/** No time left is shown before this: the first connection is slow, so the estimate would be far too long. */
 const SETTLING_MS = 3_000
 
-/** Moves to the first column, and clears the line. */
+/** Moves the cursor to the first column and clears the line. */
 const CLEAR = '\r\u001b[K'
 
-/** @param read Called for the figures each time they are shown. */
+/** @param read Returns the current progress. Called each time the progress is shown. */
 export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): ProgressDisplay {
   const describe = createDescription(() => performance.now())
   if (!stream.isTTY) {
@@ -41,7 +41,7 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
     const { share } = progress
     const filled = Math.round((share ?? 0) * BAR_SIZE)
     const bar = share === undefined ? '' : `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} `
-    // A line that wraps could not be cleared. Some terminals report 0 columns.
+    // If the line wrapped, it could not be cleared. Some terminals report 0 columns.
     const text = `${bar}${describe(progress)}`.slice(0, (stream.columns || 80) - 1)
     stream.write(`${CLEAR}${text}`)
   }
@@ -60,7 +60,7 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
   }
 }
 
-/** Describes the progress in one line. @param now Milliseconds. */
+/** Creates a function that describes the progress in one line. @param now Returns a time in milliseconds. */
 export function createDescription(now: () => number): (progress: Progress) => string {
   const meter = new RateMeter(now)
   return ({ done, failed, share, paused }) => {
@@ -88,7 +88,7 @@ class RateMeter {
     this.#samples.push({ atMs: this.#startedAtMs, done: 0, share: 0 })
   }
 
-  /** Measures the rates, per second. */
+  /** Measures the rates per second over the last 10 seconds. */
   measure(done: number, share = 0): { lines: number; share: number; isSettled: boolean } {
     const atMs = this.#now()
     const isSettled = atMs - this.#startedAtMs >= SETTLING_MS

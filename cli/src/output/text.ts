@@ -1,27 +1,27 @@
 import { editDistance } from '../../../src/settings/suggest.ts'
 
-/** Control characters, and characters that change the direction of text: a file could use them to forge lines. */
+/** Control characters, and characters that change the direction of text. With them, a file could forge lines of the output. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this finds them in order to replace them
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 
-/** `text` with control characters as escapes. */
+/** Returns `text` with control characters as escapes. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** A value for a message: quoted, printable and short. */
+/** Formats a value for a message: quoted, shortened, and with control characters as escapes. */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
   const short = [...text].length > 40 ? `${[...text].slice(0, 40).join('')}...` : text
   return printable(typeof value === 'string' ? JSON.stringify(short) : short)
 }
 
-/** `1,234 lines`, `1 line`. */
+/** Formats a count: `1,234 lines`, `1 line`. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** `invalid 3, too_large 1`, the most frequent first. */
+/** Formats counts as `invalid 3, too_large 1`, the most frequent reason first. */
 export function byReason(reasons: ReadonlyMap<string, number>): string {
   return [...reasons]
     .sort(([, one], [, other]) => other - one)
@@ -29,7 +29,7 @@ export function byReason(reasons: ReadonlyMap<string, number>): string {
     .join(', ')
 }
 
-/** `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
+/** Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
 export function duration(ms: number): string {
   if (ms < 9_950) return `${(Math.max(0, ms) / 1_000).toFixed(1)} s`
   const seconds = Math.max(0, Math.round(ms / 1_000))
@@ -39,7 +39,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** The one of `names` that is probably meant by `name`. */
+/** Returns the one of `names` that the user probably meant by `name`; `undefined` if none is similar. */
 export function nearest(name: string, names: Iterable<string>): string | undefined {
   let best: string | undefined
   let bestDistance = Math.min(4, Math.ceil(name.length / 2) + 1)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
-// Bundled into the build, as it has no dependencies.
+// The imported module is bundled into the command line, since it has no dependencies.
 import { findJsonError, position } from '../../../collector/src/json/json-error.ts'
 import { fileProblem, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
@@ -21,13 +21,13 @@ export interface TrackingPlan {
   readonly group?: Schema
 }
 
-/** The keys and indexes that lead to a part of the plan. */
+/** The keys and array indexes that lead to a part of the plan. */
 export type Path = readonly (string | number)[]
 
-/** A plan with valid schemas, and errors that point into the text from which it was read. */
+/** A plan with valid schemas, and a method that creates errors with a line and a column. */
 export interface PlanFile {
   readonly plan: TrackingPlan
-  /** An error about a part of the plan, with its line, column and JSON Pointer. */
+  /** Creates an error about a part of the plan, with its line, its column and its JSON Pointer. */
   refusal(path: Path, message: string): UsageError
 }
 
@@ -36,9 +36,9 @@ const BY_KIND = ['identify', 'group'] as const
 const KEYS = ['$schema', '$id', 'title', 'description', 'additionalEvents', ...NAMED, ...BY_KIND]
 
 /**
- * Reads a tracking plan, from stdin for `-`.
+ * Reads a tracking plan from a file, or from stdin for `-`.
  *
- * @throws UsageError when it cannot be read, is not JSON, has a key twice, or has an invalid JSON Schema.
+ * @throws UsageError when the plan cannot be read, is not JSON, has a key twice, or has an invalid JSON Schema.
  */
 export async function readPlanFile(path: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
@@ -55,13 +55,13 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
   return { plan: plan as TrackingPlan, refusal }
 }
 
-/** `/track/Order Completed/properties/total`; the plan itself is `the plan`. @see RFC 6901 */
+/** Formats a path as `/track/Order Completed/properties/total`; an empty path gives `the plan`. @see RFC 6901 */
 export function pointer(path: Path): string {
   const keys = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
   return path.length === 0 ? 'the plan' : keys.join('')
 }
 
-/** A key of a JSON Pointer. */
+/** Decodes one key of a JSON Pointer. */
 export function unescaped(key: string): string {
   return key.replaceAll('~1', '/').replaceAll('~0', '~')
 }
@@ -89,7 +89,7 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-/** Refuses duplicate keys: JSON silently takes the last one, and a schema would be lost. */
+/** Refuses duplicate keys: JSON.parse silently keeps only the last of them, so an earlier schema would be ignored. */
 function requireOnce(node: Node, text: string, name: string): void {
   const known = new Map<string, Node>()
   for (const child of node.children ?? []) {
@@ -116,7 +116,7 @@ function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
     const hint = meant === undefined ? `expected one of ${KEYS.join(', ')}` : `did you mean ${meant}?`
     throw refusal([key], `this is not a part of a plan; ${hint}`)
   }
-  // Formats do not matter for types.
+  // Formats (`"format": "date"`) do not matter for types.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
   for (const kind of NAMED) {
     const schemas = plan[kind] ?? {}
@@ -128,7 +128,7 @@ function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
 
 function requireSchema(ajv: Ajv2020, schema: unknown, at: Path, refusal: PlanFile['refusal']): void {
   if (!isObject(schema) && typeof schema !== 'boolean') throw refusal(at, 'expected a JSON Schema: an object')
-  // `$schema` is ignored, as in the collector: the version is always this one.
+  // `$schema` is ignored, as in the collector: every schema is read as draft 2020-12.
   const { $schema: _, ...rest } = isObject(schema) ? schema : {}
   if (ajv.validateSchema(rest) === true) return
   const [error] = ajv.errors ?? []

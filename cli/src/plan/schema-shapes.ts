@@ -2,7 +2,7 @@ import type { JSONSchema } from 'json-schema-to-typescript'
 import { isObject } from '../import/json.ts'
 import { type Path, type PlanFile, type Schema, unescaped } from './plan-file.ts'
 
-/** The names of types that {@link createTypes} uses itself. */
+/** The names of the types that {@link createTypes} generates itself. */
 export const TYPE_NAMES = {
   root: 'Plan',
   events: 'Events',
@@ -11,8 +11,8 @@ export const TYPE_NAMES = {
 } as const
 
 /**
- * A schema for json-schema-to-typescript. `tsType` is TypeScript that is written as it is, so it must not contain anything
- * from a plan.
+ * A schema for the library json-schema-to-typescript. The library copies `tsType` into its output unchanged, so `tsType` must
+ * not contain text from a plan.
  */
 export type Shape = JSONSchema
 
@@ -27,16 +27,19 @@ const SHAPING = [
 ]
 const DEFINITIONS = new Set<unknown>(['$defs', 'definitions'])
 const RESERVED = new Set(Object.values(TYPE_NAMES).map((name) => name.toLowerCase()))
-/** Property names that are refused: the first sets the prototype in an object literal, the second breaks the library. */
+/**
+ * Property names that are refused: `__proto__` sets the prototype in an object literal, and `hasOwnProperty` breaks the
+ * library.
+ */
 const UNUSABLE_NAMES = new Set(['__proto__', 'hasOwnProperty'])
 const MAX_DEPTH = 100
 
 /**
- * The part of a schema that types can express. A referenced schema is the same object wherever it is used, so that the library
- * gives it one name and recognises recursion.
+ * Reduces a schema to the part that types can express. A schema that is referenced several times becomes one object, so that
+ * the library gives it one name and recognises recursion.
  *
- * An object has only the properties that its schema lists, unless the schema allows others: the compiler then finds misspelt
- * names. Leaves out what types cannot express (lengths, patterns, conditions): the check at run time covers that.
+ * An object type has only the properties that its schema lists, unless the schema allows others. The compiler then finds
+ * misspelt names. Lengths, patterns and conditions are left out, since they can be checked only at run time.
  */
 export class SchemaShapes {
   readonly #file: PlanFile
@@ -44,7 +47,7 @@ export class SchemaShapes {
   readonly #root: Schema
   readonly #made = new Map<object, Shape>()
 
-  /** @param base The path of the schema in the plan; `#` in its references means this path. */
+  /** @param base The path of the schema in the plan. A reference `#` in the schema means this path. */
   constructor(file: PlanFile, base: Path, root: Schema) {
     this.#file = file
     this.#base = base
@@ -52,8 +55,8 @@ export class SchemaShapes {
   }
 
   /**
-   * @throws UsageError for a schema that does not describe objects, a reference without a target, or a name that a type cannot
-   * have.
+   * @throws UsageError for a schema that does not describe objects, a reference without a target, or a property name that
+   * cannot be used in a type.
    */
   make(): Shape {
     const root = this.#root
@@ -72,7 +75,7 @@ export class SchemaShapes {
     const known = this.#made.get(schema)
     if (known !== undefined) return known
     const shape: Shape = {}
-    // Stored before its parts are made, since they may refer to it.
+    // Stored before its parts are made, since the parts may refer back to it.
     this.#made.set(schema, shape)
     Object.assign(shape, comment(schema), this.#shapeOf(schema, path))
     return shape
@@ -97,7 +100,7 @@ export class SchemaShapes {
     this.#addItems(schema, path, shape)
     for (const keyword of COMBINATIONS) {
       const schemas = schema[keyword] as readonly Schema[] | undefined
-      // A type cannot express `oneOf: [{ required: ['a'] }, { required: ['b'] }]`.
+      // Leaves out lists without types, such as `oneOf: [{ required: ['a'] }, { required: ['b'] }]`.
       if (schemas?.some((one) => typeof one === 'boolean' || isShaping(one)))
         shape[keyword] = schemas.map((one, index) => this.#make(one, [...path, keyword, index]))
     }
@@ -157,7 +160,7 @@ export class SchemaShapes {
       throw this.#file.refusal(path, `${name} cannot be the name of a property; rename it`)
   }
 
-  /** The shape of the target of a reference. */
+  /** Returns the shape of the schema to which a reference leads. */
   #resolve($ref: string, path: Path, seen: ReadonlySet<string> = new Set()): Shape {
     const refuse = (message: string): Error => this.#file.refusal(path, `${JSON.stringify($ref)} ${message}`)
     if (!/^#(?:\/|$)/.test($ref)) throw refuse('does not lead into this schema; expected "#/$defs/..."')
@@ -180,7 +183,7 @@ export class SchemaShapes {
   }
 }
 
-/** Decodes a reference, which is percent-encoded as a part of a URL. */
+/** Decodes a reference. A reference is the fragment of a URL, and so percent-encoded. */
 function decoded($ref: string): string {
   try {
     return decodeURIComponent($ref)
@@ -189,7 +192,7 @@ function decoded($ref: string): string {
   }
 }
 
-/** Renames a definition that has the name of one of our types. */
+/** Renames a definition of the plan that has the name of one of the generated types. */
 function typeName(name: string): string {
   return RESERVED.has(name.replace(/[^\w$]/g, '').toLowerCase()) ? `${name} definition` : name
 }

@@ -2,25 +2,26 @@ import { compile } from 'json-schema-to-typescript'
 import type { PlanFile, Schema } from './plan-file.ts'
 import { SchemaShapes, type Shape, TYPE_NAMES } from './schema-shapes.ts'
 
-/** The first line of every file of types: a file that begins with it may be overwritten. */
+/** The first line of every generated file. A file that begins with this line may be overwritten. */
 export const HEADER = '// Made by `trackpost types` from a tracking plan: change the plan, not this file.'
 
-/** The TypeScript of a plan, and the number of its events. */
+/** The generated TypeScript, and the number of events in the plan. */
 export interface PlanTypes {
   readonly text: string
   readonly events: number
 }
 
 /**
- * The types of a plan, for `new Analytics<Events, UserTraits, GroupTraits>()`. The same plan gives the same text.
+ * Generates the types of a plan, for `new Analytics<Events, UserTraits, GroupTraits>()`. The same plan always gives the same
+ * text.
  *
- * @throws UsageError for a part of the plan without a TypeScript equivalent, with line and column.
+ * @throws UsageError with line and column, for a part of the plan that TypeScript cannot express.
  */
 export async function createTypes(file: PlanFile): Promise<PlanTypes> {
   const { track = {}, identify, group, title, description } = file.plan
   const names = Object.keys(track)
   const shapes = names.map((name) => {
-    // The library drops this name, and it is not a real event.
+    // json-schema-to-typescript would silently leave out an event of this name.
     if (name === 'hasOwnProperty') throw file.refusal(['track', name], 'cannot be the name of an event')
     return [name, shapeOf(file, ['track', name], track[name] as Schema)] as const
   })
@@ -59,14 +60,12 @@ function shapeOf(file: PlanFile, path: readonly string[], schema: Schema): Shape
   return new SchemaShapes(file, path, schema).make()
 }
 
-/** Removes the type of the whole plan. It was needed only to give each part one name. */
+/** Removes the type of the whole plan. The library needed that type only to give each part one name. */
 function withoutRoot(code: string): string {
   return code.replace(/^export interface Plan \{\n(?:\w+: \w+\n)*\}\n/m, '')
 }
 
-/**
- * Formats the code, with blank lines between declarations. The library would use prettier for this, which is not in the build.
- */
+/** Formats the code, with blank lines between declarations. The library would need Prettier for this, which is not bundled. */
 function layOut(code: string): string {
   let depth = 0
   let isComment = false

@@ -5,7 +5,7 @@ import type { AnalyticsSettings } from 'trackpost'
 import { fileProblem, UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
 
-/** The options of the command line for the connection to the service. */
+/** The flags for the connection to the service. */
 export interface ConnectionFlags {
   readonly writeKeyFile?: string
   readonly writeKey?: string
@@ -14,14 +14,14 @@ export interface ConnectionFlags {
   readonly config?: string
 }
 
-/** Where events go, and with which key. */
+/** The host or region to which events are sent, and the write key. */
 export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
   readonly writeKey: string | undefined
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The settings from one place. */
+/** The settings from one source: the flags, the environment or the config file. */
 interface Layer {
   readonly source: string
   readonly writeKey?: string | undefined
@@ -33,11 +33,11 @@ interface Layer {
 const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
 
 /**
- * Reads each setting from the first place that has it: flags, the environment, the config file.
+ * Reads each setting from the first source that has it: the flags, then the environment, then the config file.
  *
- * `host` and `region` together decide where events go: a place that has one of them decides both.
+ * `host` and `region` belong together: both are taken from the first source that has one of them.
  *
- * @throws UsageError when a file cannot be read, or a place has contradictory settings.
+ * @throws UsageError when a file cannot be read, or when a source has contradictory settings.
  */
 export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
   const layers: Layer[] = [
@@ -60,7 +60,7 @@ export function readConnection(flags: ConnectionFlags, env: Environment): Connec
   return { writeKey: key && keyOf(key), host: place?.host, region }
 }
 
-/** @throws UsageError when no place has a key. */
+/** Returns the write key. @throws UsageError when no source has a write key. */
 export function requireKey({ writeKey }: Connection): string {
   if (writeKey !== undefined) return writeKey
   throw new UsageError('no write key: use --write-key-file <path>, or set TRACKPOST_WRITE_KEY')
@@ -77,7 +77,7 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   return text
 }
 
-/** Reads the config file. Does not look in the current folder: a cloned repository could redirect events. */
+/** Reads the config file. Never reads one from the current folder, since a cloned repository could redirect events. */
 function readConfig(flag: string | undefined, env: Environment): Layer[] {
   const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
   const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')
@@ -111,7 +111,6 @@ function readConfig(flag: string | undefined, env: Environment): Layer[] {
     {
       source: where,
       ...others,
-      // Relative to the config file, not to the current folder.
       writeKeyFile: writeKeyFile === undefined ? undefined : resolve(dirname(path), writeKeyFile),
     },
   ]

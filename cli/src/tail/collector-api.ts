@@ -22,24 +22,24 @@ export interface EventPage {
   readonly head: string
 }
 
-/** A message of the stream: it says that there are new events, but does not contain them. */
+/** A message of the event stream. It says that there are new events, but does not contain them. */
 export interface News {
   readonly head: string
-  /** Decreases when another collector has replaced this one. */
+  /** Decreases when another collector with other events now answers at this address. */
   readonly lastSeq: number
-  /** Changes when all events were deleted. */
+  /** Changes when all events have been deleted. */
   readonly epoch: number
 }
 
-/** The connection was lost, or the collector is temporarily unavailable: worth a retry. */
+/** The connection was lost, or the collector is temporarily unavailable. The request may succeed if it is repeated. */
 export class LostError extends Error {
   override name = 'LostError'
 }
 
-/** After this much silence, the collector is gone: it sends something every 2 s. */
+/** After this much silence, the connection counts as lost: the collector sends something every 2 s. */
 const SILENCE_MS = 3_000
 const REQUEST_TIMEOUT_MS = 30_000
-/** Interval of polling, if there is no stream. */
+/** Interval of polling when the collector has no room for another stream. */
 const POLL_MS = 2_000
 
 /** The HTTP API of a running collector. */
@@ -52,17 +52,17 @@ export class CollectorApi {
     this.#headers = adminToken === undefined ? {} : { authorization: `Bearer ${adminToken}` }
   }
 
-  /** @throws LostError when the request may succeed later, CommandError when it never will. */
+  /** Reads a page of events. @throws LostError when the request may succeed later, CommandError when it never will. */
   events(query: Record<string, string | undefined>, signal: AbortSignal): Promise<EventPage> {
     return this.#get('api/events', query, signal) as Promise<EventPage>
   }
 
-  /** The same information as in a message of the stream. */
+  /** Reads the same data as a message of the stream contains. */
   stats(signal: AbortSignal): Promise<News> {
     return this.#get('api/stats', {}, signal) as Promise<News>
   }
 
-  /** Yields whenever there may be new events. Ends with the signal, or throws a LostError. */
+  /** Yields whenever there may be new events. Returns when the signal is aborted. @throws LostError */
   async *news(signal: AbortSignal): AsyncGenerator<News> {
     const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
     try {
@@ -74,7 +74,7 @@ export class CollectorApi {
       limit.renew(SILENCE_MS)
       for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
         parser.feed(decoder.decode(chunk, { stream: true }))
-        // The time limit does not apply while the consumer works.
+        // The time limit does not apply while the caller processes the message.
         limit.end()
         yield* waiting.splice(0)
         limit.renew(SILENCE_MS)
@@ -116,7 +116,7 @@ export class CollectorApi {
     const url = new URL(path, this.#base)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
-    // A redirect could send the token to another host.
+    // A redirect could send the admin token to another host.
     const response = await fetch(url, { headers: this.#headers, signal, redirect: 'manual' }).catch(
       (error) => {
         throw isBadPort(error)
@@ -185,7 +185,7 @@ class Limit {
   }
 }
 
-/** The Fetch standard blocks the ports of some other protocols, so a retry never helps. */
+/** Whether the Fetch standard blocks the port because another protocol uses it. A retry would never help. */
 function isBadPort(error: unknown): boolean {
   return (error as { cause?: Error }).cause?.message === 'bad port'
 }
@@ -196,7 +196,7 @@ function lost(error: unknown): Error {
   return new LostError(cause?.code ?? cause?.message ?? message)
 }
 
-/** A problem in the format of the collector's API. */
+/** An error in the format of the collector's API. */
 interface Problem {
   readonly message?: string | undefined
   readonly position?: number
@@ -211,7 +211,7 @@ function problemIn(text: string): Problem {
       message: typeof problem?.message === 'string' ? printable(problem.message) : undefined,
     }
   } catch {
-    // The response comes from something else than a collector, perhaps from a proxy in front of one.
+    // The response is not from a collector, but perhaps from a proxy.
     return {}
   }
 }

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type CollectorApi, type EventSummary, LostError, type News } from './collector-api.ts'
 
 export interface FollowOptions {
-  /** The collector's search line. */
+  /** A search in the syntax of the collector's search box. */
   readonly q: string | undefined
-  /** How many existing events to print first. */
+  /** Number of existing events to print first. */
   readonly last: number
-  /** Whether events include the whole message. */
+  /** Whether the events include the complete message. */
   readonly isFull: boolean
-  /** Stops after this many events. */
+  /** Stops after this many events. Default: no limit. */
   readonly count: number | undefined
   readonly signal: AbortSignal
   readonly onNote: (text: string) => void
@@ -19,8 +19,8 @@ export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
 
 /**
- * Yields the events that a collector receives, in order and each once. Reconnects after a lost connection, and then yields the
- * events that have arrived in the meantime.
+ * Yields the events that a collector receives, in order and without repetition. Reconnects after a lost connection, and then
+ * yields the events that have arrived in the meantime.
  *
  * @throws CommandError when the collector refuses the request.
  */
@@ -53,14 +53,14 @@ export async function* follow(api: CollectorApi, options: FollowOptions): AsyncG
   }
 }
 
-/** A read of the new records since a position, perhaps interrupted. */
+/** The pages of new events after a position. If the connection is lost, the next read continues at `cursor`. */
 interface Pass {
   readonly after: string | undefined
   cursor?: string | undefined
   head?: string
 }
 
-/** Remembers up to which event it has yielded, even if a lost connection has ended a pass in the middle. */
+/** Remembers the last event that was yielded, even if the connection is lost between two pages. */
 class Reader {
   readonly #api: CollectorApi
   readonly #options: FollowOptions
@@ -78,7 +78,7 @@ class Reader {
   async *read(): AsyncGenerator<readonly EventSummary[]> {
     const { signal } = this.#options
     if (!this.#hasStarted) {
-      // Reads the epoch first, so that a later deletion is noticed.
+      // Reads the epoch first, so that a deletion after this point is noticed.
       this.#forgetWhenNew(await this.#api.stats(signal))
       yield await this.#readLast()
       this.#hasStarted = true
@@ -115,7 +115,7 @@ class Reader {
     const query = { q, after: pass.after, order: 'oldest', limit: String(MAX_LIMIT), view: this.#view }
     do {
       const page = await this.#api.events({ ...query, cursor: pass.cursor }, signal)
-      // From the first page: events that come while the other pages are read belong to the next pass.
+      // Taken from the first page: events that arrive while the other pages are read belong to the next read.
       pass.head ??= page.head
       pass.cursor = page.next ?? undefined
       yield page.events

@@ -13,7 +13,7 @@ const TYPE_COLORS = {
   alias: 'yellow',
 } as const satisfies Record<string, keyof Colors>
 
-/** One event as a line: time, kind, name, user and content. */
+/** Formats an event as one line: time, kind, name, user and content. */
 export function formatEvent(event: EventSummary, colors: Colors): string {
   const { receivedAt, type, name, userId, anonymousId, status, reason, preview = [] } = event
   const color = TYPE_COLORS[type as keyof typeof TYPE_COLORS]
