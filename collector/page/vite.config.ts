@@ -1,9 +1,9 @@
 import { defineConfig } from 'vite'
 
-/** A collector to develop against: `npm run dev:page` shows its events in a page that reloads as it is edited. */
+/** The collector for development. `npm run dev:page` shows its events, and reloads the page when its source changes. */
 const collector = process.env['COLLECTOR'] ?? 'http://127.0.0.1:8787'
 
-// Production mode in tests too: otherwise the libraries include their development checks, which doubles their size.
+// Tests build in production mode too: otherwise the libraries include their development checks, which doubles their size.
 if (process.argv.includes('build')) process.env['NODE_ENV'] = 'production'
 
 export default defineConfig({
@@ -14,10 +14,9 @@ export default defineConfig({
   build: {
     outDir: '../dist/page',
     emptyOutDir: true,
-    // Browsers of spring 2024 and later, which have `light-dark()` and popovers.
+    // Browsers since spring 2024: they have `light-dark()` and popovers.
     target: ['chrome124', 'firefox125', 'safari17.5'],
-    // The content security policy of the page allows no inline script, and no part of the page is large enough for a separate
-    // chunk.
+    // The content security policy of the page forbids inline scripts. The page is too small to be split into chunks.
     modulePreload: false,
     assetsInlineLimit: 0,
     license: { fileName: 'LICENSES.md' },
@@ -30,7 +29,7 @@ export default defineConfig({
     },
   },
   server: {
-    // The collector refuses requests of other origins.
+    // Without this header, the collector would refuse the requests, because they come from another origin.
     proxy: { '/api': { target: collector, headers: { origin: collector } } },
   },
 })

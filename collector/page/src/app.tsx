@@ -31,7 +31,7 @@ interface Screen {
   title: string
   icon: IconName
   component: FunctionComponent
-  /** The number beside the name of the screen, which shows where something happens. */
+  /** The number that the menu shows beside the name of the screen, for example the number of events. */
   countOf?(stats: Stats): number
   needsFaults?: boolean
 }
@@ -65,12 +65,12 @@ const SCREENS: readonly Screen[] = [
   { name: 'faults', title: 'Faults', icon: 'faults', component: FaultsScreen, needsFaults: true },
 ]
 
-/** For an address without a screen; not in the menu. */
+/** The screen for an unknown address. It is not in the menu. */
 const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', component: UnknownScreen }
 
 function screenNow(): Screen {
   const { screen } = route.value
-  // Users are likely to type `overview` for the first screen.
+  // A user may type `overview` into the address. The first screen has an empty name instead.
   const wanted = screen === 'overview' ? '' : screen
   return SCREENS.find(({ name }) => name === wanted) ?? UNKNOWN
 }
@@ -111,11 +111,11 @@ export function App() {
     load()
     let known: string | undefined
     const unsubscribe = latest.subscribe((message) => {
-      // After a restart, the collector may be newer, or have other sources and destinations.
+      // After a restart, the collector may have another version, or other sources and destinations.
       if (known !== undefined && message !== undefined && message.process !== known) load()
       known = message?.process ?? known
     })
-    // In the capture phase, before the list, which has its own shortcuts.
+    // Handled in the capture phase, before the list handles its own shortcuts.
     document.addEventListener('keydown', onShortcut, { capture: true })
     return () => {
       unsubscribe()
@@ -151,7 +151,7 @@ export function App() {
   )
 }
 
-/** Whether the last key was `g`. The shortcuts: `/` searches, `g` and a letter go to a screen, `p` pauses. */
+/** Whether the last key was `g`. Shortcuts: `/` searches, `g` and then a letter opens a screen, `p` pauses. */
 let isGoing = false
 const GO_KEYS: Readonly<Record<string, string>> = {
   o: '',

@@ -7,7 +7,9 @@ import type { Severity } from '../lib/types.ts'
 import type { Query } from '../lib/use-query.ts'
 import { visibleParts, visibleText } from '../lib/visible-text.ts'
 
-/** Shows untrusted text: characters that are invisible, or that reorder the text around them, are replaced by their names. */
+/**
+ * Shows untrusted text. Invisible characters, and characters that reorder the text around them, are replaced by their names.
+ */
 export function Text({ value }: { value: string }) {
   return (
     <bdi>
@@ -57,7 +59,7 @@ const SHAPES = {
 } as const
 export type IconName = keyof typeof SHAPES
 
-/** An icon beside a word, or inside a button that has a label. Hidden from screen readers. */
+/** An icon for a word or a labelled button. Screen readers ignore the icon. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -81,7 +83,7 @@ export function toneOfStatus(status: number): Tone {
   return status >= 400 ? 'bad' : 'good'
 }
 
-/** A short state. The colour repeats the meaning of the word. */
+/** A state in one word. The colour is not needed to understand the word. */
 export function Pill({ tone, title, children }: { tone: Tone; title?: string; children: ComponentChildren }) {
   return (
     <span class={`pill ${tone}`} {...(title === undefined ? {} : { title })}>
@@ -90,7 +92,7 @@ export function Pill({ tone, title, children }: { tone: Tone; title?: string; ch
   )
 }
 
-/** How long ago something was, kept up to date; the exact time is in the tooltip. */
+/** Shows how long ago something happened, kept up to date. The tooltip has the exact time. */
 export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={dateAndTime(at)}>
@@ -108,7 +110,7 @@ export function Brand() {
   )
 }
 
-/** The last message, shown for a moment and read aloud. */
+/** The last short message. It is shown for 4 s, and read aloud by screen readers. */
 const notice = signal('')
 let noticeTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -129,7 +131,7 @@ export function Notice() {
   )
 }
 
-/** The error of a request, beside the control that made it. */
+/** The error of a request, shown beside the control that sent the request. */
 export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
   return (
     <p class="problem" role="alert">
@@ -143,7 +145,7 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
   )
 }
 
-/** The error of a query, or "Loading…" while it has no data, which is shown only if that takes a while. */
+/** Shows the error of a query, or "Loading…" while there is no data. A style delays "Loading…" for a moment. */
 export function QueryState({
   query: { data, error, reload },
   isEmpty = data === undefined,
@@ -155,7 +157,7 @@ export function QueryState({
   return isEmpty ? <p class="loading soft">Loading…</p> : null
 }
 
-/** The placeholder for missing data. */
+/** Shown in place of missing data. */
 export function Nothing({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="nothing">
@@ -165,7 +167,7 @@ export function Nothing({ title, children }: { title: string; children?: Compone
   )
 }
 
-/** A choice of a few values, as buttons side by side. */
+/** Buttons side by side, of which one is chosen. */
 export function Choice<T extends string>({
   label,
   value,

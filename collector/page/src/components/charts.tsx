@@ -1,6 +1,6 @@
 import { count, labelOf, tickOf } from '../lib/format.ts'
 
-/** A row of small bars without a scale, which shows a trend. */
+/** A row of small bars without an axis, which shows a trend. */
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
   const highest = Math.max(1, ...values)
   const width = 100 / Math.max(1, values.length)
@@ -29,7 +29,7 @@ export interface Bucket {
   rejected: number
 }
 
-/** The top of the scale: a round number at or above the highest value. */
+/** Returns the top of the axis: a round number that is not below the highest value. */
 export function scaleEnd(highest: number): number {
   if (highest <= 4) return 4
   const power = 10 ** Math.floor(Math.log10(highest))
@@ -37,7 +37,7 @@ export function scaleEnd(highest: number): number {
   return step * power
 }
 
-/** Events over time, with a scale. A click on a bar opens the events of that time. */
+/** Events over time, with an axis. A click on a bar opens the list of the events in that period. */
 export function VolumeChart({
   buckets,
   bucketMs,
@@ -108,7 +108,7 @@ function Bar({ bucket, x, width, end, href, label }: BarProps) {
       <title>{title}</title>
     </>
   )
-  // Only bars that are links get the focus.
+  // Empty bars are not links, so Tab skips them.
   return accepted + rejected === 0 ? (
     <g class="bar">{bars}</g>
   ) : (

@@ -1,7 +1,7 @@
 import { connection, latest, quietSeconds } from '../lib/live.ts'
 import { isPaused } from '../lib/settings.ts'
 
-/** Whether the screen is up to date, and if not, since when. */
+/** Shows whether the screen is up to date and, if it is not, why. */
 export function ConnectionState() {
   const state = connection.value
   const words = {
@@ -25,7 +25,7 @@ export function ConnectionState() {
       title={explanations[state]}
     >
       {words[state]}
-      {/* Without the seconds, which a screen reader would read one by one. */}
+      {/* Says nothing about the seconds, since a screen reader would announce each change of the number. */}
       <span class="sr-only" role="status">
         {state === 'live' || state === 'connecting' ? '' : explanations[state]}
       </span>

@@ -1,11 +1,11 @@
 import { say } from './basics.tsx'
 
-/** Copies through a text field, since pages over plain HTTP have no clipboard API. */
+/** Copies through a text field. Browsers have no clipboard API on pages over plain HTTP. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
   field.className = 'off-screen'
-  // While a dialog is open, everything outside is inert.
+  // While a dialog is open, elements outside of the dialog cannot be focused.
   const place = document.querySelector('dialog[open]') ?? document.body
   const before = document.activeElement
   place.append(field)

@@ -9,18 +9,18 @@ interface DialogProps {
   children: ComponentChildren
 }
 
-/** A modal dialog. Keeps the focus inside, closes with Escape or a click outside, and then returns the focus. */
+/** A modal dialog. It keeps the focus inside, and closes with Escape or a click outside. Then it returns the focus. */
 export function Dialog({ label, class: className = 'dialog', onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const node = dialog.current
     const before = document.activeElement
     node?.showModal()
-    // The browser focuses the first button, and scrolls to it if it is at the end of a long text.
+    // The browser focuses the first button. If that button is at the end of a long text, the browser scrolls to the end.
     node?.scrollTo(0, 0)
     return () => {
       node?.close()
-      // The browser returns the focus only if the dialog is still in the page.
+      // The browser itself returns the focus only if the dialog is still in the document.
       if (before instanceof HTMLElement) before.focus()
     }
   }, [])

@@ -7,10 +7,10 @@ import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
 
-/** Adds a term to the search line; passed down from the owner of the line. */
+/** Adds a term to the search box. */
 export type AddTerm = (term: string) => void
 
-/** A cell of the grid, with a button that narrows the list to its value. */
+/** A cell of the list, with a button that filters the list by the value of the cell. */
 export function Cell({
   class: className,
   term,
@@ -32,8 +32,8 @@ export function Cell({
           type="button"
           class="narrow"
           tabIndex={-1}
-          // Only for the mouse: the keyboard has `e`, `u`, `s` and `r`, and screen readers should read rows without these
-          // buttons.
+          // Only for the mouse. On the keyboard, `e`, `u`, `s` and `r` do the same, and screen readers should not read a button
+          // in every cell.
           aria-hidden="true"
           title={`Only ${visibleText(term)}`}
           onClick={(event) => {
@@ -48,7 +48,7 @@ export function Cell({
   )
 }
 
-/** The title of an event: its name or, for an `identify`, which has none, the id of its user. */
+/** Returns the title of an event: its name or, for an `identify` call, the id of the user. */
 export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | 'anonymousId'>): string {
   if (event.name !== null) return event.name
   if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'
@@ -56,7 +56,7 @@ export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | '
   return 'without a name'
 }
 
-/** Whether an event was accepted, and if not, why. */
+/** Shows whether an event was accepted or, if it was not, the reason. */
 export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
   if (event.reason === null) return <Pill tone="good">accepted</Pill>
   return (
@@ -82,7 +82,7 @@ export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
   skipped: 'plain',
 }
 
-/** The outcome of an event at a destination, in words. */
+/** Describes the delivery of an event to one destination in words. */
 export function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
   const why = reason === undefined || reason === null || reason === '' ? '' : `: ${skipInWords(reason)}`
   const often = attempts > 1 ? ` (${attempts} attempts)` : ''
@@ -90,8 +90,8 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
 }
 
 /**
- * A summary of deliveries. A single one has its name. For several, it has the name of the failed one, or the number of failed
- * ones, and then the number of delivered ones.
+ * A summary of the deliveries of an event. For one destination, shows its name. For several, shows the name of the failed
+ * destination or the number of failed ones, and then the number of delivered ones.
  */
 export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
@@ -132,7 +132,7 @@ export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   )
 }
 
-/** The first properties of an event. */
+/** Shows the first properties of an event. */
 export function Preview({ event }: { event: EventSummary }) {
   return (
     <span class="preview">
@@ -150,10 +150,10 @@ export function Preview({ event }: { event: EventSummary }) {
 
 interface RowProps {
   event: EventSummary
-  /** Whether the row above belongs to the same request. */
+  /** Whether the event in the row above came in the same request. */
   isContinued: boolean
   addTerm?: AddTerm
-  /** The link of a row that is not in a list with its own keyboard handling. */
+  /** The link of the event, if the list itself does not handle clicks and keys. */
   href?: string
 }
 

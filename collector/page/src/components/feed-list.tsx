@@ -25,9 +25,9 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
   address: ListAddress
   timeOf(item: T): string
   columns: ReadonlyArray<readonly [title: string, className: string]>
-  /** The cells of an item; `before` is the one above it on the same day. */
+  /** The cells of an item. `before` is the item above it, if both are of the same day. */
   cells(item: T, before: T | undefined, isTwoLine: boolean): ComponentChildren
-  /** The search line and the controls beside it. */
+  /** The search box and the controls beside it. */
   tools(width: number): ComponentChildren
   /** Shown while there are no items. */
   whenEmpty: ComponentChildren
@@ -40,7 +40,7 @@ const TWO_LINES_BELOW = 760
 const ROW = 30
 const TWO_LINE_ROW = 54
 const SEPARATOR = 28
-/** The height of the head, as in the styles of `.columns`. */
+/** The height of the table head in pixels. Must be equal to the height in the styles of `.columns`. */
 const HEAD = 26
 
 function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T) => string): Row<T>[] {
@@ -59,14 +59,14 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
   return rows
 }
 
-/** A list that grows at both ends, with a search line, a line about its state, and a separator for each day. */
+/** A list that grows at both ends, with a search box, a line about the state of the list, and a separator for each day. */
 export function FeedList<T extends { id: string; seq?: number }>(props: FeedListProps<T>) {
   const { noun, feed, address, timeOf } = props
   const { openId, open, question } = address
   const selected = useSignal<string | undefined>(openId)
   const [box, width] = useWidth<HTMLDivElement>()
   const items = feed.items.value
-  // Depends on `today`, since the names of the days change at midnight.
+  // Depends on `today`, since the separator "Today" becomes "Yesterday" at midnight.
   const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value])
   const isTwoLine = width > 0 && width < TWO_LINES_BELOW
   useEffect(() => {
@@ -158,7 +158,7 @@ interface StateProps {
   question: Question
 }
 
-/** The state of the list: number of items, activity, and new items that are not shown yet. */
+/** Shows the number of loaded items, whether more are being loaded, and how many new items are not shown yet. */
 function State({ noun, feed, question }: StateProps) {
   const { from, to } = question
   const waiting = feed.waiting.value
@@ -189,7 +189,7 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
   const searchedTo = feed.searchedTo.value
   if (feed.error.value !== undefined) {
-    // The failed request may be a retry of the same search: we only know that the rows are older than the error.
+    // The rows may be from the last search: the failed request may be the first one of the current search, or a retry.
     return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} loaded before the error`
   }
   if (feed.isLoading.value) return 'Searching…'
@@ -197,7 +197,7 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   return feed.hasMore.value ? `${shown} loaded, more below` : shown
 }
 
-/** The range of time in the address in words; `-15m` means "the last 15 minutes" in the API. */
+/** Describes the time range of the address. In the API, `-15m` means "the last 15 minutes". */
 function rangeInWords(from: string | undefined, to: string | undefined): string {
   const word = (at: string) =>
     at.startsWith('-') ? `the last ${at.slice(1)}` : new Date(at).toLocaleString('en-GB')

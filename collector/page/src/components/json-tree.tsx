@@ -6,9 +6,9 @@ import { count } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Text } from './basics.tsx'
 
-/** The actions on a value of the tree. */
+/** Actions for the values of the tree. */
 export interface ValueActions {
-  /** The link of a value, for example to a user's timeline. */
+  /** Returns the link of a value, for example to the timeline of a user. */
   linkOf?(path: Path, value: unknown): string | undefined
   onPick?(path: Path, value: unknown, at: HTMLElement): void
 }
@@ -41,7 +41,7 @@ function size(value: unknown, limit: number): number {
   return nodes
 }
 
-/** Paths of the values whose key or value contains the text, and of their ancestors. */
+/** Returns the paths of all values whose key or value contains the text, and of their ancestors. */
 function findHits(value: unknown, text: string): ReadonlySet<string> {
   const hits = new Set<string>()
   const visit = (node: unknown, path: Path): boolean => {
@@ -61,7 +61,7 @@ function findHits(value: unknown, text: string): ReadonlySet<string> {
   return hits
 }
 
-/** A JSON tree with folding, search and marked differences. */
+/** Shows JSON as a tree that can be folded and searched, with differences marked. */
 export function JsonTree(props: TreeProps) {
   const folded = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const opensDeep = useMemo(() => size(props.value, OPEN_NODES) < OPEN_NODES, [props.value])
@@ -215,7 +215,7 @@ function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeS
     return <span class={typeof value === 'number' ? 'number' : 'literal'}>{text}</span>
   }
   const isLong = value.length > LONG_TEXT && !isWhole.value
-  // A link of blanks has no text to be read or clicked.
+  // A link that consists of white space could not be seen or clicked.
   const link = value.trim() === '' ? undefined : state.linkOf?.(path, value)
   const text = <Text value={(isLong ? value.slice(0, LONG_TEXT) : value).replace(/["\\]/g, '\\$&')} />
   return (

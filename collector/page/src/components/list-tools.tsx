@@ -4,7 +4,7 @@ import { savedFilters } from '../lib/settings.ts'
 import { say } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
-/** Saved filters, and export of the filtered list. */
+/** Menus for saved filters and for the export of the filtered list. */
 export function ListTools({
   line,
   question,

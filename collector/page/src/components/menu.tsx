@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 
-/** Places a popover below its opener, inside the window. */
+/** Places a popover below the element that opened it, or above if there is no room. Keeps it inside the window. */
 function place(popover: HTMLElement, opener: HTMLElement): void {
   const from = opener.getBoundingClientRect()
   const { offsetWidth, offsetHeight } = popover
@@ -14,16 +14,16 @@ function place(popover: HTMLElement, opener: HTMLElement): void {
 /** Opens a popover at an element. The browser closes it on Escape or a click elsewhere. */
 export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   popover?.showPopover()
-  // The popover gets its height when its content is drawn, which is after this turn.
+  // The content is drawn after the current task. Before that, the height of the popover is not known.
   requestAnimationFrame(() => {
     if (popover === null) return
     place(popover, opener)
-    // Tab would not lead into the popover, which is elsewhere in the page.
+    // Tab would not move into the popover, because the popover is at another place in the document.
     popover.querySelector('button')?.focus()
   })
 }
 
-/** A button that opens a menu of buttons. A choice closes the menu. */
+/** A button that opens a menu of buttons. The menu closes when one of them is clicked. */
 export function Menu({
   label,
   title,
@@ -31,7 +31,7 @@ export function Menu({
   children,
 }: {
   label: ComponentChildren
-  /** Read aloud instead of the label, if that is only an icon. */
+  /** The text for screen readers, if the label is only an icon. */
   title?: string
   class?: string
   children: ComponentChildren

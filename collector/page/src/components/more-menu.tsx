@@ -14,7 +14,7 @@ const THEMES: ReadonlyArray<readonly [Theme, string]> = [
   ['dark', 'Dark'],
 ]
 
-/** The menu for rare actions: colours, shortcuts, deleting all events. */
+/** A menu for rare actions, such as choosing the colours, showing the shortcuts and deleting all events. */
 export function MoreMenu() {
   const isForgetting = useSignal(false)
   const isHelping = useSignal(false)

@@ -17,12 +17,13 @@ interface SearchProps {
 const TYPING_MS = 250
 
 /**
- * The search line. Complete terms are chips; the term that is being typed is text, and filters the list already.
+ * The search box. Each complete term is shown as a chip. The term that is being typed is shown as text, and already filters the
+ * list.
  *
- * Enter turns the typed term into a chip; Backspace in an empty text field turns the last chip back into text.
+ * Enter turns the typed term into a chip. Backspace in an empty text field turns the last chip back into text.
  */
 export function SearchLine({ label, placeholder, line, onLine, suggestions, error, onRetry }: SearchProps) {
-  // Errors with another status are not about the typed text.
+  // Only status 400 is about the typed text.
   const isWrong = error?.status === 400
   const [draft, setDraft] = useState('')
   const input = useRef<HTMLInputElement>(null)
@@ -30,9 +31,9 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
   const problemId = useId()
   const typing = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const join = (standing: string, text: string) => [standing, text.trim()].filter(Boolean).join(' ')
-  /** The complete terms, and the whole line that was passed to the owner. */
+  /** The complete terms, and the search as it was last passed to `onLine`. */
   const own = useRef({ standing: line, line })
-  // A change from outside (a click on a value, the back button) discards the text that is being typed.
+  // A change from outside, such as a click on a value or the back button, discards the text that is being typed.
   if (own.current.line !== line) {
     own.current = { standing: line, line }
     if (draft !== '') setDraft('')
@@ -159,7 +160,7 @@ function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTu
   )
 }
 
-/** The mistake in the line, with its position marked. */
+/** The message about a mistake in the search, with the position of the mistake marked. */
 function SearchProblem({ id, line, error }: { id: string; line: string; error: RequestError }) {
   const { span } = error
   return (

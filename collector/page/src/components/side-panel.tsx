@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { isNarrow } from '../lib/media.ts'
 import { Dialog } from './dialog.tsx'
 
-/** The details of a row: beside the list if there is room, else over it. */
+/** Shows the details of a row: beside the list if there is room, otherwise over the list. */
 export function SidePanel({
   label,
   onClose,

@@ -8,23 +8,23 @@ import {
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 
-/** The rows of the list have known heights and stable keys. */
+/** The properties of a list whose rows have known heights and stable keys. */
 interface ListProps<T> {
   label: string
   items: readonly T[]
   keyOf(item: T): string
   heightOf(item: T): number
   render(item: T): ComponentChildren
-  /** Whether an item can be selected; separators cannot. */
+  /** Whether an item can be selected. Separators cannot be selected. */
   isRow(item: T): boolean
   selectedKey: string | undefined
-  /** `isOpened` is true after a click or Enter, and false if the user has only moved to the row. */
+  /** `isOpened` is true after a click or Enter. It is false if the user has only moved to the row. */
   onSelect(item: T, isOpened: boolean): void
   onKey?(event: KeyboardEvent, item: T | undefined): void
   onNearEnd(): void
-  /** Called with the visible rows, and whether the first one is among them. */
+  /** Called with the visible items. `isAtTop` says whether the first item is visible. */
   onView(isAtTop: boolean, visible: readonly T[]): void
-  /** Stays above the rows; `headHeight` is its height in pixels. */
+  /** Content that stays above the rows while they scroll. `headHeight` is its height in pixels. */
   head?: ComponentChildren
   headHeight: number
   isStale?: boolean
@@ -54,14 +54,14 @@ function useVirtualizer<T>(
   return virtualizer
 }
 
-/** Up to this scroll position the list is at its top, and shows new rows. */
+/** Up to this scroll position, in pixels, the list counts as scrolled to its top and shows new rows. */
 const TOP = 8
-/** Room above a selected row, for the name of the day. */
+/** Space above a selected row in pixels, so that the name of the day stays visible. */
 const DAY = 28
 
 /**
- * Keeps the visible rows in place when rows above them are added or change their height; at the top, shows the new rows
- * instead.
+ * Keeps the visible rows in place when rows above them are added or change their height. A list that is scrolled to its top
+ * shows the new rows instead.
  */
 function useAnchor<T>(
   items: readonly T[],
@@ -88,8 +88,8 @@ function useAnchor<T>(
 }
 
 /**
- * Scrolls to the selected row when its height changes, and when another one is selected: in the list, by the address, or in the
- * details of the opened row.
+ * Scrolls to the selected row when its height changes and when another row is selected. A row can be selected in the list, by
+ * the address, and by a link in the details of an event.
  */
 function useSelectedInView<T>(
   { items, keyOf, heightOf, selectedKey, headHeight }: ListProps<T>,
@@ -114,7 +114,7 @@ function useSelectedInView<T>(
   return index
 }
 
-/** The row to which a key moves from the current one; undefined for other keys. */
+/** Returns the index of the row to which a key moves; `undefined` for a key that does not move. */
 function targetOf(key: string, current: number, rowsInView: number, last: number): number | undefined {
   const targets: Record<string, number> = {
     ArrowDown: current + 1,
@@ -130,19 +130,21 @@ function targetOf(key: string, current: number, rowsInView: number, last: number
   return target === undefined ? undefined : Math.min(last, Math.max(0, target))
 }
 
-/** Whether another element handles this key. On a page that was just loaded none does, and the list handles it. */
+/**
+ * Whether another element handles this key. If nothing has the focus, as after the page was loaded, the list handles the key.
+ */
 function hasTaker({ target, key, defaultPrevented }: KeyboardEvent): boolean {
   if (defaultPrevented || document.querySelector('dialog[open], [popover]:popover-open') !== null) return true
   const { activeElement: active, body } = document
-  // The link that led to this screen still has the focus, but does not use arrow keys.
+  // After a click in the menu, the clicked link has the focus. A link does not use the arrow keys, so the list handles them.
   const isLink = key !== 'Enter' && active?.closest('nav') != null
   return !(target === body || active === body || active?.id === 'content' || isLink)
 }
 
 /**
- * A list of any length, with only its visible rows in the document.
+ * A list of any length. Only the visible rows are in the document.
  *
- * For assistive technology it is a grid with one active row: cells may contain buttons, which a listbox forbids.
+ * For assistive technology, the list is a grid with one active row. The cells may contain buttons, which a listbox must not.
  */
 export function VirtualList<T>(props: ListProps<T>) {
   const { items, keyOf, isRow, selectedKey, onSelect, onNearEnd, onView } = props

@@ -3,7 +3,7 @@ import { isObject } from './diff.ts'
 import type { Message } from './types.ts'
 
 const KINDS = new Set(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** Fields that the service or the client library fills in by itself. */
+/** Fields that the service or the client library adds to a message. */
 const FILLED_IN = new Set([
   'type',
   'sentAt',
@@ -14,12 +14,12 @@ const FILLED_IN = new Set([
   'channel',
 ])
 
-/** Quotes any text for a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** Escapes characters that are invisible or reorder text on a screen. */
+/** Escapes characters that are invisible, or that reorder text on a screen. */
 function escaped(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
@@ -27,7 +27,7 @@ function escaped(json: string): string {
   )
 }
 
-/** The arguments of the call, without fields that the client or the service has filled in. */
+/** Returns the arguments of the call, without the fields that the client or the service has added. */
 function asCalled(message: Message): Message {
   const entries = Object.entries(message).filter(([name, value]) => {
     if (FILLED_IN.has(name)) return false
@@ -48,7 +48,8 @@ function kindOf(message: Message): string {
 }
 
 /**
- * A shell command that sends the message to this collector again. The write key is not stored, so the user has to fill it in.
+ * Returns a shell command that sends the message to this collector again. The collector does not store the write key, so the
+ * user has to fill it in.
  */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
@@ -56,12 +57,12 @@ export function asCurl(message: Message, base: string): string {
   return `curl -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
 }
 
-/** The call of the Trackpost SDK that sends this message. A timestamp becomes a `Date`. */
+/** Returns the code that sends this message with the Trackpost SDK. A timestamp becomes a `Date`. */
 export function asTrackpost(message: Message, base: string): string {
   const { timestamp, ...rest } = asCalled(message)
   const json = escaped(stringifyExact(rest, 2)).replace(
     /^( *)"([A-Za-z_$][\w$]*)":/gm,
-    // As a plain key, `__proto__` would set the prototype of the literal.
+    // Written as `__proto__: …`, the key would set the prototype of the object.
     (_, indent, name) => (name === '__proto__' ? `${indent}['__proto__']:` : `${indent}${name}:`),
   )
   const time =
@@ -76,7 +77,7 @@ await analytics.closeAndFlush()
 `
 }
 
-/** The address of the collector for clients. */
+/** Returns the address of the collector, as clients need it. */
 export function collectorBase(): string {
   return location.href.replace(/[#?].*$/, '').replace(/\/$/, '')
 }

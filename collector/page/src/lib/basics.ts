@@ -2,18 +2,18 @@ import { computed, signal } from '@preact/signals'
 import { getJson } from './http.ts'
 import type { About, Help, Reasons, Severity } from './types.ts'
 
-/** The facts about the collector; undefined until they have arrived. */
+/** The version and settings of the collector; `undefined` until they are loaded. */
 export const about = signal<About | undefined>(undefined)
 const reasons = signal<Reasons | undefined>(undefined)
 
 /** Loads the data that does not change while a collector runs. */
 export async function loadBasics(): Promise<void> {
   about.value = await getJson<About>('api/about')
-  // A front without a store has no events, so needs no reasons.
+  // A front without a store has no events, so the page needs no explanations of reasons.
   if (about.value.message === undefined) reasons.value = await getJson<Reasons>('api/reasons')
 }
 
-/** The explanation of a reason or a warning, if the collector has one. */
+/** Returns the explanation of a reason or a warning; `undefined` if the collector has none. */
 export function helpFor(code: string): Help | undefined {
   return reasons.value?.help[code]
 }
@@ -22,11 +22,11 @@ export function severityOf(reason: string): Severity {
   return helpFor(reason)?.severity ?? 'error'
 }
 
-/** Why a destination was skipped, in words. */
+/** Explains in words why an event was not sent to a destination. */
 export function skipInWords(reason: string): string {
   return reasons.value?.skips[reason] ?? reason
 }
 
-/** Codes that can be searched for. */
+/** The codes that the search box suggests. */
 export const reasonCodes = computed(() => Object.keys(reasons.value?.reasons ?? {}))
 export const warningCodes = computed(() => Object.keys(reasons.value?.warnings ?? {}))

@@ -1,17 +1,17 @@
 /** The change of one value. */
 export type Change = { kind: 'added' } | { kind: 'removed'; was: unknown } | { kind: 'changed'; was: unknown }
 
-/** Changes by the path of the value, from `pathKey`. */
+/** The changes between two values. The key is the path of the changed value, from `pathKey`. */
 export type Changes = ReadonlyMap<string, Change>
 
 export type Path = ReadonlyArray<string | number>
 
-/** A path as the key of a map. */
+/** Converts a path to the key of a map. */
 export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
-/** A path in code: `properties.items[0]["odd name"]`. */
+/** Formats a path as code: `properties.items[0]["odd name"]`. */
 export function pathText(path: Path): string {
   return path
     .map((part, index) => {
@@ -36,9 +36,9 @@ function isSameShape(one: unknown, other: unknown): boolean {
 }
 
 /**
- * The differences between two JSON values. Lists only the topmost value of each difference.
+ * Compares two JSON values. If an object or a list was added or removed as a whole, the result does not list the values inside.
  *
- * Compares keys in any order, and list items by position.
+ * The order of keys does not matter. List items are compared by position.
  */
 export function compare(before: unknown, after: unknown): Changes {
   const changes = new Map<string, Change>()

@@ -2,37 +2,37 @@ import { batch, signal } from '@preact/signals'
 import { getJson, type RequestError } from './http.ts'
 import type { PageOf } from './types.ts'
 
-/** The parameters that narrow a list. */
+/** The parameters of a request that filter the list. */
 export type Question = Readonly<Record<string, string>>
 
 interface FeedOptions<T, P extends PageOf> {
   /** Address of the list, such as `api/events`. */
   path: string
   pick(page: P): T[]
-  /** Address that counts matching items; without it, new items are fetched to count them. */
+  /** Address of an endpoint that counts matching items. Without it, new items are fetched to be counted. */
   countPath?: string
 }
 
 const PAGE_SIZE = 200
-/** Maximum number of rows in memory while the user watches the newest ones; older rows are fetched again on scrolling. */
+/** Maximum number of rows in memory while the user looks at the newest rows. Older rows are fetched again on scrolling. */
 const MAX_WATCHED = 5000
-/** A search that the collector ends early is continued automatically until it has found this many more items. */
+/** The collector ends a long search early. The search is continued automatically until it has found this many more items. */
 const ENOUGH = 100
 
 /**
- * A list, newest first, that grows at both ends: at the top as items arrive, at the bottom on scrolling.
+ * A list with the newest item first. New items are added at the top, and older ones at the bottom when the user scrolls.
  *
  * While the user looks at older items, or has paused the list, new items are counted but not shown.
  */
 export class Feed<T extends { id: string; seq?: number }, P extends PageOf = PageOf> {
   readonly items = signal<T[]>([])
-  /** Number of new matching items that are not shown. */
+  /** Number of new items that match but are not shown yet. */
   readonly waiting = signal(0)
   readonly error = signal<RequestError | undefined>(undefined)
   readonly isLoading = signal(true)
-  /** Whether the items belong to an earlier query: the current one has no response yet, or failed. */
+  /** Whether the items belong to an earlier query, because the current query has no response yet or has failed. */
   readonly isStale = signal(true)
-  /** The time back to which a long search has come; null when it has ended. */
+  /** The time back to which a long search has come; `null` when the search has ended. */
   readonly searchedTo = signal<string | null>(null)
   readonly hasMore = signal(false)
 
@@ -43,14 +43,14 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   #gone = new AbortController()
   #isFetchingNewer = false
   #isFetchingOlder = false
-  /** The `isHeld` of the last news during a request; undefined if there was no news. */
+  /** The `isHeld` of the last call of `follow` during a request; `undefined` if there was no such call. */
   #missedNews: boolean | undefined
 
   constructor(options: FeedOptions<T, P>) {
     this.#options = options
   }
 
-  /** Starts a new query. The old items stay until there is a response, marked by `isStale`. */
+  /** Starts a new query. Until there is a response, the old items stay, and `isStale` is true. */
   async ask(question: Question): Promise<void> {
     this.#question = question
     await this.reload()
@@ -82,7 +82,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     }
   }
 
-  /** Fetches the next page downwards, if there is one. */
+  /** Fetches the next page of older items, if there is one. */
   async loadOlder(): Promise<void> {
     if (this.#next === null || this.#isFetchingOlder || this.isLoading.peek()) return
     this.#isFetchingOlder = true
@@ -100,11 +100,11 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   /**
    * Adds or counts the items that have arrived since the last response.
    *
-   * @param isHeld Whether the list must not move: then new items are only counted.
+   * @param isHeld Whether the list must not move. New items are then only counted.
    */
   async follow(isHeld: boolean): Promise<void> {
     if (this.#isFetchingNewer || this.isLoading.peek()) {
-      // The pending response may be older than this news.
+      // The pending response may have been sent before the new items arrived.
       this.#missedNews = isHeld
       return
     }
@@ -145,7 +145,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     }
   }
 
-  /** Stops, and drops pending responses. */
+  /** Stops the list, and ignores pending responses. */
   close(): void {
     this.#gone.abort()
   }
@@ -205,7 +205,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
       this.waiting.value = 0
       this.error.value = undefined
       if (page.next !== null) {
-        // More than a page of items has come: starts the list again with this page, so that it has no gap.
+        // More than one page of items has arrived. The list starts again with the newest page, so that it has no gap.
         this.items.value = newer
         this.#turned(page)
         return

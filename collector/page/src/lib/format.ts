@@ -16,33 +16,33 @@ const FULL_TIME = {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
-  // With the zone, since a time that is copied into a ticket may be read elsewhere.
+  // Includes the time zone, since a time that is copied into a ticket may be read in another zone.
   timeZoneName: 'short',
 } as const
 const fullTime = new Intl.DateTimeFormat('en-GB', FULL_TIME)
 const exactTime = new Intl.DateTimeFormat('en-GB', { ...FULL_TIME, fractionalSecondDigits: 3 })
 
-/** `12,345`. */
+/** Formats `12,345`. */
 export function count(value: number): string {
   return wholeNumber.format(value)
 }
 
-/** `12.3K`, where there is little room. */
+/** Formats `12.3K`, for places with little room. */
 export function shortCount(value: number): string {
   return value < 10_000 ? wholeNumber.format(value) : shortNumber.format(value)
 }
 
-/** `3 events`, `1 event`. */
+/** Formats `3 events` or `1 event`. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
 }
 
-/** A rate per second: two digits when small, a whole number when large. */
+/** Formats a rate per second: below 100 with two significant digits, otherwise as a whole number. */
 export function rate(perSecond: number): string {
   return perSecond >= 100 ? count(Math.round(perSecond)) : smallNumber.format(perSecond)
 }
 
-/** `51%`; a small share is `<1%` and not `0%`, and a share below the whole is never `100%`. */
+/** Formats `51%`. A share is `0%` or `100%` only if it is exact: otherwise it is `<1%` or `>99%`. */
 export function share(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0%'
   const percent = (100 * part) / whole
@@ -51,14 +51,14 @@ export function share(part: number, whole: number): string {
   return `${Math.round(percent)}%`
 }
 
-/** `512 B`, `1.5 KB`. */
+/** Formats `512 B` or `1.5 KB`. */
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`
   if (value < 1_000_000) return `${(value / 1000).toFixed(1)} KB`
   return `${(value / 1_000_000).toFixed(1)} MB`
 }
 
-/** `0.4 ms`, `12 ms`, `3.2 s`, `5 min`, `3 h`, `2 days`. */
+/** Formats `0.4 ms`, `12 ms`, `3.2 s`, `5 min`, `3 h`, `2 days`. */
 export function duration(ms: number): string {
   const size = Math.abs(ms)
   const sign = ms < 0 ? '−' : ''
@@ -70,7 +70,7 @@ export function duration(ms: number): string {
   return `${sign}${plural(Math.round(size / 86_400_000), 'day')}`
 }
 
-/** `14:05:12.034` in the reader's own zone. */
+/** Formats `14:05:12.034` in the time zone of the browser. */
 export function clock(iso: string): string {
   const time = new Date(iso)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -78,33 +78,33 @@ export function clock(iso: string): string {
   return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`
 }
 
-/** `14:05`. */
+/** Formats `14:05`. */
 export function hourAndMinute(ms: number): string {
   return clock(new Date(ms).toISOString()).slice(0, 5)
 }
 
 const DAY_MS = 86_400_000
 
-/** The label of a bucket on the time axis of a chart: its day if the chart covers days, else its time. */
+/** The label of a bar on the time axis of a chart: the day if the chart covers more than two days, otherwise the time. */
 export function tickOf(at: string, bucketMs: number, lengthMs: number): string {
   if (lengthMs > 300 * DAY_MS) return shortDate.format(new Date(at))
   if (lengthMs > 2 * DAY_MS) return shortDay.format(new Date(at))
   return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
 }
 
-/** The label of a single bar: with day and time if both are needed. */
+/** The label of a single bar: the day, the time, or both. */
 export function labelOf(at: string, bucketMs: number, lengthMs: number): string {
   const tick = tickOf(at, bucketMs, lengthMs)
   return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick
 }
 
-/** The day of a time in the user's zone, only for comparing: it does not sort by date. */
+/** Returns a key for the day of a time, in the time zone of the browser. The keys can be compared, but not sorted. */
 export function dayKey(iso: string): string {
   const time = new Date(iso)
   return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`
 }
 
-/** `Today`, `Yesterday`, or the date with its weekday. */
+/** Formats `Today`, `Yesterday`, or the date with its weekday. */
 export function dayName(iso: string, nowMs: number): string {
   const key = dayKey(iso)
   if (key === dayKey(new Date(nowMs).toISOString())) return 'Today'
@@ -112,17 +112,17 @@ export function dayName(iso: string, nowMs: number): string {
   return longDay.format(new Date(iso))
 }
 
-/** Date and time in the user's zone, such as `21 Nov 2026, 14:05:12 CET`. */
+/** Formats a date and time in the time zone of the browser: `21 Nov 2026, 14:05:12 CET`. */
 export function dateAndTime(iso: string): string {
   return Number.isNaN(Date.parse(iso)) ? iso : fullTime.format(new Date(iso))
 }
 
-/** The same to the millisecond: `21 Nov 2026, 14:05:12.034 CET`. */
+/** Formats a date and time with milliseconds: `21 Nov 2026, 14:05:12.034 CET`. */
 export function exactDateAndTime(iso: string): string {
   return Number.isNaN(Date.parse(iso)) ? iso : exactTime.format(new Date(iso))
 }
 
-/** `just now`, `5 min ago`. */
+/** Formats `just now` or `5 min ago`. */
 export function ago(iso: string, nowMs: number): string {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
   if (seconds < 2) return 'just now'

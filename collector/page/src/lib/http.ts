@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
 import { parseExact } from '../../../src/json/exact-json.ts'
 
-/** A failed request to the collector; the message is for people. */
+/** A failed request to the collector. The message is shown to the user. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
-  /** HTTP status; 0 when there was no response at all. */
+  /** HTTP status; 0 when there was no response. */
   readonly status: number
   readonly code: string
-  /** The position of the problem in a search line, in UTF-16 units. */
+  /** The position of a mistake in the search, in UTF-16 code units. */
   readonly span: { position: number; length: number } | undefined
 
   constructor(message: string, status: number, code: string, span?: RequestError['span']) {
@@ -18,10 +18,13 @@ export class RequestError extends Error {
   }
 }
 
-/** Whether the API is accessible: `token` if the user has to log in, `closed` if there is no token and nobody has access. */
+/**
+ * Whether the API can be used: `token` if the user has to log in, `closed` if the collector has no admin token and so lets
+ * nobody in.
+ */
 export const access = signal<'open' | 'token' | 'closed'>('open')
 
-/** Reads a problem of the collector, `{ code, message, position?, length? }`, or the response of a proxy in front. */
+/** Reads the error of a response: `{ code, message, position?, length? }` from the collector, anything from a proxy. */
 async function problemOf(response: Response): Promise<RequestError> {
   const text = await response.text().catch(() => '')
   try {
@@ -31,7 +34,7 @@ async function problemOf(response: Response): Promise<RequestError> {
       return new RequestError(message, response.status, code ?? '', span)
     }
   } catch {
-    // The response is not from the collector.
+    // The response is from a proxy, not from the collector.
   }
   return new RequestError(`${response.status} ${response.statusText}`.trim(), response.status, '')
 }
@@ -40,7 +43,7 @@ async function problemOf(response: Response): Promise<RequestError> {
  * Sends a request to the collector.
  *
  * @param path Relative to the page, such as `api/stats`.
- * @throws RequestError when there is no response or it is not a success; `AbortError` when `signal` is aborted.
+ * @throws RequestError when there is no response or an error response; `AbortError` when `signal` is aborted.
  */
 export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   let response: Response
@@ -52,13 +55,13 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   }
   if (response.ok) return response
   const problem = await problemOf(response)
-  // The user has not logged in, or the token has changed: shows the login form instead of the screens.
+  // The user has not logged in, or the token has changed. The login form replaces the screens.
   if (problem.code === 'admin_token') access.value = 'token'
   if (problem.code === 'admin_closed') access.value = 'closed'
   throw problem
 }
 
-/** Requests JSON. */
+/** Requests JSON. Keeps numbers that a JavaScript number would round. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await ask(path, signal === undefined ? {} : { signal })
   return parseExact(await response.text()) as T

@@ -4,17 +4,17 @@ import { access, ask } from './http.ts'
 import type { StreamMessage } from './types.ts'
 
 /**
- * The state of the connection, which decides how current the screen can be.
+ * The state of the connection to the collector.
  *
- * - `connecting`: there was no message yet
- * - `live`: there was a message within the last three seconds
+ * - `connecting`: there has been no message yet
+ * - `live`: there has been a message within the last three seconds
  * - `unavailable`: the collector responds, but its store is unavailable, so the screen may be outdated
- * - `silent`: the connection is open, but there are no messages; the collector may hang
- * - `lost`: no connection; the page tries again by itself
+ * - `silent`: the connection is open, but no messages arrive; the collector may hang
+ * - `lost`: there is no connection; the page tries again by itself
  */
 export type Connection = 'connecting' | 'live' | 'unavailable' | 'silent' | 'lost'
 
-/** A message from one tab to the others. */
+/** A message from one browser tab to the other tabs. */
 type Relay =
   | { kind: 'message'; message: StreamMessage }
   | { kind: 'state'; isOpen: boolean; heardAtMs: number }
@@ -23,11 +23,12 @@ type Relay =
 const SILENT_AFTER_MS = 3000
 const CHECK_EVERY_MS = 500
 /**
- * The tab with the stream reports at each check. Another tab that has made this many checks without a report takes over the
- * stream. Counted in checks and not in time, because a tab that was itself frozen has reports that it has not read yet.
+ * The leader is the tab that has the stream. It sends a report to the other tabs every 500 ms. A tab takes over the stream
+ * after this many checks in a row without a report. Checks are counted instead of time: a tab that was frozen has not read the
+ * reports yet.
  */
 const LEADER_LOST_CHECKS = 8
-/** Each tab adds a random number of checks, up to this, so that not all tabs take over at once. */
+/** Each tab adds a random number of checks, at most this many, so that not all tabs take over at the same time. */
 const MORE_CHECKS = 4
 const RETRY_MS = 2000
 const NAME = 'trackpost-collector'
@@ -38,10 +39,10 @@ export const latest = signal<StreamMessage | undefined>(undefined)
 const isOpen = signal(false)
 const heardAtMs = signal(0)
 const nowMs = signal(Date.now())
-/** When this tab began to listen: for the first seconds, it is `connecting` and not `lost`. */
+/** When this tab began to listen. For the first three seconds, the state is `connecting` and not `lost`. */
 const startedAtMs = signal(Date.now())
 
-/** See `Connection`. */
+/** The current state of the connection. */
 export const connection = computed<Connection>(() => {
   const quietMs = nowMs.value - heardAtMs.value
   if (isOpen.value && quietMs > SILENT_AFTER_MS) return 'silent'
@@ -50,10 +51,10 @@ export const connection = computed<Connection>(() => {
   return 'lost'
 })
 
-/** Whole seconds since the last message of the collector. */
+/** Whole seconds since the last message from the collector. */
 export const quietSeconds = computed(() => Math.max(0, Math.floor((nowMs.value - heardAtMs.value) / 1000)))
 
-/** The wall clock, updated twice a second while the tab is visible. */
+/** The time of the computer's clock, updated twice a second while the tab is visible. */
 export const clockMs = computed(() => nowMs.value)
 
 /** The current day, which changes at midnight. */
@@ -75,7 +76,7 @@ function hear(message: StreamMessage): void {
   heardAtMs.value = Date.now()
   nowMs.value = Date.now()
   latest.value = message
-  // The user has logged in in another tab.
+  // A message proves that the user has access, perhaps after a login in another tab.
   access.value = 'open'
 }
 
@@ -91,9 +92,9 @@ function openStream(): void {
   stream.onerror = () => {
     isOpen.value = false
     if (stream?.readyState !== EventSource.CLOSED) return
-    // After a refusal (too many pages, not logged in), the browser does not reconnect, so this does.
+    // After a refusal (too many pages are open, or the user is not logged in), the browser does not reconnect by itself.
     retry = setTimeout(openStream, RETRY_MS)
-    // A stream does not tell why it was refused. A request does, and shows the login form if that is the cause.
+    // A stream does not tell why it was refused. This request does, and shows the login form if the user is not logged in.
     ask('api/about').catch(() => {})
   }
 }
@@ -107,22 +108,22 @@ function closeStream(): void {
 /**
  * Holds the stream for all tabs while this tab is visible.
  *
- * A browser opens at most six connections to one address. With a stream in each tab, the seventh tab would have none, so one
- * visible tab holds the stream and relays it to the others.
+ * A browser opens at most six connections to one address. If each tab had a stream, the seventh tab could send no request. So
+ * one visible tab holds the stream and relays its messages to the others.
  */
 async function lead(signal: AbortSignal, steal: boolean): Promise<void> {
   const hold = () => {
     isLeader = true
-    // Tells the others at once, before the first message.
+    // Tells the other tabs at once, before the first message of the stream.
     relay({ kind: 'leader' })
     openStream()
     return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   }
   try {
-    // `steal` and `signal` exclude each other.
+    // The two options `steal` and `signal` must not be used together.
     await navigator.locks.request(NAME, steal ? { steal } : { signal }, hold)
   } catch {
-    // The lock was stolen, or the tab was hidden while it waited.
+    // Another tab has stolen the lock, or this tab was hidden while it waited for the lock.
   }
   isLeader = false
   closeStream()
@@ -145,7 +146,7 @@ function join(): void {
     channel = undefined
     closeStream()
   }
-  // A page that came over plain HTTP from another machine has no `navigator.locks`.
+  // The browser has no `navigator.locks` on a page that came over plain HTTP from another machine.
   if (navigator.locks === undefined || typeof BroadcastChannel === 'undefined') return openStream()
   channel = new BroadcastChannel(NAME)
   channel.onmessage = ({ data }: MessageEvent<Relay>) => {
@@ -162,7 +163,7 @@ function join(): void {
     nowMs.value = Date.now()
     if (channel === undefined) return
     if (isLeader) return relay({ kind: 'state', isOpen: isOpen.value, heardAtMs: heardAtMs.value })
-    // A tab that a debugger has paused keeps the lock, but sends nothing.
+    // A tab that is paused in a debugger keeps the lock, but sends no reports.
     silentChecks++
     if (silentChecks < patience) return
     silentChecks = 0
@@ -171,10 +172,10 @@ function join(): void {
 }
 
 /**
- * Begins to listen. A hidden tab gives the stream up. When it is visible again, it shares the stream of another tab, or opens
+ * Begins to listen. A hidden tab closes its stream. When the tab is visible again, it uses the stream of another tab, or opens
  * one.
  *
- * @returns A function that stops it permanently.
+ * @returns A function that ends listening permanently.
  */
 export function listen(): () => void {
   const gone = new AbortController()

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-/** Whether a media query matches, kept up to date. */
+/** Returns a signal that says whether a media query matches. The signal is kept up to date. */
 export function media(query: string): ReadonlySignal<boolean> {
   const list = matchMedia(query)
   const value = signal(list.matches)
@@ -10,5 +10,5 @@ export function media(query: string): ReadonlySignal<boolean> {
   return value
 }
 
-/** Too narrow for two panes: details are shown over the list, so that none of its columns is cut off. */
+/** Whether the window is too narrow for a list and details side by side. The details are then shown over the list. */
 export const isNarrow = media('(max-width: 999px)')

@@ -11,24 +11,24 @@ export interface Problems {
   isComplete: boolean
 }
 
-/** Refreshed rarely: counting problems takes the collector longer than its other numbers. */
+/** Refreshed rarely, because counting the problems is slow for the collector. */
 const REFRESH_MS = 10_000
 
-/** Number of problems that the problems screen has for all time, without the harmless ones. */
+/** Number of problems of all time, without the harmless ones. The menu shows this number beside "Problems". */
 export const problemCount = signal(0)
 
-/** Removes duplicates: a refused request may also be recorded as an event, but is shown only as a request. */
+/** Removes duplicates: a refused request may also be recorded as an event, and is then shown only as a request. */
 export function toldOnce(problems: readonly Problem[]): Problem[] {
   const refused = new Set(problems.flatMap(({ kind, reason }) => (kind === 'request' ? [reason] : [])))
   return problems.filter(({ kind, reason }) => kind !== 'event' || !refused.has(reason))
 }
 
-/** Updates the number from a response about all time. */
+/** Updates the number from a response that covers all time. */
 export function countProblems({ problems }: Problems): void {
   problemCount.value = toldOnce(problems).filter(({ severity }) => severity !== 'info').length
 }
 
-/** Keeps `problemCount` up to date, on any screen. */
+/** Keeps `problemCount` up to date on every screen. */
 export function useProblemCount(): void {
   const isKnown = access.value === 'open' && about.value !== undefined && about.value.message === undefined
   const { data } = useQuery<Problems>(isKnown ? 'api/problems' : undefined, REFRESH_MS)

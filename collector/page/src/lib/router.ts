@@ -1,23 +1,24 @@
 import { signal } from '@preact/signals'
 
-/** The current place: a screen and its parameters. */
+/** The current screen and its parameters. */
 export interface Route {
   screen: string
   params: URLSearchParams
 }
 
-// In the fragment and not in the path: a search may contain personal data, and a fragment stays out of logs and `Referer`.
+// The route is in the fragment of the address, not in the path: a search may contain personal data, and a fragment appears
+// neither in logs nor in the `Referer` header.
 function readRoute(): Route {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s)
   return { screen: path, params: new URLSearchParams(query) }
 }
 
-/** The current route; follows links, the back button and `go`. */
+/** The current route. It changes with links, with the back button and with `go`. */
 export const route = signal<Route>(readRoute())
 
 type Params = Readonly<Record<string, string | number | undefined>>
 
-/** The address of a screen, for links. Empty and missing parameters are left out. */
+/** Returns the address of a screen, for links. Empty and `undefined` parameters are left out. */
 export function href(screen: string, params: Params = {}): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(params)) {
@@ -27,13 +28,15 @@ export function href(screen: string, params: Params = {}): string {
   return `#/${screen}${text === '' ? '' : `?${text}`}`
 }
 
-/** The address of the current screen with some parameters changed; `undefined` removes one. */
+/** Returns the address of the current screen with some parameters changed. `undefined` removes a parameter. */
 export function hrefWith(changes: Params): string {
   const { screen, params } = route.peek()
   return href(screen, { ...Object.fromEntries(params), ...changes })
 }
 
-/** Goes to an address from `href`. With `replace`, which is for changes while typing, the back button gets no new step. */
+/**
+ * Goes to an address from `href`. With `replace`, adds no step for the back button: this is for changes while the user types.
+ */
 export function go(address: string, { replace = false } = {}): void {
   if (address === location.hash) return
   if (replace) history.replaceState(history.state, '', address)
@@ -41,7 +44,7 @@ export function go(address: string, { replace = false } = {}): void {
   follow()
 }
 
-/** Goes back if the previous step was on this page, else to `fallback`, so that closing a panel never leaves the page. */
+/** Goes back if the previous step was on this page, otherwise to `fallback`. So closing a panel never leaves the page. */
 export function goBack(fallback: string): void {
   if ((history.state as { isInside?: boolean } | null)?.isInside === true) history.back()
   else go(fallback, { replace: true })

@@ -1,4 +1,4 @@
-/** One term of a search line, with its position. */
+/** One term of a search, with its position. */
 export interface Term {
   text: string
   start: number
@@ -6,9 +6,9 @@ export interface Term {
 }
 
 /**
- * The top-level terms of a search line. Spaces inside quotes and brackets do not separate terms.
+ * Splits a search into its top-level terms. Spaces inside quotes and brackets do not separate terms.
  *
- * Only the collector interprets a line; this only finds where its parts begin and end.
+ * Finds only where the terms begin and end. The collector interprets them.
  */
 export function termsOf(line: string): Term[] {
   const terms: Term[] = []
@@ -37,32 +37,32 @@ export function termsOf(line: string): Term[] {
 }
 
 const PLAIN = /^[\p{L}\p{N}_.@/+][\p{L}\p{N}_.@/+-]*$/u
-/** Text that would be parsed as a number, another JSON value or a keyword. */
+/** Text that the collector would read as a number, another JSON value or a keyword. */
 const LITERAL = /^(?:[-+]?\d[\d.eE+-]*|true|false|null|or)$/i
 
-/** A text for a search line, in quotes if it would be taken for something else. */
+/** Writes a text for a search, in quotes if it would otherwise be read as something else. */
 export function quoted(text: string): string {
   if (PLAIN.test(text) && !LITERAL.test(text)) return text
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** The term for a field that has exactly this value. */
+/** Returns the term that finds the items whose field has exactly this value. */
 export function termFor(field: string, value: unknown): string {
   return `${field}:${typeof value === 'string' ? quoted(value) : String(value)}`
 }
 
-/** Adds a term at the end of the line, unless the line has it already. Removes the opposite term. */
+/** Adds a term at the end of the search, unless the search already has that term. Removes the opposite term. */
 export function withTerm(line: string, term: string): string {
   const opposite = term.startsWith('-') ? term.slice(1) : `-${term}`
   const kept = termsOf(line).map(({ text }) => text)
   if (kept.includes(term)) return line
   const others = kept.filter((text) => text !== opposite)
-  // Terms side by side bind more tightly than OR.
+  // Adjacent terms bind more tightly than OR, so a search with OR gets brackets.
   const isEither = others.includes('OR')
   return isEither ? `(${others.join(' ')}) ${term}` : [...others, term].join(' ')
 }
 
-/** Removes the term at this index from the line. */
+/** Removes the term with this index from the search. */
 export function withoutTerm(line: string, index: number): string {
   return termsOf(line)
     .filter((_, at) => at !== index)
@@ -70,7 +70,7 @@ export function withoutTerm(line: string, index: number): string {
     .join(' ')
 }
 
-/** Negates the term at this index of the line. */
+/** Negates the term with this index. */
 export function withOpposite(line: string, index: number): string {
   return termsOf(line)
     .map(({ text }, at) => (at !== index ? text : text.startsWith('-') ? text.slice(1) : `-${text}`))

@@ -1,18 +1,18 @@
 import { effect, signal } from '@preact/signals'
 
-/** While paused, nothing on the screen moves, and new items are counted. */
+/** While this is true, nothing on the screen moves, and new items are only counted. */
 export const isPaused = signal(false)
 
-/** The colours: those of the system, or chosen by the user. */
+/** The colours: `auto` follows the operating system. */
 export type Theme = 'auto' | 'light' | 'dark'
 
-/** A search that was given a name. */
+/** A search that the user has saved under a name. */
 export interface SavedFilter {
   name: string
   query: string
 }
 
-// A page from a file, or in a locked-down browser, may have no storage: then settings last as long as the tab.
+// The browser may refuse access to the storage, for example for a page from a file. Settings then last as long as the tab.
 function read<T>(key: string, otherwise: T): T {
   try {
     const text = localStorage.getItem(key)
@@ -29,7 +29,7 @@ function kept<T>(key: string, otherwise: T) {
     try {
       localStorage.setItem(key, text)
     } catch {
-      // See above.
+      // The storage cannot be used: see `read`.
     }
   })
   return value

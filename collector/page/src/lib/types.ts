@@ -1,4 +1,5 @@
-// The responses of the collector's API; docs/api.md is the contract. Types of the store are imported, so that they agree.
+// The responses of the collector's API, which is documented in docs/api.md. Types that the store has too are imported from the
+// store.
 import type { Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 
@@ -37,9 +38,9 @@ export interface About {
   role: 'single' | 'front' | 'worker'
   /** The address of the log; null if there is none. */
   log: string | null
-  /** Whether the user had to log in. */
+  /** Whether the API requires the admin token. */
   needsToken: boolean
-  /** Says which process to ask instead; only from a front without a store. */
+  /** Only from a front without a store: says which process has the events. */
   message?: string
 }
 
@@ -99,7 +100,7 @@ export interface EventDetails extends Omit<EventSummary, 'violations' | 'destina
   clockSkewMs: number | null
   requestDetails: RequestSummary | null
   destinations: OutcomeDetails[]
-  /** The event whose messageId this one repeats. */
+  /** The first event with the same messageId. */
   first: (EventSummary & { message: Message | null }) | null
   repeats: Array<{ id: string; receivedAt: string; reason: string }>
   violations: Violation[]
@@ -114,7 +115,7 @@ export interface RequestDetails extends RequestSummary {
   eventList: EventSummary[]
 }
 
-/** One page of a list, with the cursor of the next one. */
+/** One page of a list. `next` is the cursor of the next page. */
 export interface PageOf {
   next: string | null
   head: string
@@ -159,7 +160,7 @@ export interface Destination {
   type: string
   target: string
   isEnabled: boolean
-  /** Why its events are not delivered, in one sentence; null if no such fault is known. */
+  /** Why the events of this destination are not delivered, in one sentence; null if no fault is known. */
   warning: string | null
   pending: number
   delivered: number
@@ -210,10 +211,10 @@ export interface StreamMessage {
   lastSeq: number
   epoch: number
   revision: number
-  /** Different after every start of the collector. */
+  /** Identifies the process of the collector: different after every start. */
   process: string
   now: string
-  /** Why the store is unavailable now; null if it is available. */
+  /** Why the store is unavailable; null if it is available. */
   storeUnavailable: string | null
   stats: Stats
 }

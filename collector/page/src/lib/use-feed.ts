@@ -7,26 +7,26 @@ import type { PageOf, StreamMessage } from './types.ts'
 
 type Item = { id: string; seq?: number }
 
-/** The visible rows, reported by the list. */
+/** The visible rows, as the list reports them. */
 export interface View<T> {
   isAtTop: boolean
   visible: readonly T[]
 }
 
 interface FeedHooks<T extends Item> {
-  /** Changes when there may be new items in the list. */
+  /** Returns a value that changes when there may be new items in the list. */
   markOf(message: StreamMessage): string | number
   /** Whether an item may still change. */
   isUnsettled(item: T): boolean
 }
 
-/** A feed for a query. It follows the stream, and does not move while the user looks at older items. */
+/** A list for a query. The list is updated from the event stream. It does not move while the user looks at older items. */
 export function useFeed<T extends Item, P extends PageOf>(
   create: () => Feed<T, P>,
   question: Question,
   hooks: FeedHooks<T>,
 ): { feed: Feed<T, P>; onView(view: View<T>): void } {
-  // One feed as long as the screen exists.
+  // Created once for each screen.
   const feed = useMemo(create, [])
   const view = useRef<View<T>>({ isAtTop: true, visible: [] })
   const seen = useRef<{ epoch: number; mark: string | number; revision: string } | undefined>(undefined)
@@ -39,7 +39,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     if (message === undefined) return
     const before = seen.current
     const mark = hooks.markOf(message)
-    // Each process has its own revisions.
+    // Each process counts its revisions separately.
     const revision = `${message.process} ${message.revision}`
     seen.current = { epoch: message.epoch, mark, revision }
     if (before !== undefined && before.epoch !== message.epoch) return void feed.reload()
@@ -50,7 +50,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     if (isRevised && !paused && visible.some(hooks.isUnsettled)) void feed.refresh(visible)
   })
   useSignalEffect(() => {
-    // Repeats queries that failed while the connection or the store was unavailable.
+    // Repeats a query that failed while the connection was lost or the store was unavailable.
     const status = feed.error.peek()?.status
     if (connection.value === 'live' && (status === 0 || status === 503)) void feed.reload()
   })

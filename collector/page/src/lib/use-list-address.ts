@@ -3,12 +3,12 @@ import type { Question } from './feed.ts'
 import { go, goBack, hrefWith, route } from './router.ts'
 import { withTerm } from './search-line.ts'
 
-/** The state of a searchable list in the address, and the ways to change it. */
+/** The state of a searchable list, and the functions that change the state. */
 export interface ListAddress {
   line: string
   openId: string | undefined
   question: Question
-  /** While typing, changes add no steps for the back button. */
+  /** With `isTyping`, the change adds no step for the back button. */
   setLine(line: string, isTyping?: boolean): void
   addTerm(term: string): void
   open(id: string): void
@@ -17,7 +17,7 @@ export interface ListAddress {
 
 const ASKED = ['q', 'from', 'to'] as const
 
-/** The state of a list screen, which is kept only in the address. */
+/** The state of a searchable list. It is stored only in the address. */
 export function useListAddress(): ListAddress {
   const { params } = route.value
   const line = params.get('q') ?? ''

@@ -4,9 +4,9 @@ import { getJson, type RequestError } from './http.ts'
 import { latest } from './live.ts'
 import { isPaused } from './settings.ts'
 
-/** Data from the collector, kept up to date. */
+/** Data from the collector that is kept up to date. */
 export interface Query<T> {
-  /** The newest data. After an error, the data from before it, with `isStale` set. */
+  /** The newest data. After an error, the last data before the error. */
   data: T | undefined
   error: RequestError | undefined
   /** Whether `data` belongs to an earlier query, or could not be updated. */
@@ -23,7 +23,7 @@ interface State<T> {
 const REFRESH_MS = 1000
 const RETRY_MS = 2000
 
-/** Changes when anything was recorded, delivered or cleared. */
+/** A value that changes when anything was recorded, delivered or deleted. */
 const liveMark = computed(() => {
   const message = latest.value
   if (message === undefined) return ''
@@ -32,9 +32,9 @@ const liveMark = computed(() => {
 })
 
 /**
- * Requests `path` at once, and again after each change, but not before `refreshMs` after the last response.
+ * Requests `path` at once, and again `refreshMs` after a change.
  *
- * @returns A function that stops it, and drops a pending response.
+ * @returns A function that stops the requests, and ignores a pending response.
  */
 function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestError) => void): () => void {
   const gone = new AbortController()
@@ -64,7 +64,7 @@ function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestE
   }
   void askNow()
   const stop = effect(() => {
-    // Read only to subscribe to their changes.
+    // Read only so that the effect runs when these signals change.
     void liveMark.value
     void isPaused.value
     schedule()
@@ -76,7 +76,7 @@ function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestE
   }
 }
 
-/** See `Query`. A newer query drops the older one, so that no response is shown under the wrong heading. */
+/** Requests `path`, and keeps its data up to date. When `path` changes, the response to the old path is ignored. */
 export function useQuery<T>(path: string | undefined, refreshMs = REFRESH_MS): Query<T> {
   const [state, setState] = useState<State<T>>({ path: undefined, data: undefined, error: undefined })
   const [round, setRound] = useState(0)

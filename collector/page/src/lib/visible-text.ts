@@ -1,11 +1,11 @@
-/** A part of a text for display: the text as it is, or the name of an invisible character. */
+/** A part of a text for display: the text itself, or the name of an invisible character. */
 export interface TextPart {
   text: string
   isMark: boolean
 }
 
 // Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, zero-width characters, line
-// separators, lone surrogates, tag characters. Newlines and tabs are left to the components that keep white space.
+// separators, lone surrogates, tag characters. Newlines and tabs are not replaced: some components keep white space.
 const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu
@@ -41,7 +41,7 @@ function markOf(character: string): string {
   return NAMES[code] ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
-/** Splits a text so that every character in it can be seen. */
+/** Splits a text into parts, so that the name of each invisible character can be shown. */
 export function visibleParts(text: string): TextPart[] {
   const parts: TextPart[] = []
   let end = 0
@@ -54,7 +54,7 @@ export function visibleParts(text: string): TextPart[] {
   return parts
 }
 
-/** The same as plain text, for tooltips, labels and the title of the window. */
+/** Returns the parts as one string, for tooltips, labels and the title of the window. */
 export function visibleText(text: string): string {
   return visibleParts(text)
     .map(({ text: part, isMark }) => (isMark ? `⟨${part}⟩` : part))

@@ -12,12 +12,12 @@ import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** The title of an entry: its name, or its kind if the kind has no names. */
+/** Returns the title of an entry: its name, or its kind if events of this kind have no names. */
 export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>): string {
   return name || type
 }
 
-/** One event name: its properties with their types, how certain these are, and an example. */
+/** Shows one event name: its properties with their types, how certain the types are, and an example. */
 export function EntryPanel({ entryKey }: { entryKey: string }) {
   const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
   const entry = query.data?.key === entryKey ? query.data : undefined

@@ -9,7 +9,7 @@ import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EntryPanel, entryTitle } from './catalogue-entry.tsx'
 
-/** Every event name that was ever received, with its properties. */
+/** Lists every event name that was received, with its properties. */
 export function CatalogueScreen() {
   const { params } = route.value
   const key = params.get('key') ?? undefined

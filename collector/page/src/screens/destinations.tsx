@@ -8,7 +8,7 @@ import { termFor } from '../lib/search-line.ts'
 import type { Destination } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** The destinations of events: pending and failed deliveries, and retries. */
+/** Lists the destinations, with their pending and failed deliveries. The user can retry deliveries here. */
 export function DestinationsScreen() {
   const query = useQuery<{ destinations: Destination[] }>('api/destinations')
   const destinations = query.data?.destinations
@@ -54,7 +54,8 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   const isBusy = useSignal(false)
   const { name, type, target, warning, pending, delivered, failed, skipped, lastError, failures } =
     destination
-  // If only other processes have the destination in their config, this process does not know its target, and cannot retry.
+  // If only other processes have the destination in their configuration, this process does not know its address, and cannot
+  // retry.
   const isKnown = type !== 'unknown'
   const hasWork = pending + failed > 0
   const [tone, state] = stateOf(destination)
@@ -97,7 +98,7 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
           </p>
         )}
         {isKnown && (
-          // `aria-disabled`, because a disabled button loses the focus to the top of the page.
+          // `aria-disabled` instead of `disabled`: a disabled button loses the focus to the top of the page.
           <button type="button" aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
             Try everything again
           </button>
@@ -173,16 +174,16 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   )
 }
 
-/** A warning of the collector as a sentence of the page. */
+/** Turns a warning of the collector into a sentence. */
 function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
-/** How long the oldest delivery has waited, and when the next attempt is, unless no process makes one. */
+/** Shows how long the oldest delivery has waited. Also shows when the next attempt is, if a process will make one. */
 function Waiting({ destination }: { destination: Destination }) {
   const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null
-  // The store has a time for the next attempt even if no process would make it.
+  // The store has a time for the next attempt even if no process will make it.
   const isNobodys = !isEnabled || (type === 'unknown' && warning !== null)
   const seconds =
     nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)

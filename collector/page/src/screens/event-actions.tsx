@@ -25,7 +25,7 @@ async function attempt(action: () => Promise<string>): Promise<void> {
   }
 }
 
-/** Copy, deliver again, release. */
+/** The buttons for an event: copy it, deliver it again, or release it to another service. */
 export function EventActions({ event, onDone }: ActionProps) {
   const isReleasing = useSignal(false)
   const { message, sent } = event

@@ -23,12 +23,12 @@ const COLUMNS = [
 ] as const
 
 const FIELDS = ['event', 'user', 'anonymous', 'message', 'source', 'reason', 'type'].map((name) => `${name}:`)
-/** At this width and above, the search line has room for an example. */
+/** From this width in pixels, the search box has room for an example. */
 const EXAMPLE_FROM = 860
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
 
-/** The events as they arrive. */
+/** Lists the events as they arrive. */
 export function EventsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, open, close } = address
@@ -85,7 +85,7 @@ export function EventsScreen() {
   )
 }
 
-/** `e`, `u`, `s` and `r` filter the list by the event, user, source or reason of the current row. */
+/** Handles the keys `e`, `u`, `s` and `r`: they filter the list by the event, user, source or reason of the current row. */
 function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: string) => void): void {
   const terms: Record<string, string | null> = {
     e: of.name === null ? null : termFor('name', of.name),
@@ -102,7 +102,7 @@ function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: str
   addTerm(term)
 }
 
-/** Completions for the search line: fields, and values that are visible or known. */
+/** Returns the completions for the search box: field names, and values that are visible or known. */
 function suggestionsOf(events: readonly EventSummary[]): string[] {
   const names = new Set<string>()
   for (const { type, name } of events.slice(0, 200)) {

@@ -8,7 +8,7 @@ import { useQuery } from '../lib/use-query.ts'
 
 type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
 
-/** Faults that clients meet, one click each. */
+/** Faults that can be added with one click. */
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   {
     title: '503 once',
@@ -27,7 +27,7 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   { title: 'Reset', meaning: 'The connection of the next request is reset.', rule: { reset: true } },
 ]
 
-/** Faults on demand: what clients do when the service misbehaves. */
+/** The screen for injecting faults, which shows how clients behave when the service fails. */
 export function FaultsScreen() {
   const query = useQuery<Faults>('api/faults')
   const act = async (method: string, path: string, body: unknown, done: string) => {
@@ -128,7 +128,7 @@ export function FaultsScreen() {
   )
 }
 
-/** A rule as a sentence. */
+/** Describes a rule in words. */
 function ruleInWords({ status, headers, delay, hang, reset, path, source, chance }: FaultRule): string {
   const what = hang
     ? 'no response'

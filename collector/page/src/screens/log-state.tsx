@@ -8,17 +8,17 @@ import type { DeadLetter, LogState } from '../lib/types.ts'
 
 const REFRESH_MS = 2000
 const SHOWN = 20
-/** A list of more dead letters than this is folded at first, so that the rest of the overview stays visible. */
+/** A list of more dead letters than this is folded at first. Otherwise the list would fill the overview. */
 const FEW = 5
 
-/** The dead letters, as last loaded. */
+/** The dead letters that were loaded last. */
 interface DeadLetters {
   letters: readonly DeadLetter[]
   total: number
 }
 const NOTHING: DeadLetters = { letters: [], total: 0 }
 
-/** The log between fronts and workers: its waiting messages and dead letters. Empty without a log. */
+/** Shows the messages and the dead letters in the log between fronts and workers. Empty if there is no log. */
 export function LogBlock() {
   const state = useSignal<LogState | undefined>(undefined)
   const shown = useSignal<DeadLetters>(NOTHING)
@@ -35,14 +35,14 @@ export function LogBlock() {
         const { log } = await getJson<{ log?: LogState }>('api/stats', gone.signal)
         state.value = log
         if (log?.deadLetters === 0) shown.value = NOTHING
-        // While the log does not respond, the last list stays.
+        // While the log does not respond, the last list stays on the screen.
         else if (log != null && log.deadLetters !== null) {
           const path = `api/dead-letters?limit=${SHOWN}`
           const { deadLetters } = await getJson<{ deadLetters: DeadLetter[] }>(path, gone.signal)
           shown.value = { letters: deadLetters, total: Math.max(log.deadLetters, deadLetters.length) }
         }
       } catch {
-        // The last state stays on the screen; the line at the top shows when the collector is gone.
+        // The last state stays on the screen. The line at the top of the page says when the collector cannot be reached.
       }
       if (!gone.signal.aborted) timer = setTimeout(look, REFRESH_MS)
     }
@@ -98,7 +98,7 @@ export function LogBlock() {
 
 function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): void }) {
   const isBusy = useSignal(false)
-  /** The dead letter whose button now discards it permanently. */
+  /** The id of a dead letter whose discard button was clicked once. The second click discards it permanently. */
   const doomed = useSignal<string | undefined>(undefined)
   const retry = (ids?: string[]) =>
     change(async () => {
@@ -113,7 +113,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
       return discarded === 0 ? 'The dead letter had already been removed' : 'Discarded'
     })
   const change = async (run: () => Promise<string>) => {
-    // The buttons are not disabled in the meantime, because a disabled button loses the focus to the top of the page.
+    // The buttons stay enabled during the request, because a disabled button loses the focus to the top of the page.
     if (isBusy.value) return
     isBusy.value = true
     doomed.value = undefined

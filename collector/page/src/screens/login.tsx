@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Brand } from '../components/basics.tsx'
 import { access, ask, RequestError } from '../lib/http.ts'
 
-/** Asks for the admin token, instead of the screens, until the user has logged in. */
+/** Asks for the admin token. Shown instead of the screens until the user has logged in. */
 export function LoginScreen() {
   const error = useSignal<string | undefined>(undefined)
   const isAsking = useSignal(false)
@@ -17,7 +17,7 @@ export function LoginScreen() {
     try {
       const token = input.current?.value ?? ''
       await ask('login', { method: 'POST', body: new URLSearchParams({ token }) })
-      // Keeps the address, so that a link to an event works after the login too.
+      // Reloads the same address, so that a link to an event still works after the login.
       location.reload()
     } catch (cause) {
       error.value = cause instanceof RequestError ? cause.message : String(cause)

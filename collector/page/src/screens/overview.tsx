@@ -11,7 +11,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** A step on the way of events, with the events that are lost there. */
+/** The steps from receiving to delivering an event. `lost` describes the events that do not reach the step. */
 const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
   received: { title: 'Received', meaning: 'events that clients sent', lost: '' },
   accepted: { title: 'Accepted', meaning: 'valid events that were not duplicates', lost: 'not accepted' },
@@ -23,10 +23,10 @@ const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; los
   delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
 }
 
-/** Refreshed rarely: after the first event, the oldest time only changes when old events are deleted. */
+/** Refreshed rarely: after the first event, the oldest time changes only when old events are deleted. */
 const BEGINNING_MS = 60_000
 
-/** The time of the oldest event or request, so that a chart of all time does not begin in 1970. */
+/** Returns the time of the oldest event or request, so that a chart of all time does not begin in 1970. */
 function useBeginning(isWanted: boolean): string | undefined {
   const events = useQuery<EventPage>(
     isWanted ? 'api/events?order=oldest&limit=1&view=summary' : undefined,
@@ -47,7 +47,7 @@ function useBeginning(isWanted: boolean): string | undefined {
   return times.sort()[0] ?? '1970-01-01T00:00:00Z'
 }
 
-/** The first screen: how many events came, how far they got, and where events were lost. */
+/** The first screen: how many events arrived, how far they got, and where events were lost. */
 export function OverviewScreen() {
   const from = chosenFrom()
   const beginning = useBeginning(from === undefined)
@@ -57,7 +57,7 @@ export function OverviewScreen() {
   )
   const overview = query.data
   const stats = latest.value?.stats
-  // While the store is unavailable, its numbers are 0 too, although it may have events.
+  // While the store is unavailable, its counts are 0 too, although it may have events.
   const isEmpty =
     query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
   return (
@@ -75,7 +75,7 @@ export function OverviewScreen() {
           <Steps overview={overview} from={from} />
         </div>
       )}
-      {/* It loads its own data: while the store is unavailable and the rest is outdated, it is up to date. */}
+      {/* Loads its own data, so it is up to date even while the store is unavailable and the rest is outdated. */}
       <LogBlock />
       {isEmpty ? (
         <FirstSteps />
@@ -127,7 +127,7 @@ function Steps({ overview, from }: { overview: Overview; from: string | undefine
   )
 }
 
-/** The search line for the link of a step. */
+/** The search behind the link of each step. */
 const LINES: Readonly<Record<Step['name'], string>> = {
   received: '',
   accepted: 'status:accepted',
@@ -154,7 +154,7 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
       </div>
     )
   }
-  // The count is shown as a share of the previous step. But `filtered` counts deliveries and not events, so there the whole is
+  // The count is shown as a share of the previous step. `filtered` counts deliveries instead of events, so there the total is
   // the sum of its own count and losses.
   const whole = before === undefined ? 0 : step.name === 'filtered' ? step.count + step.lost : before.count
   return (

@@ -21,13 +21,13 @@ const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
   ['info', 'Harmless', 'This is normal: nothing has to be done.'],
 ]
 
-/** A list of problems: each with its meaning and its remedy. */
+/** Lists the problems, each with its meaning and how to fix it. */
 export function ProblemsScreen() {
   const from = chosenFrom('all')
   const query = useQuery<Problems>(`api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`)
   const { data } = query
   useEffect(() => {
-    // Keeps the number beside the name of this screen as current as the screen.
+    // Keeps the number in the menu as current as this screen.
     if (data !== undefined && from === undefined && !query.isStale) countProblems(data)
   }, [data, from, query.isStale])
   return (

@@ -9,7 +9,7 @@ import type { RequestDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
-/** One request: its sender, its content and its problem. */
+/** Shows one request: its sender, its content and its problem. */
 export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
   const request = query.data?.id === id ? query.data : undefined
@@ -87,7 +87,7 @@ function Refusal({ request }: { request: RequestDetails }) {
             </strong>
             {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}
           </p>
-          {/* If the position is known, it is marked in the body below. */}
+          {/* If the position of the mistake is known, the mistake is marked in the body below, and no remedy is shown. */}
           {help !== undefined && problem.offset === null && <p>{help.remedy}</p>}
         </>
       )}
@@ -139,11 +139,11 @@ function Facts({ request }: { request: RequestDetails }) {
   )
 }
 
-/** If the offset of the mistake is larger than this, the text around it is shown first, and then the whole body. */
+/** If the mistake is at a higher offset than this, in characters, only the text around it is shown at first. */
 const IN_SIGHT = 400
 const AROUND = 60
 
-/** The body that was sent, with the mistake marked in it. */
+/** Shows the body that was sent, with the mistake marked. */
 function Body({ request }: { request: RequestDetails }) {
   const { body, bodyIsCut, problem } = request
   if (body === null || body === '') return null
@@ -170,7 +170,7 @@ function Body({ request }: { request: RequestDetails }) {
   )
 }
 
-/** A text in which one character is marked. */
+/** Shows a text with one character marked. */
 function Marked({ text, place }: { text: string; place: number }) {
   return (
     <>

@@ -37,7 +37,7 @@ const COLUMNS = [
   ['Took', 'took'],
 ] as const
 
-/** All requests, also refused ones. */
+/** Lists all requests, including the refused ones. */
 export function RequestsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, close } = address
@@ -85,7 +85,7 @@ export function RequestsScreen() {
 interface CellsProps {
   request: RequestSummary
   addTerm(term: string): void
-  /** Rows with two lines have no column headings, so their numbers have a unit. */
+  /** Rows with two lines have no column headings, so their numbers are shown with a unit. */
   isTwoLine: boolean
 }
 

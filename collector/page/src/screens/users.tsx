@@ -10,11 +10,11 @@ import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
 const PAGE_SIZE = 100
-/** The largest number of users that the collector lists in one response. */
+/** Maximum number of users in one response of the collector. */
 const MAX_USERS = 500
 const MAX_EVENTS = 1000
 
-/** The users of the events, and the timeline of one. */
+/** Lists the users of the events, and shows the timeline of one user. */
 export function UsersScreen() {
   const { params } = route.value
   const id = params.get('id') ?? undefined
@@ -146,7 +146,7 @@ function UserPanel({ id }: { id: string }) {
   )
 }
 
-/** The ids of one person, and the events that joined them. */
+/** Shows the ids of one person, and the events that connected these ids. */
 function Identities({ user }: { user: UserDetails }) {
   if (user.userIds.length + user.anonymousIds.length < 2) return null
   return (
@@ -200,7 +200,7 @@ function IdLink({ id }: { id: string }) {
   )
 }
 
-/** The traits of a user, and the events that they came from. */
+/** Shows the traits of a user, and the events that set them. */
 function Traits({ user }: { user: UserDetails }) {
   const hasTraits = Object.keys(user.traits).length > 0
   return (
