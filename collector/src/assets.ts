@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-// The page loads nothing from other hosts, and the browser enforces that.
+// The browser must not load anything from other hosts.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -23,24 +23,27 @@ interface Asset {
   etag: string
 }
 
-/** The files of the page, read once. */
+/** Serves the files of the page. Each file is read only once. */
 export class PageAssets {
   readonly #folder: URL
   #assets: ReadonlyMap<string, Asset> | undefined
 
-  /** @param folder Default: the folder of the built page. This module is one level below the package, built or not. */
+  /**
+   * @param folder Default: the folder of the built page. `dist` is beside the folder of this module, both in `src` and in the
+   * build.
+   */
   constructor(folder = new URL('../dist/page/', import.meta.url)) {
     this.#folder = folder
   }
 
-  /** Responds with a file of the page; false when no file has this name. */
+  /** Responds with a file of the page. Returns false if no file has this name. */
   serve(path: string, request: IncomingMessage, response: ServerResponse): boolean {
     this.#assets ??= readAssets(this.#folder)
     const asset = this.#assets.get(path)
     if (asset === undefined) return false
     const headers = {
       ...SECURITY_HEADERS,
-      // Revalidated each time, so that a newer collector never runs with an older page.
+      // The browser must ask each time, so that a new collector never runs with an old page.
       'cache-control': 'no-cache',
       'content-security-policy': POLICY,
       'referrer-policy': 'no-referrer',

@@ -20,17 +20,17 @@ export interface BackendOptions extends Listeners {
   store: EventStore
   clock: Clock
   release: ReleaseTarget | null
-  /** Whether this process makes the pending deliveries. */
+  /** Whether this process delivers events to destinations. */
   isDelivering: boolean
-  /** Whether other processes, perhaps with another config, share the store. */
+  /** Whether other processes share the store. They may have another configuration. */
   isShared: boolean
-  /** Why the store is unavailable now; null when it is available, as far as this process knows. */
+  /** Returns why the store is unavailable; null if it is available, as far as this process knows. */
   storeUnavailable(): string | null
   /** Called for every event that this process has recorded. */
   onRecorded(event: EventSummary): void
 }
 
-/** The parts that work on stored events: the live stream, the totals, waits and deliveries. */
+/** The parts that work on stored events: the live stream, the counts, waits and deliveries. */
 export class Backend {
   readonly stream: LiveStream
   readonly waiters: Waiters
@@ -56,7 +56,7 @@ export class Backend {
       .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
   }
 
-  /** Starts to follow the writes of other processes, and to make the pending deliveries. */
+  /** Starts to follow the writes of other processes, and to deliver events. */
   async start(): Promise<void> {
     await this.#stats.load()
     this.#store.start({
@@ -75,7 +75,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** Records the destinations that another process has planned for the events of one request. */
+  /** Records the destinations that another process has chosen for the events of one request. */
   planned(events: readonly NewEvent[]): void {
     this.#watch.planned(events)
   }
@@ -97,8 +97,8 @@ export class Backend {
   }
 
   /**
-   * The state in the store of each destination of the config, and of any other destination to which no process makes the
-   * pending deliveries.
+   * Returns the state of each destination of the configuration. Also returns the state of every other destination with pending
+   * deliveries that no process makes.
    */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
@@ -112,7 +112,7 @@ export class Backend {
     return { states, unattended }
   }
 
-  /** The changes that the API can make. */
+  /** The operations of the API that change something. */
   actions(): Actions {
     const { config, release } = this.#options
     const { deliveries, reader } = this.#store
@@ -152,13 +152,13 @@ export class Backend {
     }
   }
 
-  /** Ends waits and streams, which keep connections open. */
+  /** Ends waits and streams, because they keep connections open. */
   hangUp(): void {
     this.waiters.close()
     this.stream.close()
   }
 
-  /** Ends deliveries, keeps the pending ones, and closes the store. */
+  /** Stops delivering, keeps the pending deliveries, and closes the store. */
   async close(): Promise<void> {
     this.#watch.close()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
@@ -166,7 +166,7 @@ export class Backend {
   }
 }
 
-/** The reads of a wait, made with the same queries as those of the API. */
+/** The reads that a wait needs. They use the same queries as the API. */
 function waitSource({ changes, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {
@@ -191,7 +191,7 @@ function waitSource({ changes, reader }: EventStore): WaitSource {
   }
 }
 
-/** For a destination that only other processes have in their config. */
+/** Describes a destination that only other processes have in their configuration. */
 const UNKNOWN = { type: 'unknown', target: '', isEnabled: false }
 
 function publicFacts(destination: DestinationConfig): {
@@ -202,7 +202,7 @@ function publicFacts(destination: DestinationConfig): {
 } {
   const { name, type, enabled: isEnabled } = destination
   if (destination.type === 'file') return { name, type, target: destination.path, isEnabled }
-  // Possible secrets are left out: credentials and the query.
+  // Credentials and the query are left out, since they may be secret.
   const { origin, pathname } = new URL(destination.url)
   const target = `${origin}${pathname}`
   if (destination.type === 'webhook') return { name, type, target, isEnabled }

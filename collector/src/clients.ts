@@ -3,7 +3,7 @@ import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
 import { isPostgres } from './store/address.ts'
 
-/** The servers that a collector connects to. */
+/** The servers to which a collector connects. */
 interface Connections {
   /** Address of the store. */
   store: string
@@ -13,10 +13,10 @@ interface Connections {
 }
 
 /**
- * Checks that the client packages for all servers are installed, before anything is opened. They are optional peer dependencies:
- * without them, as on a laptop, an installation is a third as large.
+ * Checks that the client packages for all servers are installed, before anything is opened. The packages are optional peer
+ * dependencies: an installation without them is a third as large.
  *
- * @throws ConfigError with the command that installs those that are missing.
+ * @throws ConfigError with the command that installs the missing packages.
  */
 export function requireClients({ store, log, destinations = [] }: Connections): void {
   const missing: string[] = []

@@ -1,20 +1,20 @@
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
 
-/** Time and chance: the only things that differ between a running collector and a test of it. */
+/** The sources of time and randomness. Tests replace them. */
 export interface Clock {
-  /** Milliseconds since the epoch. May jump. */
+  /** Milliseconds since the Unix epoch. May jump when the clock of the machine is set. */
   now(): number
   /** Milliseconds since an arbitrary moment. Never goes back. */
   monotonic(): number
-  /** A number in [0, 1). For faults on demand and waits, never for identifiers. */
+  /** A random number in [0, 1). For injected faults and waiting times, never for identifiers. */
   random(): number
-  /** Runs once after `delayMs`, without keeping the process alive; returns cancel. */
+  /** Calls `run` once after `delayMs`, without keeping the process alive. Returns a function that cancels the timer. */
   setTimer(run: () => void, delayMs: number): () => void
 }
 
 /**
- * The real clock. Apart from random identifiers, `AbortSignal.timeout` and `holdFor`, nothing else in the collector reads a
- * clock, sets a timer or draws a random number.
+ * The real clock. All code gets its times, timers and random numbers from a `Clock`, except for random identifiers,
+ * `AbortSignal.timeout` and `holdFor`.
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -46,7 +46,7 @@ export function sleep(
   })
 }
 
-/** Resolves after `delayMs` of real time, or when the signal is aborted, and keeps the process alive until then. */
+/** Resolves after `delayMs` of real time, or when the signal is aborted. Keeps the process alive until then. */
 export function holdFor(delayMs: number, signal: AbortSignal): Promise<void> {
   return setTimeoutPromise(delayMs, undefined, { signal }).catch(() => {})
 }

@@ -40,10 +40,10 @@ import type { EventStore, LocalRecords } from './store/event-store.ts'
 import type { RateLimits } from './store/ports.ts'
 
 const CLOSE_GRACE_MS = 5000
-/** Longest wait for a store that does not respond. */
+/** Longest wait for a store that does not respond, in milliseconds. */
 const STORE_LIMIT_MS = 3000
 
-/** The parts that are made from the options, before anything is opened. */
+/** The parts that are created from the options before anything is opened. */
 export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined
@@ -54,12 +54,12 @@ export interface CheckedParts {
   release: ReleaseTarget | null
   about: About
   isLocal: boolean
-  /** Undefined for a process without a log. */
+  /** Undefined if the process has no log. */
   shared: Shared | undefined
   listeners: Listeners
 }
 
-/** Composes the collector: HTTP, the store, and the parts that work on stored events. */
+/** A running collector: connects the HTTP server, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {
   readonly #store: EventStore
   readonly #shared: Shared | undefined
@@ -72,7 +72,7 @@ export class RunningCollector implements Collector {
   readonly #recorder: RequestRecorder
   readonly #router: Router
   readonly #health: Health
-  /** Undefined when there is no log and the store is in this process. */
+  /** Undefined if there is no log, and the store is in this process. */
   readonly #parts: PartWatch | undefined
   readonly #meter = new Meter()
   readonly #turns = new Turns()
@@ -156,7 +156,7 @@ export class RunningCollector implements Collector {
         meter: this.#meter,
         version: this.#about.version,
         clock: this.#clock,
-        // A front without a store does not know the deliveries.
+        // A front without a store does not know the destinations' deliveries.
         destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
       }),
       handleToken:
@@ -190,7 +190,7 @@ export class RunningCollector implements Collector {
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    // Loaded with the first request, so that tests that never query start faster.
+    // Loaded with the first request to the API, so that tests that never use the API start faster.
     const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
       import('./api/faults.ts'),
       import('./api/tokens.ts'),
@@ -286,7 +286,7 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    // All connections are closed. Clients whose events are not written yet have not got a 200.
+    // All connections are closed. Events that are not written yet have not been acknowledged to their clients.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
     await this.#logConsumer?.close()

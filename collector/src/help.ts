@@ -1,15 +1,15 @@
 import { REASONS, type Reason, WARNINGS, type Warning } from './record.ts'
 
-/** How serious a reason or a warning is. `info` needs no action. */
+/** How serious a reason or a warning is. `info` means that nothing has to be done. */
 export type Severity = 'error' | 'warning' | 'info'
 
-/** An explanation of a reason, for a developer. */
+/** An explanation of a reason or a warning, for a developer. */
 export interface Help {
   meaning: string
-  /** The remedy. */
+  /** How to fix the problem. */
   remedy: string
   severity: Severity
-  /** The field at fault, as a path into the message; null when no field is. */
+  /** The field that caused the problem, as a path into the message; null if no field did. */
   field: string | null
 }
 
@@ -68,7 +68,7 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
 const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
-/** The meaning and the remedy of a reason or a warning; for other codes, the code itself is the meaning. */
+/** Returns the meaning and the remedy of a reason or a warning. For any other code, the meaning is the code itself. */
 export function helpFor(reason: string): Help {
   if (Object.hasOwn(WARNINGS, reason)) {
     const [remedy, field] = REMEDIES_OF_WARNINGS[reason as Warning]

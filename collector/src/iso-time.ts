@@ -1,13 +1,13 @@
 let lastSecond = Number.NaN
-/** `2026-05-17T09:30:00.` */
+/** The beginning of the last result: `2026-05-17T09:30:00.` */
 let lastText = ''
 
 /**
- * A time as ISO-8601, in the form of `toISOString`. A call of `toISOString` takes a microsecond, as long as parsing a small
- * event, so the text of the last second is reused: most times in a row are in the same second.
+ * Formats a time as ISO 8601, like `toISOString`. A call of `toISOString` takes a microsecond, as long as parsing a small
+ * event. Most consecutive times are in the same second, so the text of the last second is reused.
  *
- * @param timeMs Milliseconds since the epoch.
- * @throws RangeError when a `Date` cannot represent it.
+ * @param timeMs Milliseconds since the Unix epoch.
+ * @throws RangeError when a `Date` cannot represent the time.
  */
 export function isoTime(timeMs: number): string {
   const second = Math.floor(timeMs / 1000)

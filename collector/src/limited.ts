@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** The result of a promise, or a substitute if that takes too long. A later result of the promise is ignored. */
+/** Resolves with the result of a promise, or with a substitute after `limitMs`. A later result is ignored. */
 export function limited<Result>(
   promise: Promise<Result>,
   limitMs: number,

@@ -1,16 +1,16 @@
-/** Listeners for faults and recoveries of the collector. They never throw. */
+/** Listeners for faults of the collector and for recoveries from them. The listeners never throw. */
 export interface Listeners {
   onFault(what: string, cause: unknown): void
   /**
-   * Called when a part is back, with a message and the fault that is over, for example "the store is back" and "the store is
-   * unavailable".
+   * Called when a part works again. Gets a message and the fault that has ended, for example "the store is back" and "the store
+   * is unavailable".
    */
   onRecovery(what: string, fault: string): void
 }
 
 /**
- * Makes the listeners of the options safe. Otherwise, a listener that throws or rejects, perhaps only because it cannot log a
- * line, would end a watch or the process. Its error becomes a process warning.
+ * Makes the listeners of the options safe: an error of a listener becomes a process warning. Without this, a listener that
+ * fails, perhaps because it cannot write a log line, would end the process.
  */
 export function listenersOf({ onFault, onRecovery }: Partial<Listeners>): Listeners {
   return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** Proxies whose `X-Forwarded-For` is trusted. */
+/** The proxies whose `X-Forwarded-For` header is trusted. */
 export class TrustedProxies {
   readonly #list = new BlockList()
 
-  /** @param entries Addresses and networks (`10.0.0.0/8`) that `isAddressOrNetwork` accepts. */
+  /** @param entries Addresses and networks (`10.0.0.0/8`) that are valid for `isAddressOrNetwork`. */
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       const [address = '', bits] = entry.split('/')
@@ -21,10 +21,10 @@ export class TrustedProxies {
   }
 
   /**
-   * Address of the caller.
+   * Returns the address of the client.
    *
-   * Reads `X-Forwarded-For` from its end, where the nearest proxy writes, and only the part that trusted proxies wrote: the
-   * caller could have made up the rest.
+   * Reads `X-Forwarded-For` from the end, where the nearest proxy has added its entry. Stops at the first address that is not a
+   * trusted proxy, because the client could have made up all entries before that one.
    */
   callerOf(request: IncomingMessage): string {
     let address = plainAddress(request.socket.remoteAddress ?? '')
@@ -45,7 +45,7 @@ function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
 }
 
-/** The name of a host for sockets: `[::1]` in an address is `::1`. */
+/** Removes the brackets of an IPv6 address in a URL: `[::1]` becomes `::1`, as sockets need it. */
 export function withoutBrackets(host: string): string {
   return /^\[[^\]]*\]$/.test(host) ? host.slice(1, -1) : host
 }

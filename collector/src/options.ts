@@ -14,68 +14,73 @@ import { MEMORY } from './store/open.ts'
 
 /** Options of a collector. */
 export interface CollectorOptions {
-  /** Default 8787; 0 = any free port. */
+  /** Port to listen on; default 8787. 0 chooses any free port. */
   port?: number
-  /** Address to listen on, default 127.0.0.1. */
+  /** Address to listen on; default 127.0.0.1. */
   host?: string
-  /** Needed to listen on an address that is not loopback. There is no TLS here: put a proxy in front. */
+  /**
+   * Must be true to listen on an address that other machines can reach. The collector has no TLS: put a proxy in front of it.
+   */
   allowPublic?: boolean
   /**
-   * Address of the store: the path of an SQLite file, `:memory:` (default), or `postgres://user:password@host:port/database`,
-   * which any number of collectors may share.
+   * Address of the store: the path of an SQLite file, `:memory:` (default), or `postgres://user:password@host:port/database`.
+   * Any number of collectors may share a PostgreSQL database.
    */
   store?: string
-  /** The same as `store`, under its older name. */
+  /** The older name of `store`. */
   database?: string
   /**
-   * Address of a log on NATS JetStream, `nats://<host>[:port]`: events are written to it, and processes with `work` write them
-   * from there to the store. Without `store`, this process stores nothing itself. Default: no log.
+   * Address of a log on NATS JetStream, `nats://<host>[:port]`. This process writes events to the log, and processes with
+   * `work` write them from there to the store. Without `store`, this process itself stores nothing. Default: no log.
    */
   log?: string
-  /** Writes the events of the log to the store, and delivers them to destinations; needs `log` and `store`. */
+  /**
+   * Whether this process writes the events of the log to the store, and delivers them to destinations. Needs `log` and `store`.
+   */
   work?: boolean
-  /** The config, or the path of the file with it. */
+  /** The configuration, or the path of a config file. */
   config?: ConfigInput | string
   /**
-   * The token that the page and `/api` require: scripts send it as `Authorization: Bearer <token>`, people enter it once in a
-   * form. With `allowPublic` and without a token, the page and `/api` are closed.
+   * The token that the page and `/api` require. Scripts send it as `Authorization: Bearer <token>`; users enter it once in a
+   * form. With `allowPublic` and without a token, nobody can use the page and `/api`.
    */
   adminToken?: string
-  /** A tracking plan, or the path of a file with one: events that violate it are marked. */
+  /** A tracking plan, or the path of a file with a plan. Events that violate the plan are marked. */
   plan?: TrackingPlanFile | string
   /**
-   * Where the page may release chosen events to: the address of a real service with a write key for it, `https://<write
+   * The service to which the page may release chosen events: its address with a write key, `https://<write
    * key>@api.segment.io`. Nothing is sent there automatically.
    */
   releaseTo?: string
-  /** Probability that the response to a request to `/v1` is 503, from 0 to 1; default 0. */
+  /** Probability that a request to `/v1` gets status 503, from 0 to 1; default 0. */
   failRate?: number
-  /** Limits of connections, for tests of hostile clients. */
+  /** Limits for connections, for tests with hostile clients. */
   limits?: Partial<ServerLimits>
-  /** The clocks and timers, for tests. */
+  /** The source of times, timers and random numbers, for tests. */
   clock?: Clock
   /**
-   * Called for internal faults: a database that cannot write, an unavailable destination. Default: none. If it throws, that is
-   * a process warning and has no other effect.
+   * Called for internal faults, for example a database that cannot write, or an unavailable destination. Default: none. An
+   * error of this function only causes a process warning.
    */
   onFault?: (what: string, cause: unknown) => void
   /**
-   * Called when the store, the log or a destination is back after a fault, with a message and the fault that is over: "the
-   * store is back", "the store is unavailable". Default: none. If it throws, that is a process warning.
+   * Called when the store, the log or a destination works again after a fault. Gets a message and the fault that has ended, for
+   * example "the store is back" and "the store is unavailable". Default: none. An error of this function only causes a process
+   * warning.
    */
   onRecovery?: (what: string, fault: string) => void
 }
 
 const MIN_TOKEN_CHARACTERS = 8
 
-/** Checks the config. The library for that is loaded only if there is a config. */
+/** Checks the configuration. The validation library is loaded only if there is a configuration. */
 export async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
   if (given === undefined) return DEFAULT_CONFIG
   const { loadConfig, parseConfig } = await import('./config/load.ts')
   return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
 }
 
-/** The address of the store. */
+/** Returns the address of the store. */
 export function storeAddress({ store, database }: CollectorOptions): string {
   if (store !== undefined && database !== undefined && store !== database) {
     throw new ConfigError('store and database mean the same: set one of them')
@@ -83,11 +88,11 @@ export function storeAddress({ store, database }: CollectorOptions): string {
   return store ?? database ?? MEMORY
 }
 
-/** Whether only this machine can reach the address. Throws if other machines can, unless that is allowed. */
+/** Returns whether only this machine can reach the address. Throws if other machines can, unless `allowPublic` is true. */
 export async function checkAddress(host: string, allowPublic: boolean): Promise<boolean> {
   let address: string
   try {
-    // For `lookup`, an empty name is no error, but listening on it means all addresses.
+    // `lookup` accepts an empty name, but a server with an empty name listens on all addresses.
     if (host === '') throw new Error('no host')
     address = isIP(host) ? host : (await lookup(host)).address
   } catch {
@@ -101,14 +106,14 @@ export async function checkAddress(host: string, allowPublic: boolean): Promise<
   )
 }
 
-/** Who may see the page and `/api`. */
+/** Returns who may use the page and `/api`. */
 export function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
   if (token === undefined) return isLocal ? 'open' : 'closed'
   if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
   throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
 }
 
-/** Loads the plan, if there is one. The library that checks events is loaded only then. */
+/** Loads the tracking plan. The library that checks events is loaded only if there is a plan. */
 export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
   if (given === undefined) return null
   const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
@@ -121,7 +126,7 @@ export async function readPlan(given: TrackingPlanFile | string | undefined): Pr
   }
 }
 
-/** The target of releases; null = none. */
+/** Returns the service to which events may be released; null if there is none. */
 export function readRelease(text: string | undefined): ReleaseTarget | null {
   if (text === undefined) return null
   const target = readReleaseTarget(text)

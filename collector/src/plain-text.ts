@@ -2,26 +2,27 @@
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * An id as text. Numbers are accepted, as services in other languages send them. Null when it is absent or of another type.
+ * Returns an id as text; null if it is missing or has another type. Numbers are accepted, since services in other languages
+ * send them.
  *
- * Lone surrogates are replaced: the database could not tell two such ids apart.
+ * Lone surrogates are replaced, because the database could not tell two such ids apart.
  */
 export function idText(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   return typeof value === 'number' && Number.isFinite(value) ? String(value) : null
 }
 
-/** A text that is not empty, or null. */
+/** Returns a text; null if it is empty or not a string. */
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? storable(value) : null
 }
 
-/** Whether an id could be mistaken for another one: the database ends text at a NUL, and people cannot see controls. */
+/** Whether an id could be mistaken for another id: the database ends text at a NUL, and control characters cannot be seen. */
 export function isUnclearId(value: unknown): boolean {
   return typeof value === 'string' && (!value.isWellFormed() || CONTROLS.test(value))
 }
 
-/** Text that comes back from the database as it went in. */
+/** Returns a text that the database returns unchanged. */
 export function storable(value: string): string {
   const text = value.toWellFormed()
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text

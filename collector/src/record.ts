@@ -1,4 +1,4 @@
-/** The six kinds of message, spec section 1. */
+/** The six kinds of message (specification, section 1). */
 export const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -10,10 +10,10 @@ export function isKind(value: unknown): value is Kind {
 }
 
 /**
- * Why a message or a request was not accepted: every code with its text for people.
+ * Reasons why a message or a request is not accepted: each code with a text for people.
  *
- * The response is 200 for the first group (a 200 promises nothing, spec section 3), 400 for the second, and 401 or 403 for the
- * third.
+ * The status of the response is 200 for the first group, 400 for the second, and 401 or 403 for the third. A 200 does not
+ * promise that the events are accepted (specification, section 3).
  */
 export const REASONS = {
   no_user_anon_id: 'neither userId nor anonymousId',
@@ -51,8 +51,8 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * Warnings about an event, accepted or not: the client did something that the service tolerates, or that is probably a mistake.
- * Each with its text for people.
+ * Warnings about an event, accepted or not: each code with a text for people. The client did something that the service
+ * tolerates, or that is probably a mistake.
  */
 export const WARNINGS = {
   content_type: 'Content-Type is not application/json; the real service refuses that',
@@ -65,64 +65,64 @@ export const WARNINGS = {
 } as const
 export type Warning = keyof typeof WARNINGS
 
-/** The outcome of one accepted event at one destination. */
+/** The state of the delivery of one accepted event to one destination. */
 export interface DestinationOutcome {
   name: string
   state: 'pending' | 'delivered' | 'skipped' | 'failed'
-  /** Why it was skipped or failed, or the result of the last attempt; absent when there is nothing to say. */
+  /** Why it was skipped or failed, or the result of the last attempt; absent if there is nothing to say. */
   reason?: string
   attempts: number
 }
 
-/** One line of the list: everything but the message itself. */
+/** One event in a list: everything but the message itself. */
 export interface EventSummary {
-  /** The id of the event in `/api/events/:id`; opaque. */
+  /** The id of the event in `/api/events/:id`. Its format may change. */
   id: string
-  /** Position in the order of arrival, from 1; grows by one for each recorded message. */
+  /** Sequence number in the order of arrival. It begins with 1 and increases by one for each recorded message. */
   seq: number
-  /** Id of the request that brought it; null when that is not known. */
+  /** Id of the request in which the event came; null if it is not known. */
   request: string | null
-  /** ISO-8601, when the service had the whole request. */
+  /** Time in ISO 8601 when the collector had received the whole request. */
   receivedAt: string
-  /** ISO-8601, when it happened, corrected for the client's clock. */
+  /** Time of the event in ISO 8601, corrected for the client's clock. */
   timestamp: string
-  /** Name of the source; empty when the caller is unknown. */
+  /** Name of the source; empty if the caller is unknown. */
   source: string
   status: 'accepted' | 'rejected'
   reason: Reason | null
-  /** The kind; `batch` for a refused request that could not be split into events; null for an unknown kind. */
+  /** The kind; `batch` for a refused request that could not be split into events; null if the kind is unknown. */
   type: Kind | 'batch' | null
-  /** Event name of a track, name of a page or screen, groupId of a group, previousId of an alias. */
+  /** Event name of a track, name of a page or screen, groupId of a group, or previousId of an alias. */
   name: string | null
   userId: string | null
   anonymousId: string | null
   messageId: string | null
-  /** Warnings about the event; absent when there are none. */
+  /** Warnings about the event; absent if there are none. */
   warnings?: Warning[]
-  /** The first values of its properties or traits, with long strings cut. */
+  /** The first values of the properties or traits. Long strings are shortened. */
   preview: PreviewEntry[]
   /** Number of violations of the tracking plan. */
   violations: number
   destinations: DestinationOutcome[]
 }
 
-/** One value of a message, with its path as in a search line. */
+/** One value of a message. Its path is written as in a search. */
 export interface PreviewEntry {
   path: string
   value: string | number | boolean | null
 }
 
 /**
- * The content of a `message`: the fields of spec section 1 as the service stores them.
+ * The content of a `message`: the fields of the specification, section 1, as the service stores them.
  *
- * A caller's own data is `any`: reading it in an assertion must not need casts.
+ * Data of the client has the type `any`, so that assertions in tests need no casts.
  */
 export interface Message {
   type?: string
   messageId?: string
-  /** ISO-8601, corrected for the client's clock. */
+  /** Time in ISO 8601, corrected for the client's clock. */
   timestamp?: string
-  /** The client's own `timestamp`, when it gave one. */
+  /** The `timestamp` that the client sent; absent if it sent none. */
   originalTimestamp?: string
   sentAt?: string
   receivedAt?: string
@@ -141,7 +141,7 @@ export interface Message {
   // biome-ignore-end lint/suspicious/noExplicitAny: see above
 }
 
-/** One recorded message. */
+/** A recorded event with its message. */
 export interface EventRecord extends EventSummary {
   /**
    * The message as it is stored: fields of the batch merged in, `timestamp` corrected, `receivedAt` added, write key removed.
@@ -152,9 +152,9 @@ export interface EventRecord extends EventSummary {
 
 /** One way in which an event violates the tracking plan. */
 export interface Violation {
-  /** Dotted path into the message; empty for the message as a whole. */
+  /** Path into the message, with dots between the keys; empty for the message as a whole. */
   path: string
-  /** Keyword of JSON Schema, or `unplanned` for a name that the plan does not have. */
+  /** The JSON Schema keyword that was violated, or `unplanned` for a name that is not in the plan. */
   keyword: string
   message: string
 }

@@ -13,7 +13,7 @@ import { OPS_PATHS, type OpsApi } from './ops/ops-api.ts'
 import { isKind, type Kind } from './record.ts'
 import { isStoreUnavailable } from './store/unavailable.ts'
 
-/** The handlers behind the router. */
+/** The handlers to which the router passes requests, and the parts that check requests. */
 export interface RouterParts {
   guard: OriginGuard
   proxies: TrustedProxies
@@ -21,18 +21,18 @@ export interface RouterParts {
   admin: AdminGate
   tracking: TrackingApi
   ops: OpsApi
-  /** Undefined without OAuth. */
+  /** Undefined if the collector issues no tokens. */
   handleToken?:
     | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
     | undefined
-  /** Resolves to false when the API has no such address. */
+  /** Resolves with false if the API has no such path. */
   handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
-  /** Returns false when the page has no such file. */
+  /** Returns false if the page has no such file. */
   servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
   onFault(what: string, cause: unknown): void
 }
 
-/** Paths that browser libraries use instead of the names of the kinds. */
+/** Short paths that browser libraries use for the kinds. */
 const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
   t: 'track',
   i: 'identify',
@@ -42,11 +42,11 @@ const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
   a: 'alias',
   b: 'batch',
 }
-/** Where browser libraries send metrics about themselves. */
+/** The path to which browser libraries send metrics about themselves. */
 const METRICS = 'm'
 const MAX_METRICS_BYTES = 65_536
 
-/** Routes each request to its handler, after the checks that it must pass. */
+/** Checks each request, and passes it to its handler. */
 export class Router {
   readonly #parts: RouterParts
 
@@ -54,7 +54,7 @@ export class Router {
     this.#parts = parts
   }
 
-  /** Handles a request to its end. Never rejects. */
+  /** Handles a request until its response has been sent. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { recorder, proxies } = this.#parts
     const url = readTarget(request.url ?? '')
@@ -119,7 +119,7 @@ export class Router {
     replyJson(response, 200, { success: true })
   }
 
-  /** The settings that a browser library loads at its start: they tell it to send everything here. */
+  /** Returns the settings that a browser library loads at its start. The settings make it send all events to this collector. */
   #browserSettings([writeKey, file]: string[], request: IncomingMessage, response: ServerResponse): void {
     if (file !== 'settings' || writeKey === undefined) throw notFound()
     if (this.#parts.guard.answerPreflight(request, response)) return
@@ -149,20 +149,20 @@ export class Router {
   ): Promise<void> {
     const { guard, admin, handleApi, servePage } = this.#parts
     const path = url?.pathname ?? ''
-    // The rest reads recorded data, which pages of other sites must not do.
+    // All paths from here on can read recorded data. Pages of other sites must not do so.
     guard.refuseForeign(request, this.#isPage(path, request))
     if (request.method === 'POST' && admin.hasToken) {
       if (path === '/login') return admin.login(request, response, notes.address)
       if (path === '/logout') return admin.logout(request, response)
     }
-    // The files of the page are public, as in the package. The page asks for the token itself.
+    // The files of the page are public: they contain no data, and the page itself asks for the token.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
     admin.check(request, notes.address)
     if (url !== undefined && (await handleApi(url, request, response))) return
     throw notFound()
   }
 
-  /** Whether a request is for the page itself, to which other sites may link. */
+  /** Whether a request is for the page itself. Other sites may link to the page. */
   #isPage(path: string, request: IncomingMessage): boolean {
     return request.method === 'GET' && !path.startsWith('/api/') && !path.startsWith('/v1/')
   }
@@ -184,14 +184,14 @@ export class Router {
   }
 }
 
-/** Whether a request is recorded: those of clients are, and refused requests for the page and its API. */
+/** Whether a request is recorded. Requests of clients are recorded, and so are refused requests for the page and its API. */
 function isWorthIt(path: string, request: IncomingMessage, status: number): boolean {
-  // Probes come every few seconds, and are not from clients.
+  // Health probes come every few seconds, and not from clients.
   if (OPS_PATHS.has(path) && status !== 401 && status !== 403) return false
   if (path.startsWith('/v1/') || path === '/token' || status === 403) return true
-  // A request without a token is not a failed login: everybody who opens the page makes one.
+  // A request without a token is not a failed login, because a user who opens the page sends one.
   if (status === 401) return path === '/login' || request.headers.authorization !== undefined
-  // Requests of the page, and those that browsers make by themselves, are not from clients.
+  // Requests of the page, and requests that browsers send by themselves, are not from clients.
   const isPageOrApi = path === '/' || path.startsWith('/api/')
   return status >= 400 && !isPageOrApi && request.headers['sec-fetch-site'] === undefined
 }

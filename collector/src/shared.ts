@@ -12,14 +12,14 @@ export type Role = 'front' | 'worker'
 export interface Shared {
   log: SharedLog
   role: Role
-  /** Whether there is a store to read from; a front needs none. */
+  /** Whether this process has a store to read from. A front needs none. */
   hasStore: boolean
-  /** A function and not an import, so that the code of the log is loaded only when there is a log. */
+  /** A function instead of an import, so that the code of the log is loaded only if there is a log. */
   newLogConsumer(parts: LogConsumerParts): LogConsumer
 }
 
 /**
- * The role of a process by its options; undefined = a process without a log.
+ * Returns the role of a process according to its options; undefined if it has no log.
  *
  * @throws ConfigError when an option is missing for the role.
  */
@@ -37,7 +37,8 @@ export function roleOf({
 }
 
 /**
- * The parts whose health is checked: the one that accepts events, and the store. With a log, only a worker requires the store.
+ * Returns the parts whose health is checked: the log, if there is one, and the store. If there is a log, only a worker cannot
+ * work without the store.
  */
 export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
   const ofStore = { part: 'store' as const, ask: () => store.health() }

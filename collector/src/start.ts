@@ -29,7 +29,7 @@ const DEFAULT_PORT = 8787
 /**
  * Starts a collector.
  *
- * @throws ConfigError when a setting is wrong or the address is public; the system's error when the port is in use; the error
+ * @throws ConfigError when a setting is invalid or the address is public; the system's error when the port is in use; the error
  * of the database when the file cannot be opened.
  */
 export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
@@ -37,7 +37,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const host = withoutBrackets(options.host ?? '127.0.0.1')
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
-  // Checks the options before anything is opened.
+  // All options are checked before anything is opened.
   const access = adminAccess(options.adminToken, isLocal)
   const faults = new Faults(clock)
   if (options.failRate !== undefined) faults.failRate = options.failRate
@@ -51,7 +51,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     log: options.log,
     destinations: role?.role === 'front' ? [] : config.destinations,
   })
-  // With a log, nothing is lost while the store is unavailable: events wait in the log.
+  // If there is a log, the store may be opened later, because events wait in the log.
   const parts = { config, clock, plan, onFault }
   const store = await (role === undefined
     ? openStore(storeAddress(options), parts)
@@ -61,7 +61,8 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   try {
     if (role !== undefined)
       shared = await openShared(role, options.log ?? '', { settings: config.log, clock, onFault })
-    // With a log, a process accepts events without a store: the shared state is in the log, and rate limits apply per process.
+    // With a log, a process may have no store. The data about tokens is then in the log, and each process limits rates by
+    // itself.
     const tokens = await createTokenServer(config, clock, shared?.log.tokens ?? store)
     const rateLimits = (shared === undefined ? store.rateLimits : undefined) ?? new RateLimit(clock)
     const about: About = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Version of this package. This module is one level below it, built or not. */
+/** The version of this package. `package.json` is one folder above this module, both in `src` and in the build. */
 export const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version

@@ -1,4 +1,4 @@
-/** The URL of the built code of a thread. This module is one level below the package, built or not. */
+/** Returns the URL of a thread's built code. `dist` is beside the folder of this module, both in `src` and in the build. */
 export function workerUrl(name: 'reader' | 'checkpoint'): URL {
   return new URL(`../dist/workers/${name}.js`, import.meta.url)
 }

@@ -13,20 +13,22 @@ const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
-/** The changes that the API can make. */
+/** The operations of the API that change something. */
 export interface Actions {
   clear(): Promise<void>
   destinations(): Promise<unknown[]>
-  /** How many deliveries are due again; undefined = there is no such destination. */
+  /** Resolves with the number of deliveries that will be tried again; undefined if there is no such destination. */
   retry(destination: string, ids: string[] | undefined): Promise<number | undefined>
-  /** The destinations that get the event again; undefined = there is no such event, null = it was not accepted. */
+  /**
+   * Resolves with the destinations that get the event again; undefined if there is no such event, null if it was not accepted.
+   */
   replay(id: string, destinations: string[] | undefined): Promise<string[] | undefined | null>
-  /** Where events may be released to; null = nowhere. */
+  /** Address of the service to which events may be released; null if there is none. */
   releaseTarget(): string | null
   release(id: string): Promise<ReleaseResult>
 }
 
-/** Handles requests that change something (DELETE, POST). Returns false for everything else. */
+/** Handles requests that change something (DELETE, POST). Returns false for all other requests. */
 export async function handleAction(
   actions: Actions,
   path: string,
@@ -82,7 +84,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
   }
   let released = 0
   const failed: Array<{ id: string; reason: string }> = []
-  // One after another, to keep the order in which the events happened.
+  // One after another, so that the events are released in their order.
   for (const id of ids) {
     const result = await actions.release(id)
     if (result.released) released++
@@ -91,7 +93,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
   replyJson(response, 200, { released, failed })
 }
 
-/** @throws HttpProblem 400 when the body does not match the schema. */
+/** Checks a body. @throws HttpProblem 400 when the body does not match the schema. */
 export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body)
   if (result.success) return result.data
@@ -103,14 +105,14 @@ export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   )
 }
 
-/** The JSON of a body, where an empty one counts as `{}`; undefined when the client hung up. */
+/** Reads a body as JSON. An empty body counts as `{}`; undefined if the client has closed the connection. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined
   if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
   if (read.body.length === 0) return {}
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A page of another site cannot send this type without a preflight request.
+  // A browser sends this type from another site only after a preflight request, which the collector does not allow.
   if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   try {
     return JSON.parse(read.body.toString('utf8')) ?? null

@@ -22,28 +22,28 @@ import { exportEvents, exportRequests } from './export.ts'
 import { readCursorOrSeq, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 import { type WaitParts, wait } from './wait.ts'
 
-/** The facts about the collector itself. */
+/** The version and settings of the collector. */
 export interface About {
   version: string
   startedAt: string
   region: string
   /** Name of the file, `:memory:`, or the address of a server without credentials. */
   database: string
-  /** Null when any write key is accepted. */
+  /** Null if any write key is accepted. */
   sources: string[] | null
   destinations: string[]
   hasPlan: boolean
-  /** Null = no limit. */
+  /** Null if there is no limit. */
   maxEvents: number | null
-  /** The role of this process if there is a log, else `single`. */
+  /** The role of this process if there is a log, otherwise `single`. */
   role: 'single' | 'front' | 'worker'
-  /** The address of the log, without credentials; null when there is none. */
+  /** The address of the log, without credentials; null if there is none. */
   log: string | null
-  /** Whether the API requires the admin token, so that the page offers to log out. */
+  /** Whether the API requires the admin token. The page then offers to log out. */
   needsToken: boolean
 }
 
-/** Sources of the responses to queries. */
+/** The parts of the collector that answer queries. */
 export interface ApiParts extends WaitParts {
   reader: EventReader
   changes: ChangeFeed
@@ -52,7 +52,7 @@ export interface ApiParts extends WaitParts {
   actions: Actions
   now(): number
   stats(): Stats
-  /** The log between fronts and workers; undefined when there is none. */
+  /** The log between fronts and workers; undefined if there is none. */
   log?: SharedLog | undefined
 }
 
@@ -63,10 +63,10 @@ type Handler = (
   response: ServerResponse,
 ) => Promise<unknown>
 
-/** The result of a handler that has written the response itself. */
+/** Returned by a handler that has written the response itself. */
 const DONE = Symbol('done')
 
-/** The handlers of GET requests, by path. Each returns the value that is sent as JSON, or `DONE`. */
+/** The handlers of GET requests, by path. Each returns the value to send as JSON, or `DONE`. */
 const ROUTES: Readonly<Record<string, Handler>> = {
   '/api/about': about,
   '/api/events': events,
@@ -126,7 +126,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   },
 }
 
-/** Paths that do not count towards the limit: they query nothing, or have a limit of their own. */
+/** Paths that do not count towards the limit, because they query nothing or have a limit of their own. */
 const UNCOUNTED: ReadonlySet<string> = new Set([
   '/api/about',
   '/api/export',
@@ -147,8 +147,8 @@ const questions = new ConcurrencyLimit({
 })
 
 /**
- * The limit on full pages that are written at a time. Each may block the event loop for 10 ms, and without a limit, all pages
- * that are ready would be written in one turn.
+ * Maximum number of pages with complete messages that are written at the same time. Writing such a page blocks the event loop
+ * for up to 10 ms. Without the limit, all finished pages would be written in one turn of the event loop.
  */
 const FULL_PAGES = 4
 const fullPages = new Gate(FULL_PAGES)
@@ -156,7 +156,7 @@ const fullPages = new Gate(FULL_PAGES)
 const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
-/** Handles `/api/...`, for scripts and the page. Returns false when there is no such address. */
+/** Handles `/api/...`, for scripts and the page. Returns false if there is no such path. */
 export async function handleApi(
   parts: ApiParts,
   url: URL,
@@ -214,7 +214,7 @@ function noLog(): HttpProblem {
   )
 }
 
-/** A reader for one client, whose queries end when the client hangs up. */
+/** Returns a reader whose queries are cancelled when the client closes the connection. */
 function readerFor(response: ServerResponse, reader: EventReader): EventReader {
   const signal = goneSignal(response)
   return { ask: (name, parameters) => reader.ask(name, parameters, signal) }
@@ -237,7 +237,7 @@ async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise
   if (!isFull) return reader.ask('events', query)
   return fullPages.run(async () => {
     const page = await reader.ask('events', query)
-    // Otherwise the next page, if it is ready, would be written in the same turn.
+    // Lets other work run first: another page may be ready to be written in the same turn of the event loop.
     await nextTurn()
     return page
   })
@@ -283,7 +283,7 @@ async function catalogue(
     identify: single('identify') ?? { type: 'object' },
     group: single('group') ?? { type: 'object' },
   }
-  // Indented, since people edit this file.
+  // Indented, because people edit the downloaded file.
   const text = `${JSON.stringify(plan, null, 2)}\n`
   response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE }).end(text)
   return DONE

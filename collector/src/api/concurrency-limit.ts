@@ -1,19 +1,19 @@
 import { HttpProblem } from '../http/reply.ts'
 
-/** The limit for one kind of request. */
+/** A limit for one kind of request. */
 export interface ConcurrencyLimitOptions {
-  /** Maximum number of requests at a time. */
+  /** Maximum number of requests that run at the same time. */
   limit: number
-  /** Code and message of the problem for a request over the limit. The message says what to do. */
+  /** Code and message of the error response to a request over the limit. The message says what the client can do. */
   code: string
   message: string
   retrySeconds: number
 }
 
-/** Limits how many requests of one kind run at a time, and thus the memory of all of them together. */
+/** Limits how many requests of one kind run at the same time, and so how much memory they need together. */
 export class ConcurrencyLimit {
   readonly #options: ConcurrencyLimitOptions
-  /** Requests that run at the moment, by collector. */
+  /** Number of running requests for each collector. */
   readonly #running = new WeakMap<object, number>()
 
   constructor(options: ConcurrencyLimitOptions) {
@@ -21,9 +21,9 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Runs a function, if the collector has room for one more.
+   * Runs a function if the limit is not reached.
    *
-   * @param owner Identifies the collector.
+   * @param owner An object that identifies the collector.
    * @throws HttpProblem 503 when the limit is reached.
    */
   async run<T>(owner: object, work: () => Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@ import { HttpProblem } from '../http/reply.ts'
 import type { EventReader } from '../store/event-reader.ts'
 import { readQuery, readRange } from './query.ts'
 
-/** Requests for one entry. */
+/** The parts of the collector that find one entry. */
 export interface EntryParts {
   reader: EventReader
   now(): number

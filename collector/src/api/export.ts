@@ -8,9 +8,9 @@ import type { ChangeFeed, Cursor } from '../store/ports.ts'
 import type { RequestSummary } from '../store/query-results.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
 
-/** Records in memory for one export; each may have 32 KB. */
+/** Number of records that one export keeps in memory. A record may have 32 KB. */
 const PAGE = 100
-/** Maximum number of concurrent exports: for each client that does not read, a page stays in memory. */
+/** Maximum number of concurrent exports. While a client does not read, one page of its export stays in memory. */
 const MAX_EXPORTS = 10
 const exports = new ConcurrencyLimit({
   limit: MAX_EXPORTS,
@@ -21,24 +21,24 @@ const exports = new ConcurrencyLimit({
 
 export type ExportFormat = 'ndjson' | 'csv'
 
-/** Sources of an export. */
+/** The parts of the collector that an export needs. */
 export interface ExportParts {
   reader: EventReader
-  /** Identifies the collector, for the limit. */
+  /** Identifies the collector, because each collector has its own limit. */
   changes: ChangeFeed
 }
 
-/** A list as it is exported. */
+/** A list that can be exported. */
 interface ExportedList<T> {
-  /** Name of the file, without the ending. */
+  /** Name of the file without its extension. */
   name: string
-  /** A part of the list; the first one without a cursor. */
+  /** Reads one page of the list. The first page has no cursor. */
   page(cursor: Cursor | undefined): Promise<{ items: T[]; next: Cursor | null }>
-  /** The cells of a CSV row, by heading; null becomes an empty cell. */
+  /** The cells of a CSV row by their headings. Null becomes an empty cell. */
   cells: Readonly<Record<string, (item: T) => unknown>>
 }
 
-/** Sends all events that match. */
+/** Sends all events that match a search. */
 export function exportEvents(
   { reader, changes }: ExportParts,
   search: EventSearch & { order: 'oldest' | 'newest' },
@@ -70,7 +70,7 @@ export function exportEvents(
   return exports.run(changes, () => sendPages(list, format, response))
 }
 
-/** Sends all requests that match. */
+/** Sends all requests that match a search. */
 export function exportRequests(
   { reader, changes }: ExportParts,
   search: Omit<QueryParameters<'requests'>, 'limit' | 'cursor'>,
@@ -110,7 +110,7 @@ export function exportRequests(
   return exports.run(changes, () => sendPages(list, format, response))
 }
 
-/** Sends a list page by page, as fast as the client reads. */
+/** Sends a list page by page, no faster than the client reads. */
 async function sendPages<T>(
   { name, page, cells }: ExportedList<T>,
   format: ExportFormat,
@@ -120,7 +120,7 @@ async function sendPages<T>(
   const lineOf = isCsv
     ? (item: T) => csvLine(Object.values(cells).map((cell) => cell(item)))
     : (item: T) => `${stringifyExact(item)}\n`
-  // Reads the first page before it sends headers, so that a failed search can still be answered with a problem.
+  // Reads the first page before it sends headers, so that a failed search can still get an error response.
   let { items, next } = await page(undefined)
   response.writeHead(200, {
     ...SECURITY_HEADERS,
@@ -140,7 +140,7 @@ function csvLine(values: readonly unknown[]): string {
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
-/** Marks cells that look like a formula as text, since spreadsheets would run them. */
+/** Marks a cell that looks like a formula as text: a spreadsheet would run the formula. */
 function csvCell(value: string): string {
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

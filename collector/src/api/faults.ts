@@ -21,7 +21,7 @@ const ruleSchema = z.strictObject({
 const rateSchema = z.strictObject({ failRate: z.number() })
 const bodySchema = z.union([rateSchema, ruleSchema, z.array(ruleSchema).max(1000)])
 
-/** Handles `/api/faults`: faults on demand for scripts and the page. Returns false for any other address. */
+/** Handles `/api/faults`, where scripts and the page add and remove injected faults. Returns false for all other paths. */
 export async function handleFaults(
   faults: Faults,
   url: URL,
@@ -65,13 +65,13 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
     replyJson(response, 201, { rules: added })
   } catch (cause) {
     if (!(cause instanceof FaultError)) throw cause
-    // A list is set completely or not at all.
+    // Either all faults of a list are added, or none.
     for (const { id } of added) faults.remove(id)
     throw new HttpProblem(400, 'bad_fault', cause.message)
   }
 }
 
-/** Null means the default, as in responses to `GET`. Only for `times`, null is a value of its own. */
+/** Null means the default, as in the responses to `GET`. Only in `times`, null has its own meaning: without limit. */
 function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
   return {
     ...rest,
@@ -82,10 +82,10 @@ function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof r
   }
 }
 
-/** The JSON of a body; undefined when the client hung up. */
+/** Reads a body as JSON; undefined if the client has closed the connection. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A page of another site cannot send this type without a preflight request.
+  // A browser sends this type from another site only after a preflight request, which the collector does not allow.
   if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined

@@ -10,12 +10,12 @@ import { readQuery } from './query.ts'
 const MAX_IDS = 1000
 const idsSchema = z.array(z.string().min(1).max(20)).max(MAX_IDS)
 const retrySchema = z.strictObject({ ids: idsSchema.optional() })
-// Ids are required, even from a caller that wants to discard all: discarded messages cannot be restored.
+// A caller must name the ids, even to discard all messages, because discarded messages cannot be restored.
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
 /**
- * Handles requests about the log and, on a front without a store, all requests to `/api`. Returns false for every other
- * address.
+ * Handles requests about the log. On a front without a store, handles all requests to `/api`. Returns false for all other
+ * requests.
  */
 export async function handleShared(
   { log, hasStore }: Shared,
@@ -30,7 +30,7 @@ export async function handleShared(
   return handleFront(log, about, url, response)
 }
 
-/** Handles requests to see, retry and discard dead letters. Returns false for every other address. */
+/** Handles requests to list, retry and discard dead letters. Returns false for all other paths. */
 async function handleDeadLetters(
   { deadLetters }: SharedLog,
   url: URL,

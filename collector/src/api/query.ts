@@ -39,7 +39,7 @@ const SCHEMAS = {
     cursor: textField.optional(),
     order: order.default('oldest'),
     limit: integer.min(1).max(1000).default(100),
-    /** `summary` leaves the messages out. */
+    /** `summary` leaves out the messages of the events. */
     view: z.enum(['full', 'summary']).default('full'),
   }),
   count: z.strictObject(searchFields),
@@ -86,15 +86,15 @@ const SCHEMAS = {
 type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
 /**
- * The parameters of a request.
+ * Reads the query parameters of a request.
  *
- * @throws HttpProblem 400 naming every wrong one.
+ * @throws HttpProblem 400 whose message names every invalid parameter.
  */
 export function readQuery<N extends keyof typeof SCHEMAS>(
   name: N,
   parameters: URLSearchParams,
 ): Given<z.output<(typeof SCHEMAS)[N]>> {
-  // An empty value means "any": a form sends one for a field that was not filled in.
+  // An empty value counts as missing: a form sends one for each field that was not filled in.
   const given = [...parameters].filter(([, value]) => value !== '')
   const result = SCHEMAS[name].safeParse(Object.fromEntries(given))
   if (result.success) {
@@ -107,12 +107,12 @@ export function readQuery<N extends keyof typeof SCHEMAS>(
   throw new HttpProblem(400, 'bad_query', problems.join('; '))
 }
 
-/** A cursor, or the number of an event. */
+/** Reads a cursor or the number of an event. */
 export function readCursorOrSeq(text: string): CursorOrSeq {
   return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** The range of time that a request asks for. */
+/** Reads the time range of a request. */
 export function readRange(
   { from, to }: { from?: string; to?: string },
   nowMs: number,
@@ -133,7 +133,7 @@ function readTime(name: string, text: string | undefined, nowMs: number): number
   return timeMs
 }
 
-/** The search for events that a request asks for. */
+/** Reads the search of a request for events. */
 export function readSearch(
   parameters: Given<Partial<z.output<(typeof SCHEMAS)['count']>>>,
   nowMs: number,
@@ -147,7 +147,7 @@ export function readSearch(
   }
 }
 
-/** Parses the search line of a list of requests. Without one, every request matches. */
+/** Parses the search of a list of requests. Without `q`, every request matches. */
 export function readRequestSearch(q: string | undefined): Search {
   return q === undefined ? EVERYTHING : parseSearch(q, REQUEST_VOCABULARY)
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpProblem, replyJson } from '../http/reply.ts'
 
-/** `Retry-After` when tokens cannot be revoked now, seconds. */
+/** Value of `Retry-After` in seconds, when tokens cannot be revoked now. */
 const RETRY_SECONDS = 5
 
 /**
- * `DELETE /api/tokens`: revokes the tokens that all processes have issued. Returns false for every other address.
+ * Handles `DELETE /api/tokens`: revokes the tokens that all processes have issued. Returns false for all other paths.
  *
- * @param revoke Undefined = there is no token server.
+ * @param revoke Undefined if the collector issues no tokens.
  */
 export async function handleTokens(
   revoke: (() => Promise<void>) | undefined,

@@ -7,11 +7,11 @@ import type { ChangeFeed } from '../store/ports.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { readCursorOrSeq, readQuery } from './query.ts'
 
-/** Parts that waits need. */
+/** The parts of the collector that a wait needs. A wait is a request that is answered when enough events have arrived. */
 export interface WaitParts {
-  /** Identifies the collector, for the limit. */
+  /** Identifies the collector, because each collector has its own limit. */
   changes: ChangeFeed
-  /** Resolves with the records, page by page, as soon as there are enough. */
+  /** Resolves with the records, page by page, once enough events have arrived. */
   wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>
 }
 
@@ -23,7 +23,7 @@ const waits = new ConcurrencyLimit({
   retrySeconds: 1,
 })
 
-/** `/api/wait`: responds with the matching records as soon as there are enough. */
+/** Handles `/api/wait`: responds with the matching records once enough events have arrived. */
 export async function wait(
   parts: WaitParts,
   parameters: URLSearchParams,
@@ -48,11 +48,11 @@ export async function wait(
   }
 }
 
-/** Sends records page by page, as fast as the client reads: there may be a million of them. */
+/** Sends records page by page, no faster than the client reads: there may be a million of them. */
 async function sendRecords(pages: AsyncIterable<EventRecord[]>, response: ServerResponse): Promise<void> {
   let before = '{"events":['
   for await (const page of pages) {
-    // The headers are sent with the first page, so that an earlier failure can still be answered with a problem.
+    // The headers are sent with the first page, so that a failure before it can still get an error response.
     if (!response.headersSent) response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE })
     if (page.length === 0) continue
     const text = `${before}${page.map((record) => JSON.stringify(record)).join()}`

@@ -9,26 +9,27 @@ const COOKIE = 'trackpost-collector'
 const MAX_FORM_BYTES = 4096
 const COOKIE_SECONDS = 30 * 86_400
 
-/** Who may see the page and use its API. */
+/** Who may use the page and its API. */
 export type AdminAccess =
   /** Everybody who can reach the collector. */
   | 'open'
-  /** Nobody: other machines reach the collector, and no token was set. */
+  /** Nobody: the collector can be reached from other machines, but no token was set. */
   | 'closed'
   /** Only callers with this token. */
   | { token: string }
 
 /**
- * Restricts the API to callers that have the token. The files of the page are public: they contain no data, and ask for the
- * token.
+ * Allows access to the API only with the admin token. The files of the page are public: they contain no data.
  *
- * Scripts send it as `Authorization: Bearer <token>`. People type it once; their browser then keeps a value derived from it in a
- * cookie that scripts cannot read and that is not sent from other sites.
+ * Scripts send the token as `Authorization: Bearer <token>`. A user types the token once. The browser then keeps a value
+ * derived from the token in a cookie, which scripts cannot read and which is not sent with requests from other sites.
  */
 export class AdminGate {
   readonly #access: AdminAccess
   readonly #loginLimit: LoginLimit
-  /** The value of the cookie: derived from the token, so that it stays valid after a restart and does not reveal the token. */
+  /**
+   * The value of the cookie. It is derived from the token: so it stays valid after a restart, and does not reveal the token.
+   */
   readonly #cookieValue: string | undefined
 
   constructor(access: AdminAccess, loginLimit: LoginLimit) {
@@ -40,7 +41,7 @@ export class AdminGate {
   }
 
   /**
-   * Lets a request through, or says why not.
+   * Checks that a request may use the API.
    *
    * @throws HttpProblem 401 without the token, 403 when no token is configured, 429 after too many failures.
    */
@@ -60,7 +61,7 @@ export class AdminGate {
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
 
-  /** Whether there is a token to log in with. */
+  /** Whether an admin token is configured. */
   get hasToken(): boolean {
     return typeof this.#access === 'object'
   }
@@ -77,9 +78,9 @@ export class AdminGate {
   }
 
   /**
-   * `POST /login`: checks the token, and sets the cookie of the browser.
+   * Handles `POST /login`: checks the token, and sets the cookie.
    *
-   * @throws HttpProblem 401 when it is not the token, 429 after too many failures.
+   * @throws HttpProblem 401 when the token is wrong, 429 after too many failures.
    */
   async login(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const read = await readBody(request, MAX_FORM_BYTES)
@@ -90,7 +91,7 @@ export class AdminGate {
     setCookie(request, response, this.#cookieValue ?? '', COOKIE_SECONDS)
   }
 
-  /** `POST /logout`: deletes the cookie of this browser. Other browsers stay logged in until the token changes. */
+  /** Handles `POST /logout`: deletes the cookie of this browser. Other browsers stay logged in until the token changes. */
   logout(request: IncomingMessage, response: ServerResponse): void {
     setCookie(request, response, '', 0)
   }
@@ -110,7 +111,7 @@ function setCookie(
   response.end()
 }
 
-/** Compares digests, which have the same length, so that the time reveals nothing about the texts. */
+/** Compares digests of equal length in constant time, so that the time reveals nothing about the texts. */
 function isEqual(one: string, other: string): boolean {
   return timingSafeEqual(sha256(one), sha256(other))
 }

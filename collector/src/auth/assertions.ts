@@ -15,25 +15,25 @@ import type { AssertionMemory } from '../store/ports.ts'
 import { TokenError } from './token-error.ts'
 
 const ASSERTION_ALGORITHM = 'RS256'
-/** Longest lifetime of an assertion and tolerance for the client's clock: specification, section 4. */
+/** Longest lifetime of an assertion, and tolerance for a wrong clock of the client (specification, section 4). */
 const ASSERTION_LIFETIME_SECONDS = 60
 const CLOCK_TOLERANCE_SECONDS = 5
 const MAX_JTI_CHARACTERS = 256
 const MIN_RSA_BITS = 2048
 
-/** An application of the config, with its keys by id. */
+/** An application of the configuration, with its public keys by id. */
 export interface Application extends Omit<ApplicationConfig, 'keys'> {
   keys: ReadonlyMap<string, KeyObject>
 }
 
-/** Audiences that assertions may name, in addition to the collector's own address. */
+/** Additional values that the audience (`aud`) of an assertion may have. The collector's own address is always valid. */
 export interface Audiences {
   publicUrl: string | undefined
   more: readonly string[]
 }
 
 /**
- * Checks client assertions, and accepts each only once.
+ * Checks client assertions: JWTs with which an application requests a token. Each assertion is accepted only once.
  *
  * @see RFC 7523, section 3
  */
@@ -56,15 +56,15 @@ export class AssertionChecker {
     this.#memory = memory
   }
 
-  /** Called once the address is known: assertions may have it as their audience. */
+  /** Called once the collector's address is known, because an assertion may have this address as its audience. */
   setAddress(url: string): void {
     this.#address = url
   }
 
   /**
-   * Finds the application of an assertion, and uses the assertion up.
+   * Checks an assertion, and returns the application that signed it. The assertion cannot be used again.
    *
-   * @throws TokenError when it is refused; an error of the store if the store is unavailable.
+   * @throws TokenError when the assertion is refused; an error of the store if the store is unavailable.
    */
   async check(assertion: string): Promise<Application> {
     let header: ProtectedHeaderParameters
@@ -78,7 +78,7 @@ export class AssertionChecker {
     const application = typeof claims.iss === 'string' ? this.#applications.get(claims.iss) : undefined
     const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
     if (application === undefined || key === undefined) {
-      // The same message for an unknown application and an unknown key, so that callers do not learn which one is wrong.
+      // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
       throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
     }
     const nowMs = this.#clock.now()
@@ -111,7 +111,7 @@ export class AssertionChecker {
       throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
     }
     const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
-    // The last check, which is atomic: of two requests with the same assertion, only one succeeds.
+    // Checked last. The check is atomic: of two requests with the same assertion, only one succeeds.
     if (!(await this.#memory.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
       throw new TokenError(401, 'invalid_client', 'the assertion was used before')
     }
@@ -122,12 +122,12 @@ export class AssertionChecker {
     const { publicUrl, more } = this.#given
     const own = new URL(this.#address)
     const names = new Set([own.origin])
-    // A loopback address has several names, which all mean this server.
+    // A loopback address can be written in several ways, and all of them mean this server.
     if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
       for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
     }
     if (publicUrl !== undefined) {
-      // As written in the config, and as clients normalise it: in lower case, without the default port.
+      // Both as written in the configuration and as clients normalise it: in lower case, without the default port.
       for (const name of [publicUrl, new URL(publicUrl).href]) names.add(name.replace(/\/+$/, ''))
     }
     return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...more]
@@ -135,7 +135,7 @@ export class AssertionChecker {
 }
 
 /**
- * The applications of the config by id.
+ * Returns the applications of the configuration by their client id.
  *
  * @throws ConfigError when a public key cannot be used.
  */
@@ -165,7 +165,7 @@ function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
   return keys
 }
 
-/** The problem with an assertion, in words. Clients recognise a wrong clock by "expired" and "not yet valid". */
+/** Describes the problem with an assertion. Clients recognise a wrong clock by the words "expired" and "not yet valid". */
 function describe(cause: unknown): string {
   if (cause instanceof errors.JWTExpired) return 'the assertion has expired'
   if (cause instanceof errors.JWTClaimValidationFailed) {

@@ -7,10 +7,10 @@ import type { TokenServer } from './tokens.ts'
 /** Why credentials are refused. */
 export type CredentialProblem = 'bad_credentials' | 'malformed_credentials' | 'expired_token'
 
-/** Who sent a request, or how it is refused. */
+/** Who sent a request, or why and how it is refused. */
 export type Caller =
   | { outcome: 'source'; source: Source }
-  /** Answered 200 and recorded as not accepted. */
+  /** The request gets status 200, but its events are recorded as not accepted. */
   | { outcome: 'unknown'; reason: 'no_write_key' | 'unknown_write_key' }
   | { outcome: 'unauthorized'; challenge: string; reason: CredentialProblem }
   | { outcome: 'forbidden'; challenge: string; reason: 'source_not_allowed' }
@@ -22,7 +22,7 @@ const INVALID_TOKEN = `Bearer ${REALM}, error="invalid_token", error_description
 const NEEDED_SCOPE = 'tracking_api:write'
 const NOT_ALLOWED = `Bearer ${REALM}, error="insufficient_scope", scope="${NEEDED_SCOPE}"`
 
-/** Authenticates callers, by the three schemes of the specification, section 3. */
+/** Authenticates callers by the three schemes of the specification, section 3. */
 export class Authenticator {
   readonly #sources: Sources
   readonly #tokens: TokenServer | undefined
@@ -52,8 +52,8 @@ export class Authenticator {
   }
 
   /**
-   * Name of the source that a request claims to be from. Not verified, so only for records and for faults on demand. Null when
-   * no source has the key.
+   * Returns the name of the source that a request claims to be from; null if no source has the key. The claim is not verified,
+   * so the name is only used for records and for injected faults.
    */
   sourceName(authorization: string | undefined, bodyKey: unknown): string | null {
     const credentials = readCredentials(authorization, bodyKey)

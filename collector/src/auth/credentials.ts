@@ -1,4 +1,4 @@
-/** The credentials in the `Authorization` header and the body. */
+/** The credentials of a request, from its `Authorization` header and its body. */
 export type Credentials =
   | { scheme: 'none' }
   | { scheme: 'key'; writeKey: string }
@@ -9,10 +9,10 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 
 /**
- * Reads the three authentication schemes of the specification, section 3.
+ * Reads the credentials by the three authentication schemes of the specification, section 3.
  *
- * The header has precedence: with Basic, a `writeKey` in the body is ignored; with Bearer, the `writeKey` names the source.
- * Basic must be `base64(writeKey + ":")`; what follows the colon is ignored.
+ * The header wins: with Basic, a `writeKey` in the body is ignored. With Bearer, the `writeKey` in the body names the source.
+ * The value for Basic is `base64(writeKey + ":")`. A password after the colon is ignored.
  */
 export function readCredentials(authorization: string | undefined, bodyKey: unknown): Credentials {
   const writeKey = typeof bodyKey === 'string' && bodyKey !== '' ? bodyKey : undefined

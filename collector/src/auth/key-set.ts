@@ -7,43 +7,43 @@ import {
 } from 'node:crypto'
 import * as z from 'zod'
 
-/** A stored key: DER in Base64. */
+/** A stored key: DER, encoded as Base64. */
 const der = z.base64().min(1)
 
 const kept = z.object({
   format: z.literal(1),
-  /** Signs new tokens. */
+  /** The private key that signs new tokens. */
   signing: z.object({ id: z.string().min(1), privateKey: der, madeAtMs: z.number() }),
-  /** Earlier keys. Only their public half is needed. */
+  /** Public keys of earlier signing keys, with which older tokens are verified. */
   earlier: z.array(z.object({ id: z.string().min(1), publicKey: der, untilMs: z.number() })),
-  /** Ids of revoked keys, oldest first. */
+  /** Ids of revoked keys, the oldest first. */
   revoked: z.array(z.string()),
 })
 
-/** The keys of tokens, as they are stored. */
+/** The keys of the token server, as they are stored. */
 export type KeptKeys = z.output<typeof kept>
 
-/** The keys of tokens, ready to be used. */
+/** The keys of the token server, ready to be used. */
 export interface TokenKeys {
   readonly signing: { readonly id: string; readonly privateKey: KeyObject; readonly madeAtMs: number }
-  /** Public keys that check tokens, by key id. */
+  /** Public keys that verify tokens, by key id. */
   readonly checking: ReadonlyMap<string, KeyObject>
   readonly revoked: ReadonlySet<string>
 }
 
-/** Longest lifetime of a token that a config may set: an earlier key is needed for this long. */
+/** Longest lifetime of a token that the configuration allows. An earlier key has to be kept for this long. */
 const MAX_TOKEN_LIFETIME_MS = 86_400_000
-/** Revoked keys that are remembered, so that their tokens count as expired and not as foreign. */
+/** Maximum number of revoked keys that are remembered. Their tokens are reported as expired instead of invalid. */
 const MAX_REVOKED = 100
 
-/** Makes the first key, or a key that replaces all earlier ones, which are revoked. */
+/** Creates the first key, or a key that replaces all earlier keys. The earlier keys are revoked. */
 export function newKeys(nowMs: number, before?: KeptKeys): KeptKeys {
   const ids = before === undefined ? [] : [...before.earlier, before.signing].map(({ id }) => id)
   const revoked = [...(before?.revoked ?? []), ...ids].slice(-MAX_REVOKED)
   return { format: 1, signing: newSigningKey(nowMs), earlier: [], revoked }
 }
 
-/** Makes a new signing key. The earlier ones still verify tokens, until their last token has expired. */
+/** Creates a new signing key. The earlier keys still verify tokens, until the last of these tokens has expired. */
 export function rotated(before: KeptKeys, nowMs: number): KeptKeys {
   const { id, privateKey } = before.signing
   const publicKey = createPublicKey(privateKeyOf(privateKey)).export({ type: 'spki', format: 'der' })
@@ -66,7 +66,7 @@ export function printKeys(keys: KeptKeys): string {
   return JSON.stringify(keys)
 }
 
-/** @throws when the text does not have the form of stored keys. The error quotes no part of the text, which is secret. */
+/** @throws when the text is not a stored set of keys. The error quotes no part of the text, because the text is secret. */
 export function readKeys(text: string): KeptKeys {
   const { data } = kept.safeParse(parsed(text))
   if (data !== undefined) return data
@@ -83,7 +83,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** @throws when a key cannot be used. The error quotes no part of the keys. */
+/** @throws when a key cannot be used. The error quotes no part of a key. */
 export function usableKeys({ signing, earlier, revoked }: KeptKeys): TokenKeys {
   try {
     const privateKey = privateKeyOf(signing.privateKey)

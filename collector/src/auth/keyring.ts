@@ -11,28 +11,28 @@ import {
   usableKeys,
 } from './key-set.ts'
 
-/** Longest time until this process refuses a token that another process has revoked, milliseconds. */
+/** Longest time in milliseconds for which this process accepts a token after another process has revoked it. */
 const FRESH_MS = 1000
-/** From this age on, the keys are read again in the background, so that no caller has to wait. */
+/** Keys older than this, in milliseconds, are read again in the background, so that no caller has to wait. */
 const RENEW_MS = 500
-/** If the keys cannot be read, the last ones are used for this long, and revoked tokens are accepted for as long. */
+/** If the keys cannot be read, the last ones are used for this many milliseconds. Revoked tokens are accepted in this time. */
 const USABLE_MS = 10_000
-/** Longest wait for the store. */
+/** Longest wait for the store, in milliseconds. */
 const READ_WAIT_MS = 2000
-/** Pause after a failure to read from the store. */
+/** Pause after a failed read, in milliseconds. */
 const REST_MS = 1000
 const MAX_KEY_AGE_MS = 30 * 86_400_000
-/** Maximum number of attempts to write. Each fails only because another process has changed the keys in the meantime. */
+/** Maximum number of attempts to write. An attempt fails only if another process has changed the keys in the meantime. */
 const MAX_ATTEMPTS = 20
 
 interface Known {
   keys: TokenKeys
   version: string
-  /** When the read that returned them began. */
+  /** When the read began. */
   readAtMs: number
 }
 
-/** The keys of tokens that all processes share, cached in this process. */
+/** The keys of the token server. All processes share them; this process has a cached copy. */
 export class Keyring {
   readonly #store: TokenKeyStore
   readonly #clock: Clock
@@ -49,9 +49,9 @@ export class Keyring {
   }
 
   /**
-   * The keys, at most a second old. If they cannot be read, the last known ones, at most ten seconds old.
+   * Returns keys that are at most one second old. If they cannot be read, returns the last known keys, at most ten seconds old.
    *
-   * @throws when they cannot be read, and the last known ones are too old.
+   * @throws when the keys cannot be read, and the last known ones are too old.
    */
   async current(): Promise<TokenKeys> {
     await this.#changing?.catch(() => {})
@@ -71,9 +71,9 @@ export class Keyring {
   }
 
   /**
-   * The keys, read at this time (monotonic) or later.
+   * Returns keys that were read at this time or later. The time is monotonic, in milliseconds.
    *
-   * @throws when they cannot be read.
+   * @throws when the keys cannot be read.
    */
   async readSince(timeMs: number): Promise<TokenKeys> {
     for (;;) {
@@ -83,7 +83,7 @@ export class Keyring {
     }
   }
 
-  /** The keys for signing. A signing key that is too old is replaced first. */
+  /** Returns the keys for signing. If the signing key is too old, replaces it first. */
   async forSigning(): Promise<TokenKeys> {
     const keys = await this.current()
     const { id, madeAtMs } = keys.signing
@@ -96,7 +96,8 @@ export class Keyring {
   }
 
   /**
-   * Revokes all keys, and with them all tokens: in this process at once, in others within a second after the promise resolves.
+   * Revokes all keys, and with them all tokens: in this process at once, in other processes within a second after the promise
+   * resolves.
    */
   revoke(): Promise<void> {
     const before = this.#changing
@@ -127,7 +128,7 @@ export class Keyring {
     try {
       const found = await this.#inTime(this.#store.read())
       this.#failure = undefined
-      // This process has changed the keys since the read began: the keys that it has are newer.
+      // This process has changed the keys since the read began, so its own keys are newer.
       if (changes !== this.#changes) return
       if (found === undefined) {
         await this.#change((text) => (text === undefined ? newKeys(this.#clock.now()) : undefined))
@@ -171,7 +172,7 @@ export class Keyring {
   }
 }
 
-/** Unreadable keys count as none, so that revoking all tokens replaces them and thus repairs the store. */
+/** Returns undefined for keys that cannot be read. Revoking all tokens then replaces these keys, and so repairs the store. */
 function readableKeys(text: string | undefined): KeptKeys | undefined {
   try {
     return text === undefined ? undefined : readKeys(text)

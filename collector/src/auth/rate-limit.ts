@@ -5,8 +5,8 @@ const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
 
 /**
- * Counts the requests of this process by source, in a sliding window of one second. Thus no interval of one second contains
- * more requests than the rate allows, and the wait in the response is exact.
+ * Limits the requests of each source in this process, in a sliding window of one second. No interval of one second has more
+ * requests than the rate allows, and the waiting time in the response is exact.
  */
 export class RateLimit implements RateLimits {
   readonly #clock: Clock
@@ -27,14 +27,14 @@ export class RateLimit implements RateLimits {
   }
 }
 
-/** The times at which the requests of the last second were accepted. */
+/** The times at which requests were accepted in the last second. */
 class Window {
   #times: number[] = []
   #first = 0
 
   take(nowMs: number, rate: number): number | undefined {
     while ((this.#times[this.#first] ?? nowMs) <= nowMs - WINDOW_MS) this.#first++
-    // Cut only when more than half of the times are too old, so that the cost per request stays small.
+    // Removed only when more than half of the times are too old, so that the cost of each request stays small.
     if (this.#first * 2 > this.#times.length) {
       this.#times = this.#times.slice(this.#first)
       this.#first = 0

@@ -6,18 +6,18 @@ import { storable } from '../plain-text.ts'
 export interface Source {
   name: string
   region: 'default' | 'eu'
-  /** Requests a second; undefined = no limit. */
+  /** Maximum number of requests per second; undefined if there is no limit. */
   rate: number | undefined
-  /** Names of its enabled destinations; undefined = all. */
+  /** Names of the destinations that get the events of this source; undefined for all. */
   destinations: readonly string[] | undefined
 }
 
-/** SHA-256 of a secret. */
+/** Returns the SHA-256 hash of a secret. */
 export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-/** Finds the source of a write key. Compares only hashes. */
+/** Finds the source of a write key. Only hashes are compared. */
 export class Sources {
   readonly #config: Config
   readonly #configured: ReadonlyArray<{ hash: Buffer; source: Source }> | undefined
@@ -39,10 +39,10 @@ export class Sources {
   }
 
   /**
-   * The source that has this key; undefined when none has.
+   * Returns the source that has this key; undefined if no source has it.
    *
-   * Compares hashes in constant time, always with every source, so that the time reveals neither a near miss nor the position
-   * of a match. Without configured sources, any key is accepted, and is the name of its source.
+   * Compares hashes in constant time, always with every source. So the time reveals neither a similar key nor the position of
+   * the matching one. If no sources are configured, any key is accepted, and the key is the name of the source.
    */
   find(writeKey: string): Source | undefined {
     if (this.#configured === undefined) {

@@ -9,7 +9,7 @@ import type { TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384
 
-/** Parts of the token endpoint. */
+/** The parts of the collector that the token endpoint needs. */
 export interface TokenApiParts {
   tokens: TokenServer
   loginLimit: LoginLimit
@@ -17,10 +17,10 @@ export interface TokenApiParts {
   onFault(what: string, cause: unknown): void
 }
 
-/** `Retry-After` when the shared store or log is unavailable, seconds. */
+/** Value of `Retry-After` in seconds, when the shared store or log is unavailable. */
 const STORAGE_RETRY_SECONDS = 5
 
-/** `POST /token`; errors in the form of RFC 6749, section 5.2. */
+/** Handles `POST /token`. Errors have the form of RFC 6749, section 5.2. */
 export async function handleToken(
   { tokens, loginLimit, faults, onFault }: TokenApiParts,
   request: IncomingMessage,
@@ -48,7 +48,7 @@ export async function handleToken(
       'retry-after': String(seconds),
     })
   }
-  // The form contains a credential, so only its size is logged.
+  // The form contains a credential, so only the size of the form is recorded.
   const read = await readBody(request, MAX_FORM_BYTES)
   if (read === 'aborted') return
   notes.bodyBytes = read.sentBytes

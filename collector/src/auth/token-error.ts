@@ -1,4 +1,4 @@
-/** Why no token is issued, with the error codes of RFC 6749, section 5.2. */
+/** Says why no token is issued, with an error code of RFC 6749, section 5.2. */
 export class TokenError extends Error {
   readonly status: number
   readonly code: string

@@ -8,7 +8,7 @@ import type { TokenKeys } from './key-set.ts'
 import { Keyring } from './keyring.ts'
 import { TokenError } from './token-error.ts'
 
-/** An issued token, as in the response. */
+/** The response to a token request. */
 export interface IssuedToken {
   access_token: string
   expires_in: number
@@ -20,7 +20,7 @@ export interface IssuedToken {
 export interface TokenOwner {
   clientId: string
   scopes: readonly string[]
-  /** Names of the sources it may write to; undefined = all. */
+  /** Names of the sources to which the owner may write; undefined for all. */
   sources: readonly string[] | undefined
 }
 
@@ -28,21 +28,21 @@ const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const TOKEN_ALGORITHM = 'ES256'
 /**
- * `iss` and `aud` of all tokens. The same in all processes, whatever their addresses: processes that belong together have the
- * same signing key.
+ * `iss` and `aud` of all tokens. Processes that share a signing key accept the tokens of each other, so these values do not
+ * depend on the address of a process.
  */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** Tolerance for different clocks: a process accepts a token from a process whose clock is ahead by up to this much. */
+/** Tolerance for clocks that differ between processes: the clock of the issuing process may be ahead by this much. */
 const PROCESS_CLOCKS_SECONDS = 60
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
 
 /**
- * The token server: exchanges client assertions for bearer tokens, and verifies the tokens.
+ * The token server: issues bearer tokens in exchange for client assertions, and verifies the tokens.
  *
- * The algorithms are fixed, and `kid` only chooses among the keys of the configuration (for assertions) or of the store or log
- * (for tokens): nothing in an assertion or a token can name another key or address. All processes of a store or log sign tokens
- * with the same key, which the store or log keeps.
+ * The algorithms are fixed. The `kid` of an assertion selects a key of the configuration; the `kid` of a token selects a key of
+ * the store or log. Nothing in an assertion or a token can refer to a key elsewhere. All processes with the same store or log
+ * sign tokens with the same key.
  *
  * @see RFC 7523, section 3; RFC 8725
  */
@@ -53,7 +53,7 @@ export class TokenServer {
   readonly #clock: Clock
   readonly #keyring: Keyring
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
-  /** The keys that verified the tokens in `#verified`. */
+  /** The keys with which the tokens in `#verified` were verified. */
   #verifiedWith: TokenKeys | undefined
 
   /**
@@ -72,7 +72,7 @@ export class TokenServer {
     this.#keyring = new Keyring(tokenKeys, clock)
   }
 
-  /** Called once the address is known: assertions may have it as their audience. */
+  /** Called once the collector's address is known, because an assertion may have this address as its audience. */
   setAddress(url: string): void {
     this.#assertions.setAddress(url)
   }
@@ -80,7 +80,7 @@ export class TokenServer {
   /**
    * Issues a token for a token request.
    *
-   * @throws TokenError when it is refused; an error of the store when that is unavailable.
+   * @throws TokenError when the request is refused; an error of the store when the store is unavailable.
    */
   async issue(form: URLSearchParams): Promise<IssuedToken> {
     const only = (name: string) => {
@@ -96,7 +96,7 @@ export class TokenServer {
     if (only('client_assertion_type') !== ASSERTION_TYPE) {
       throw new TokenError(400, 'invalid_request', `client_assertion_type must be ${ASSERTION_TYPE}`)
     }
-    // Reads the signing key before the assertion is used up: without a key, the assertion would be lost.
+    // Reads the signing key first: if that fails, the client can use the same assertion again.
     const { signing } = await this.#keyring.forSigning()
     const application = await this.#assertions.check(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
@@ -129,7 +129,7 @@ export class TokenServer {
   }
 
   /**
-   * The owner of a bearer token; `expired` if the token was valid once.
+   * Returns the owner of a bearer token; `expired` if the token was valid once.
    *
    * @throws an error of the store when the keys cannot be read.
    */
@@ -142,10 +142,10 @@ export class TokenServer {
     const keyId = keyIdOf(token)
     if (keyId === undefined) return 'invalid'
     if (!keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
-      // Another process may have created the key since the keys were read.
+      // Another process may have created the key since the keys were last read.
       keys = await this.#keyring.readSince(askedAtMs)
     }
-    // The signature is not verified with a revoked key: the answer only says that the key was one of ours.
+    // The signature is not verified. The response only reveals that this collector once had the key.
     if (keys.revoked.has(keyId)) return 'expired'
     const key = keys.checking.get(keyId)
     return key === undefined ? 'invalid' : this.#verifyWith(key, keys, token, nowMs)
@@ -185,15 +185,15 @@ export class TokenServer {
   }
 
   /**
-   * Revokes every token that any process has issued: in this process at once, in the others within a second after the promise
-   * resolves. Rejects when the store cannot be written to.
+   * Revokes every token that any process has issued: in this process at once, in other processes within a second after the
+   * promise resolves. Rejects when the store cannot be written to.
    */
   revokeTokens(): Promise<void> {
     return this.#keyring.revoke()
   }
 }
 
-/** The id of the key that a token names; undefined when it is not in the form of the collector's ids. */
+/** Returns the id of the key that a token names; undefined if the id does not have the form of the collector's key ids. */
 function keyIdOf(token: string): string | undefined {
   try {
     const { kid } = decodeProtectedHeader(token)

@@ -1,10 +1,10 @@
 import { exactDigits, shortened } from '../json/exact-json.ts'
 import { pathText } from '../search/syntax.ts'
 
-/** Types as JSON Schema names them. */
+/** Types by their names in JSON Schema. */
 export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
 
-/** One type that was found at a path. */
+/** A type that was found at a path. */
 export interface FoundType {
   type: JsonType
   format?: 'date-time'
@@ -14,16 +14,16 @@ export interface FoundType {
   exampleId: string
 }
 
-/** The values seen at one path of the properties or traits of an event. */
+/** The values that were found at one path of the properties or traits of an event. */
 export interface FoundField {
   path: string
-  /** Share of the events that have the path; for a key of objects in an array, share of these objects. */
+  /** Share of the events that have the path. For a path inside an array, the share of the objects in the array. */
   presence: number
   /** The most frequent type. */
   type: JsonType
   isInconsistent: boolean
   types: FoundType[]
-  /** Up to five different values. */
+  /** Up to five distinct values. */
   values: unknown[]
 }
 
@@ -44,10 +44,10 @@ const MAX_VALUES = 5
 const MAX_SHOWN = 200
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Infers the shape of an event from examples. */
+/** Infers the structure of an event from examples. */
 export class Inference {
   readonly #entries = new Map<string, Entry>()
-  /** How many objects the arrays at a path contained. */
+  /** Number of objects that were found in the arrays at each path. */
   readonly #objects = new Map<string, number>()
   #samples = 0
 
@@ -102,20 +102,20 @@ export class Inference {
     const key = keyOf(keys)
     const known = this.#entries.get(key)
     if (known !== undefined) return known
-    // The number of paths is limited, since keys may be ids.
+    // The number of paths is limited: if keys are ids, there may be any number of them.
     if (this.#entries.size >= MAX_PATHS) return undefined
     const entry: Entry = { keys, count: 0, types: new Map(), values: new Map() }
     this.#entries.set(key, entry)
     return entry
   }
 
-  /** How often a path could have occurred: in each object of the array that it is in, or in each event. */
+  /** How often a path could have occurred: once in each object of its array or, outside of arrays, once in each event. */
   #countAround(keys: readonly string[]): number {
     const array = keys.lastIndexOf('[]', keys.length - 2)
     return this.#objects.get(keyOf(keys.slice(0, array + 1))) ?? Math.max(1, this.#samples)
   }
 
-  /** The values seen, by path. */
+  /** Returns the values that were found, by path. */
   fields(): FoundField[] {
     return [...this.#entries.values()]
       .map(({ keys, count, types, values }): FoundField => {
@@ -145,7 +145,7 @@ function round(share: number): number {
   return Math.round(share * 1e4) / 1e4
 }
 
-/** A path as in a search line, with the elements of arrays marked: `properties.items[].id`. */
+/** Formats a path as in a search, with array elements marked: `properties.items[].id`. */
 function fieldPath(keys: readonly string[]): string {
   return pathText(keys).replaceAll('.[]', '[]')
 }
@@ -167,7 +167,7 @@ function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
   }
 }
 
-/** Whether values have several types. Integers count as numbers, and null may occur together with one other type. */
+/** Whether the types contradict each other. Integers count as numbers, and null may occur beside one other type. */
 export function isInconsistent(types: readonly JsonType[]): boolean {
   const distinct = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
   distinct.delete('null')

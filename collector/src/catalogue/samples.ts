@@ -2,7 +2,7 @@ import type { Message } from '../record.ts'
 import { type FoundField, Inference } from './infer.ts'
 import { type JsonSchema, schemaOf } from './schema.ts'
 
-/** The inferred schema of the events of one key. */
+/** The inferred schema of the events with one key, for example `track:Order Completed`. */
 export interface EventSchema {
   key: string
   type: string
@@ -12,24 +12,24 @@ export interface EventSchema {
 
 const NAMED: ReadonlySet<string> = new Set(['track', 'page', 'screen'])
 
-/** Whether events of a kind are distinguished by their names. */
+/** Whether events of this kind are distinguished by their names. */
 export function isNamed(type: string): boolean {
   return NAMED.has(type)
 }
 
-/** The key of an event in the catalogue. */
+/** Returns the key of an event in the catalogue. */
 export function keyOf(type: string, name: string | null): string {
   return isNamed(type) ? `${type}:${name ?? ''}` : type
 }
 
-/** A key as callers may write it: a name alone means a `track`. */
+/** Reads a key as callers may write it. A name alone means a `track` event. */
 export function readKey(key: string): { type: string; name: string } {
   const [, type, name] = /^(track|page|screen):([\s\S]*)$/.exec(key) ?? []
   if (type !== undefined) return { type, name: name ?? '' }
   return ['identify', 'group', 'alias'].includes(key) ? { type: key, name: '' } : { type: 'track', name: key }
 }
 
-/** The shape of the events of one key, inferred from samples. */
+/** The structure of the events with one key, inferred from samples. */
 export class Shape {
   readonly #inference = new Inference()
   #violations = 0
@@ -48,7 +48,7 @@ export class Shape {
     return this.#inference.fields()
   }
 
-  /** How many fields it has, how many of them have several types, and how many samples break the plan. */
+  /** Number of fields, number of fields with contradicting types, and number of samples that violate the plan. */
   get counts(): { properties: number; inconsistent: number; violations: number } {
     const { fields } = this
     return {
@@ -59,7 +59,7 @@ export class Shape {
   }
 }
 
-/** The shapes of all events, inferred from samples. */
+/** The structures of all events, inferred from samples. */
 export class Samples {
   readonly #byKey = new Map<string, Shape>()
   #count = 0

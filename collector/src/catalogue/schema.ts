@@ -1,6 +1,6 @@
 import type { FoundField, JsonType } from './infer.ts'
 
-/** The part of JSON Schema that this module writes. */
+/** The part of JSON Schema that this module uses. */
 export interface JsonSchema {
   type?: JsonType | JsonType[]
   format?: string
@@ -14,7 +14,7 @@ interface Node {
   children: Map<string, Node>
 }
 
-/** The schema of the properties or traits with these fields. */
+/** Returns the schema of properties or traits with these fields. */
 export function schemaOf(fields: readonly FoundField[]): JsonSchema {
   const root: Node = { children: new Map() }
   for (const field of fields) {
@@ -32,7 +32,7 @@ export function schemaOf(fields: readonly FoundField[]): JsonSchema {
   return { type: 'object', ...objectParts(root) }
 }
 
-/** The keys of a path as `fieldPath` writes it. */
+/** Splits a path of `fieldPath` into its keys. */
 function keysOf(path: string): string[] {
   const keys: string[] = []
   for (const match of path.matchAll(/"((?:[^"\\]|\\.)*)"|\[\]|[^.[\]"]+/g)) {
@@ -78,7 +78,7 @@ function merged(types: readonly JsonType[]): JsonType[] {
   return distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct
 }
 
-/** An `Events` type in TypeScript, from the schema of each track event. */
+/** Returns TypeScript with an `Events` type, from the schema of each track event. */
 export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
   const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
   return `/** Inferred from the events that the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`

@@ -12,46 +12,46 @@ import type { Cursor } from '../store/ports.ts'
 
 const PAGE = 1000
 
-/** One way in which events violate the plan. */
+/** One rule of the plan that events violate. */
 export interface BrokenRule {
-  /** `track:Order Completed`, as in the catalogue; just `identify` and `group` for these kinds. */
+  /** The key of the events in the catalogue: `track:Order Completed`; only `identify` or `group` for these kinds. */
   key: string
-  /** Dotted path into the message. */
+  /** Path into the message, with dots between the keys. */
   path: string
   message: string
-  /** How many events violate it. */
+  /** Number of events that violate the rule. */
   count: number
-  /** Number of the first of them. */
+  /** Number of the first event that violates the rule. */
   firstSeq: number
 }
 
 /** The result of checking recorded events against a plan. */
 export interface PlanReport {
-  /** Accepted events that were checked. */
+  /** Number of accepted events that were checked. */
   checked: number
   broken: BrokenRule[]
 }
 
 /**
- * Checks the accepted events of a database against a plan, whichever plan they were recorded with.
+ * Checks the accepted events of a database against a plan, even if they were recorded with another plan.
  *
- * @throws ConfigError when there is no such database; SearchSyntaxError when the search line cannot be read.
+ * @throws ConfigError when there is no such database; SearchSyntaxError when the search cannot be read.
  */
 export async function checkDatabase(
   path: string,
   plan: TrackingPlan,
   filter: EventFilter = {},
 ): Promise<PlanReport> {
-  // Without this check, opening would create an empty database, in which nothing violates the plan.
+  // Opening the store would create an empty database, in which nothing violates the plan.
   if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
   requireClients({ store: path })
   const search = searchOf({ ...filter, status: 'accepted' })
-  // The store is opened but not started, so that it deletes nothing.
+  // The store is not started, because a started store deletes old events.
   const store = await openStore(path, {
     config: DEFAULT_CONFIG,
     clock: systemClock,
     plan: null,
-    // Read errors are thrown by the query.
+    // The query throws read errors.
     onFault: () => {},
   })
   const broken = new Map<string, BrokenRule>()

@@ -4,24 +4,24 @@ import { COLLECTOR_FLAGS, type Flags } from './flags.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-// Longer than `TRACKPOST_`, because programs with the SDK read TRACKPOST_HOST and others, often in the same shell.
+// Not just `TRACKPOST_`: programs with the SDK read TRACKPOST_HOST and other variables, often in the same shell.
 const PREFIX = 'TRACKPOST_COLLECTOR_'
-/** Variables that the command line of the SDK reads as well, with the same meaning. */
+/** Variables that the command line of the SDK reads too, with the same meaning. */
 const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
-/** Flags for the same setting: the flag of one wins over the variable of the other. */
+/** Flags with the same meaning. If one is given as a flag, the variable of the other is ignored. */
 const SAME: Readonly<Record<string, string>> = { store: 'database', database: 'store' }
-/** Flags without a variable: they print something and exit. */
+/** Flags that have no variable, because they print something and exit. */
 const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
 
 /**
- * For a Service named `trackpost-collector`, Kubernetes sets variables in its containers, one of which has the name of a flag:
- * `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
+ * For a Service named `trackpost-collector`, Kubernetes sets variables in its containers. One of them has the name of a
+ * variable for the collector: `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
  */
 const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):\/\//
 const SERVICE_NAME =
   /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
-/** Name of the variable that sets a flag. */
+/** Returns the name of the variable that sets a flag. */
 export function variableOf(flag: string): string {
   return `${PREFIX}${flag.toUpperCase().replaceAll('-', '_')}`
 }
@@ -29,9 +29,9 @@ export function variableOf(flag: string): string {
 /**
  * Adds the settings of the environment to the arguments of a command. Arguments win. An empty variable counts as not set.
  *
- * @param flags The flags of the command. Variables for the flags of other commands are ignored, since containers of several
- * commands may share an environment.
- * @throws ConfigError for a variable without a flag, so that a misspelt one is found at the start.
+ * @param flags The flags of the command. Variables for the flags of other commands are ignored, because containers that run
+ * different commands may share an environment.
+ * @throws ConfigError for a variable without a flag, so that a misspelt variable is found at the start.
  */
 export function withEnvironment(args: readonly string[], flags: Flags, environment: Environment): string[] {
   refuseUnknown(environment)
@@ -50,8 +50,8 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
 }
 
 /**
- * If a problem names a flag that a variable has set, names the variable instead: whoever set the variable would not find
- * `--drain` on the command line.
+ * If an error names a flag that was set by a variable, replaces the flag by the variable. The user who set the variable would
+ * not find `--drain` on the command line.
  */
 export function underItsName(cause: unknown, args: readonly string[], environment: Environment): unknown {
   const flag = cause instanceof ConfigError ? /^--([a-z-]+):/.exec(cause.message)?.[1] : undefined
@@ -69,10 +69,10 @@ function flagsIn(args: readonly string[]): Set<string> {
 
 function settingOf(flag: string, environment: Environment): [variable: string, value: string] {
   for (const variable of [variableOf(flag), SHARED[flag]]) {
-    // Removes a line break at the end, which a secret made from a file or with `echo` may have.
+    // Removes a line break at the end: a secret that was made from a file or with `echo` may have one.
     const value = variable === undefined ? '' : (environment[variable] ?? '').replace(/[\r\n]+$/, '')
     if (variable === undefined || value === '') continue
-    // For any other flag, such a value is a mistake, which must be reported.
+    // An address is a mistake in any other flag, and must be reported.
     if (flag !== 'port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
   }
   return ['', '']

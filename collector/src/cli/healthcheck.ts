@@ -6,10 +6,10 @@ const LIMIT_MS = 4000
 const ADVICE = 'is the collector running, and are --host and --port the ones that it was started with?'
 
 /**
- * Asks the collector on this machine whether it is ready, for containers without `curl`.
+ * Asks the collector on this machine whether it is ready. For containers without `curl`.
  *
- * @param given Where it listens; for the address of all interfaces, loopback is asked.
- * @returns The response, or why there is none.
+ * @param given The address on which the collector listens. If it listens on all interfaces, the loopback address is used.
+ * @returns The response, or the reason why there is none.
  */
 export function askReadiness(given: string, port: number): Promise<{ isReady: boolean; says: string }> {
   const host = withoutBrackets(given)
@@ -31,7 +31,9 @@ export function askReadiness(given: string, port: number): Promise<{ isReady: bo
   })
 }
 
-/** For a name with several addresses, Node.js combines the errors of all in one whose message is empty. */
+/**
+ * Describes why a connection failed. If a name has several addresses, Node.js throws an AggregateError with an empty message.
+ */
 function whatFailed({ message, ...cause }: Error & { code?: string }): string {
   return message || (cause.code ?? 'no connection')
 }

@@ -3,17 +3,17 @@ import { ConfigError } from '../config/config-error.ts'
 
 type Level = 'info' | 'error'
 
-/** Fields of a line, for programs. */
+/** Fields of a log line, for programs. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>
 
-/** How a log is made. */
+/** Settings of the log. */
 export interface LogOptions {
   format: 'text' | 'json'
-  /** Prints only errors. */
+  /** Whether only errors are printed. */
   isQuiet: boolean
   /** Texts that are never logged. */
   secrets: readonly (string | undefined)[]
-  /** Addresses whose passwords are never logged; may also be texts that are not addresses. */
+  /** Addresses whose passwords are never logged. A text that is not an address is allowed. */
   addresses: readonly (string | undefined)[]
   clock: Clock
   stdout: (line: string) => void
@@ -23,26 +23,27 @@ export interface LogOptions {
 const COMMANDS = 'work, keygen, check and healthcheck'
 const FAULT_INTERVAL_MS = 10_000
 
-/** The last message about a kind of fault, and those that were suppressed. */
+/** The last logged fault of one kind, and the faults of that kind that were suppressed since then. */
 interface FaultState {
   atMs: number
   cause: string
   suppressed: number
-  /** The last suppressed cause, if it differs from the logged one. */
+  /** The last suppressed cause, if it differs from the logged cause. */
   newer: string | undefined
 }
 
-/** The state after a fault is over: nothing is suppressed. */
+/** The state once a fault is over: nothing is suppressed. */
 const OVER: Pick<FaultState, 'newer' | 'suppressed'> = { newer: undefined, suppressed: 0 }
 const MAX_CAUSE_CHARACTERS = 1000
-/** A shorter secret would be found inside ordinary words. */
+/** A shorter secret would also be removed from ordinary words. */
 const MIN_SECRET_CHARACTERS = 4
 
 /**
- * The log of the process: some lines at the start and the end, and faults in between.
+ * The log of the process: a few lines at the start and the end, and faults in between.
  *
- * As text, errors go to stderr; as JSON everything goes to stdout, where log collectors read it. Requests of clients are not
- * logged: they are in the store. There are so few lines that a log library, with a dozen packages, is not worth it.
+ * In text format, errors go to stderr. In JSON format, all lines go to stdout, where log collectors read them. Requests of
+ * clients are not logged, because they are in the store. A log library, with a dozen packages, is not worth it for so few
+ * lines.
  */
 export class Log {
   readonly #options: LogOptions
@@ -55,7 +56,7 @@ export class Log {
     this.#secrets = [...options.secrets, ...passwords].flatMap(formsOf)
   }
 
-  /** Logs something that is not a fault. */
+  /** Logs a line that is not about a fault. */
   info(message: string, fields: LogFields = {}): void {
     if (!this.#options.isQuiet) this.#write('info', message, fields)
   }
@@ -66,8 +67,8 @@ export class Log {
   }
 
   /**
-   * Logs a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. If the last suppressed
-   * cause differs from the logged one, it is logged when the time is over: it may never be reported again.
+   * Logs a fault at most once in ten seconds for each kind, so that a full disk does not fill the log too. If the last
+   * suppressed cause differs from the logged one, it is logged after the ten seconds, since it may never be reported again.
    */
   fault(what: string, cause: unknown): void {
     const { clock } = this.#options
@@ -86,8 +87,8 @@ export class Log {
   }
 
   /**
-   * Logs that a fault is over. Suppressed causes of the fault are dropped, so that the last line shows the current state. If
-   * the fault comes again, it is logged at once.
+   * Logs that a fault is over. Suppressed causes are dropped, so that the last line shows the current state. If the fault
+   * occurs again, it is logged at once.
    *
    * @param fault The fault that was logged.
    */
@@ -126,7 +127,7 @@ export class Log {
   }
 }
 
-/** The format that `--log-format` names. */
+/** Reads the value of `--log-format`. */
 export function readLogFormat(text: string): 'text' | 'json' {
   if (text === 'text' || text === 'json') return text
   throw new ConfigError(`--log-format: expected text or json, got ${JSON.stringify(text)}`)
@@ -134,7 +135,7 @@ export function readLogFormat(text: string): 'text' | 'json' {
 
 const REDACTED = '[redacted]'
 
-/** Removes credentials from a text: in addresses, in headers, and in settings with such names. */
+/** Removes credentials from a text: in addresses, in headers, and in settings whose names suggest a secret. */
 export function withoutCredentials(text: string): string {
   return text
     .replace(/(\w:\/\/)\S*@/g, `$1${REDACTED}@`)
@@ -146,7 +147,7 @@ function passwordOf(address: string | undefined): string | undefined {
   return address !== undefined && URL.canParse(address) ? new URL(address).password : undefined
 }
 
-/** A secret as it is, and decoded: in an address, a password is percent-encoded. */
+/** Returns a secret as it is and percent-decoded, because passwords in addresses are percent-encoded. */
 function formsOf(secret = ''): string[] {
   return [...new Set([secret, decoded(secret)])].filter((form) => form.length >= MIN_SECRET_CHARACTERS)
 }
@@ -159,7 +160,7 @@ function decoded(text: string): string {
   }
 }
 
-/** A cause as one line. */
+/** Formats a cause as one line. */
 export function oneLine(cause: unknown): string {
   const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
   if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; use --port <another>`
@@ -168,8 +169,8 @@ export function oneLine(cause: unknown): string {
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
   if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-    // Cuts off the end of Node.js's message, which says that only options are allowed: it does not help with a misspelt
-    // command.
+    // Cuts off the end of the message of Node.js, which says that only options are allowed. That does not help a user who has
+    // misspelt a command.
     const [argument] = error.message.split('. This command')
     return printable(
       `${argument}: the commands are ${COMMANDS}, and come first; see trackpost-collector --help`,
@@ -181,7 +182,7 @@ export function oneLine(cause: unknown): string {
   return printable(cause instanceof Error ? cause.message : String(cause))
 }
 
-/** Replaces control characters, which could come from a caller's data and forge a line. */
+/** Replaces control characters. They could come from a caller, and could forge a line of the log. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes control characters
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')

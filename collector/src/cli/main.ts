@@ -19,16 +19,17 @@ import { askReadiness } from './healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
 import { endNow, watchSignals } from './signals.ts'
 
-/** A day; no process manager waits that long. */
+/** One day: no process manager waits longer than this. */
 const MAX_DRAIN_SECONDS = 86_400
 /**
- * Longest wait for a database or a log that does not respond. Our docs tell process managers to allow 10 s more than the drain.
+ * Longest wait for a database or a log that does not respond when the process ends. The documentation says that process
+ * managers should allow 10 s more than `--drain`.
  */
 const CLOSE_LIMIT_MS = 9000
 
-/** Runs the command line. Resolves with the exit code: for a collector, when a signal ends it or if it cannot start. */
+/** Runs the command line. Resolves with the exit code. A collector ends when it gets a signal, or if it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
-  // The reader of our output may be gone (`| head -1`), which is no reason to end.
+  // The program that reads the output may have ended (`| head -1`). The collector runs on.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
     if (args[0] === 'keygen') return runKeygen(args.slice(1))
@@ -110,7 +111,7 @@ function newLog(values: Values): Log {
   })
 }
 
-/** Runs a collector until a signal ends it. */
+/** Runs a collector until it gets a signal. */
 async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
   const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
   const { signalled, hasStarted } = watchSignals()
@@ -120,7 +121,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
   })
-  // Called before the first line is printed: a program that waits for the line may send a signal at once.
+  // Called before the first line is printed: a program that waits for that line may send a signal at once.
   hasStarted()
   log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
     url: collector.url,
@@ -131,13 +132,13 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     log.info('the page and /api are closed to other machines: set --admin-token to open them')
   }
   const signal = await signalled
-  // Ctrl+C comes from a person, who waits for the end; SIGTERM comes from a process manager, so only it drains.
+  // Only SIGTERM, which comes from a process manager, drains. Ctrl+C comes from a person, who is waiting.
   if (signal === 'SIGTERM' && drainSeconds > 0) {
     log.info(`trackpost-collector drains for ${drainSeconds} s`, { signal, seconds: drainSeconds })
     collector.drain()
     await sleep(systemClock, drainSeconds * 1000)
   }
-  // The timer does not keep the process alive: it only matters if something else does.
+  // Ends the process if closing takes too long. The timer itself does not keep the process alive.
   systemClock.setTimer(() => {
     log.info('the store or the log does not respond: ended without it', { signal })
     endNow(signal)
@@ -172,7 +173,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   }
 }
 
-/** With a log, there is a store only if a flag names one. */
+/** If a log is given, there is a store only if a flag names one. */
 function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
   const { log, store, database } = values
   if (log === undefined) return { store: storeOf(values) }
@@ -186,7 +187,7 @@ function storeOf({ store, database }: { store?: string; database?: string }): st
   return store ?? database ?? DEFAULT_STORE
 }
 
-/** Prints a text; returns the exit code. */
+/** Prints a text. Returns the exit code. */
 function print(text: string): number {
   process.stdout.write(text)
   return 0

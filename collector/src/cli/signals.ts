@@ -5,16 +5,16 @@ export type EndSignal = (typeof ENDING)[number]
 
 /** The signals that ask a process to end. */
 export interface Signals {
-  /** The first one after the start. */
+  /** Resolves with the first signal after the start. */
   signalled: Promise<EndSignal>
-  /** Call when the collector has started, and has work to finish from then on. */
+  /** Call this when the collector has started, and has work to finish before it ends. */
   hasStarted(): void
 }
 
 /**
- * Waits for signals that ask the process to end. The second signal ends it at once, and so does any signal before `hasStarted`
- * is called. During the start, the listener is needed only in containers: there, a signal without a listener does not end the
- * first process, so the signal would be lost.
+ * Waits for signals that ask the process to end. The first signal after `hasStarted` is only reported. A second signal, or any
+ * signal before `hasStarted`, ends the process at once. Before `hasStarted`, the listener is needed only in containers: there,
+ * a signal without a listener would not end the first process (PID 1).
  */
 export function watchSignals(): Signals {
   let isStarting = true
@@ -36,12 +36,12 @@ export function watchSignals(): Signals {
   }
 }
 
-/** Ends the process at once, whatever it is doing. */
+/** Ends the process at once. */
 export function endNow(signal: EndSignal): void {
-  // Sends itself the signal. `process.exit` would first end the threads, and one that is inside the database may then abort the
-  // process.
+  // Sends the signal to the process itself. `process.exit` would first end the threads. A thread that is inside the database
+  // may then abort the process.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
-  // In a container, the signal does not end the first process (PID 1).
+  // Reached in a container, where the signal does not end the first process (PID 1).
   process.exit(128 + constants.signals[signal])
 }

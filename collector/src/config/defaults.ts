@@ -1,10 +1,9 @@
 import type { Config } from './schema.ts'
 
 /**
- * The config if none is given.
+ * The configuration of a collector without a config file.
  *
- * Written out, so that a collector without a config need not load the library that checks one: tests start hundreds of such
- * collectors.
+ * Written out, because the validation library takes time to load, and tests start hundreds of collectors without a config file.
  */
 export const DEFAULT_CONFIG: Config = {
   region: 'default',

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 
-/** Makes an RSA key pair, and writes the settings of the SDK and the entry of the config file. */
+/** Creates an RSA key pair. Returns the matching settings for the SDK and for the config file. */
 export function keygen(clientId: string, keyId: string): string {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,

@@ -4,10 +4,10 @@ import { ConfigError } from './config-error.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**
- * Checks a config and fills in its defaults.
+ * Checks a configuration and fills in the defaults.
  *
- * @param origin Names the config in messages, for example the path of the file.
- * @throws ConfigError naming every wrong setting.
+ * @param origin Names the configuration in messages, for example the path of the file.
+ * @throws ConfigError whose message names every invalid setting.
  */
 export function parseConfig(value: unknown, origin: string): Config {
   const result = configSchema.safeParse(value)
@@ -19,9 +19,9 @@ export function parseConfig(value: unknown, origin: string): Config {
 }
 
 /**
- * Reads a config file (JSON). Paths in it are relative to the file.
+ * Reads a config file (JSON). Paths in the file are relative to its folder.
  *
- * @throws ConfigError when it cannot be read, is no JSON, or holds a wrong setting.
+ * @throws ConfigError when the file cannot be read, is not JSON, or has an invalid setting.
  */
 export function loadConfig(path: string): Config {
   const config = parseConfig(readJson(path), path)
@@ -48,7 +48,7 @@ function readJson(path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    // The message is one line, but the parser quotes the text around the mistake with its line breaks.
+    // The message must be one line. The JSON parser quotes the text around the mistake, which may have line breaks.
     throw new ConfigError(`${path}: not JSON (${(cause as Error).message.replace(/\s+/g, ' ')})`)
   }
 }

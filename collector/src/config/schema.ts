@@ -8,7 +8,7 @@ const region = z.enum(['default', 'eu'])
 const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
 
-/** Whether an address has no user, query and fragment. */
+/** Whether a URL has no user, no query and no fragment. */
 function isBare(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { username, password, search, hash } = new URL(text)
@@ -27,7 +27,7 @@ const browserOrigin = z
     'expected an origin like https://shop.example, or *',
   )
 
-/** By the URL standard, schemes of mobile shells (`capacitor://localhost`) have no origin. */
+/** In the URL standard, schemes of mobile apps (`capacitor://localhost`) have the origin `null`. */
 function isOrigin(url: URL, text: string): boolean {
   return url.origin === text || (url.origin === 'null' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*$/.test(text))
 }
@@ -135,8 +135,8 @@ const log = z.strictObject({
 })
 
 /**
- * Checks a config and fills in its defaults. Its types are written out in `config.ts`, so that users do not need the types of
- * the validation library.
+ * Checks a configuration and fills in the defaults. `config.ts` has the types of the input, written by hand, so that users do
+ * not need the types of the validation library.
  */
 export const configSchema = z
   .strictObject({
@@ -190,7 +190,7 @@ export const configSchema = z
     if (twiceId !== undefined) problem(`the clientId ${JSON.stringify(twiceId)} is used twice`, 'oauth')
   })
 
-/** The config file with every default filled in. */
+/** A configuration with all defaults filled in. */
 export type Config = z.output<typeof configSchema>
 export type DestinationConfig = z.output<typeof destination>
 export type ApplicationConfig = z.output<typeof application>

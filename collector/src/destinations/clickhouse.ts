@@ -10,7 +10,7 @@ import { connectionReason } from './reason.ts'
 import { type BatchOutcome, sendSplitting } from './split.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Maximum number of characters in a request; a larger batch is sent in several requests. */
+/** Maximum number of characters in a request. A larger batch is sent in several requests. */
 const MAX_REQUEST_CHARACTERS = 8_000_000
 
 interface Row {
@@ -18,7 +18,7 @@ interface Row {
   line: string
 }
 
-/** Inserts events into a table of ClickHouse, many in one request. */
+/** Inserts events into a ClickHouse table, many events in one request. */
 export class ClickHouseSender implements BatchSender {
   readonly limit: number
   readonly longestMs: number
@@ -33,12 +33,12 @@ export class ClickHouseSender implements BatchSender {
   #reported: string | undefined
 
   /**
-   * @param onFault Called with the server's message when the server accepts nothing; again only for another reason or after a
-   * success.
+   * @param onFault Called with the server's message when the server accepts nothing. Called again only for another reason, or
+   * after a success.
    */
   constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
     this.limit = config.batchSize
-    // Six timeouts: up to four statements for the table, the time in which requests may begin, and the last request.
+    // Up to four timeouts for statements about the table, one in which requests may begin, and one for the last request.
     this.longestMs = config.timeout * 6
     this.intervalMs = config.interval
     this.firstDelayMs = config.firstDelay
@@ -70,7 +70,7 @@ export class ClickHouseSender implements BatchSender {
     const insert = async (group: readonly Row[]): Promise<BatchOutcome> => {
       const outcome = await this.#insert(group, signal)
       if (outcome.kind !== 'refused' || isTableSound) return outcome
-      // Checks the table again: if it was changed, all rows would seem invalid.
+      // Checks the table again: if the table was changed, ClickHouse refuses valid rows too.
       this.#isReady = false
       const reason = await this.#ensureTable(signal)
       isTableSound = reason === undefined
@@ -104,17 +104,17 @@ export class ClickHouseSender implements BatchSender {
     try {
       const response = await this.#server.run(query, signal, rows.map(({ line }) => line).join(''), {
         date_time_input_format: 'best_effort',
-        // Without this, an acknowledgement would not mean that the rows are in the table.
+        // With asynchronous inserts, the server could acknowledge rows before they are in the table.
         async_insert: 0,
-        // The server deduplicates blocks by this token: it ignores the same rows when they are sent again. The same events in
-        // another batch are recognised by their keys. The token covers the whole rows, because two collectors have keys in
-        // common if one began with a copy of the other's database.
+        // The server ignores a second insert with the same token, for example a repeated one. If the same events come in
+        // another batch, the server recognises them by their keys. The token is a hash of the whole rows, because keys are not
+        // unique: two collectors have keys in common if one began with a copy of the other's database.
         insert_deduplication_token: tokenOf(rows),
       })
       const outcome = outcomeOf(response)
       if (outcome.kind === 'taken') this.#reported = undefined
       else if (outcome.kind !== 'refused') {
-        // The table may be the cause: it is checked again before the next batch.
+        // The table may be the cause, so it is checked before the next batch.
         this.#isReady = false
         this.#report(outcome.reason, response.text)
       }
@@ -133,7 +133,7 @@ export class ClickHouseSender implements BatchSender {
   }
 }
 
-/** Splits rows into groups that fit into one request each. */
+/** Splits rows into groups, so that each group fits into one request. */
 function requestsOf(rows: readonly Row[]): Row[][] {
   const groups: Row[][] = []
   let characters = Number.POSITIVE_INFINITY

@@ -7,14 +7,14 @@ import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
 /**
- * A lease lasts this much longer than the attempt may take, so that no other process gets the event before its outcome is
- * written.
+ * A lease lasts this many milliseconds longer than the attempt may take, so that the outcome is written before another process
+ * can claim the event.
  */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
 
-/** The part of the queue that a deliverer works on. */
+/** The operations of the queue that a deliverer uses. */
 export type DeliverySource = Pick<DeliveryQueue, 'claim' | 'settle' | 'release' | 'nextDueMs'>
 
 /** Options of a deliverer. */
@@ -23,11 +23,11 @@ export interface DelivererParts extends OutageParts {
 }
 
 /**
- * Delivers the events of one destination, at least once.
+ * Delivers the events of one destination, each at least once.
  *
- * Pending deliveries are in the database, written in the transaction that accepted the event, and marked as done after the
- * attempt (an outbox). A crash in between repeats an attempt and loses no delivery, and a restart continues. A delivery is
- * leased during its attempt, so that only one of several collectors makes it.
+ * Pending deliveries are in the database (an outbox): they are written in the transaction that accepts the event, and marked as
+ * done after the attempt. A crash during an attempt repeats the attempt after the restart, so no delivery is lost. A delivery
+ * is leased during its attempt, so that only one of several collectors makes the attempt.
  */
 export class Deliverer {
   readonly #destination: DestinationConfig
@@ -37,9 +37,9 @@ export class Deliverer {
   #cancelTimer = () => {}
   #sender: BatchSender | undefined
   readonly #outage: Outage
-  /** The number of consecutive batches in which every event has to be sent again. */
+  /** Number of consecutive batches of which every event has to be sent again. */
   #failures = 0
-  /** No batch is sent before this moment of the monotonic clock. */
+  /** No batch is sent before this time of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(destination: DestinationConfig, parts: DelivererParts) {
@@ -49,9 +49,9 @@ export class Deliverer {
   }
 
   /**
-   * Looks for due deliveries now, unless it is already doing so or the destination is backing off.
+   * Looks for due deliveries now. Does nothing while another look is running, or while the destination is backing off.
    *
-   * @param isAsked Whether a person has requested it, which ends the backoff.
+   * @param isAsked Whether a user has requested the deliveries, which ends the backoff.
    */
   wake(isAsked = false): void {
     if (isAsked) this.#restUntilMs = Number.NEGATIVE_INFINITY
@@ -65,7 +65,7 @@ export class Deliverer {
     this.#running = this.#work()
       .then(() => queue.nextDueMs(this.#destination.name))
       .catch((cause: unknown) => {
-        // The outcome could not be written. Without a wait, the receiver would get the same event in a loop.
+        // The outcome could not be written. Without this wait, the destination would get the same event again and again.
         onFault(`destination ${this.#destination.name}`, cause)
         return clock.now() + FAULT_RETRY_MS
       })
@@ -88,12 +88,12 @@ export class Deliverer {
       const due = await queue.claim(name, sender.limit, sender.longestMs + LEASE_MARGIN_MS)
       if (due.length === 0) return
       await this.#sendBatch(sender, due)
-      // The queue may answer within the turn; other work must run too.
+      // The queue may answer without leaving this turn of the event loop. Other work must run too.
       await nextTurn()
     }
   }
 
-  /** The sender of the destination, made and prepared once. */
+  /** Returns the sender of the destination. Creates and prepares it at the first call. */
   async #open(destination: BatchDestination): Promise<BatchSender> {
     if (this.#sender !== undefined) return this.#sender
     const sender = await openSender(destination, this.#parts.clock, (cause) =>
@@ -115,7 +115,7 @@ export class Deliverer {
     this.#failures = isUnavailable ? this.#failures + 1 : 0
     const decisive = isUnavailable ? results[0] : results.find(({ result }) => result === 'delivered')
     if (decisive !== undefined && !signal.aborted) this.#outage.saw(decisive)
-    // One random number for the batch, so that events that failed together are due together, and form a batch again.
+    // One random number for all events of the batch: if they fail together, they are due together, and form a batch again.
     const random = clock.random()
     const delayMs = (attempts: number) =>
       delayOf(sender.firstDelayMs, isUnavailable ? this.#failures : attempts, random)
@@ -123,23 +123,26 @@ export class Deliverer {
     const updates: DeliveryUpdate[] = []
     for (const [index, delivery] of due.entries()) {
       const result = results[index]
-      // An attempt that the close cut short stays pending, and is not counted.
+      // An attempt that was aborted by `close` stays pending, and is not counted.
       if (result === undefined || (signal.aborted && result.result === 'retry')) given.push(delivery.eventId)
       else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
-    // No other batch is sent during the backoff: it would fail for the same reason.
+    // During the backoff, no other batch is sent, because it would fail for the same reason.
     if (isUnavailable) this.#restUntilMs = clock.monotonic() + delayMs(this.#failures)
     else if (due.length < sender.limit) this.#restUntilMs = clock.monotonic() + sender.intervalMs
     await queue.settle(name, updates)
     await queue.release(name, given)
   }
 
-  /** Keeps as many requests in flight as the destination allows; outcomes are written together. */
+  /**
+   * Sends the due events, at most `concurrency` at a time, and claims more when half of that number is free. Writes outcomes
+   * together.
+   */
   async #postAll(destination: Extract<DestinationConfig, { type: 'webhook' }>): Promise<void> {
     const { queue, clock } = this.#parts
     const { name, concurrency, timeout, firstDelay, maxAttempts } = destination
     const dueAtMs = (attempts: number) => {
-      // A random number for each, so that events that failed together are not tried again together.
+      // A random number for each event, so that events that failed together are not tried again together.
       return attempts < maxAttempts ? clock.now() + delayOf(firstDelay, attempts, clock.random()) : undefined
     }
     const { signal } = this.#stop
@@ -149,7 +152,7 @@ export class Deliverer {
     const post = async (delivery: ClaimedDelivery) => {
       const attempt = this.#startAttempt()
       const result = await postMessage(destination, delivery, signal)
-      // An attempt that the close cut short stays pending, and is not counted.
+      // An attempt that was aborted by `close` stays pending, and is not counted.
       if (signal.aborted && result.result === 'retry') return void given.push(delivery.eventId)
       this.#outage.saw(result)
       updates.push(updateOf(delivery, result, attempt(), dueAtMs))
@@ -170,7 +173,7 @@ export class Deliverer {
       }
       if (underWay.size === 0 && updates.length === 0) break
       if (underWay.size > 0) await Promise.race(underWay)
-      // Attempts that end in the same turn are written in the same transaction.
+      // Attempts that end in the same turn of the event loop are written in the same transaction.
       await nextTurn()
     }
     const released = given
@@ -178,7 +181,7 @@ export class Deliverer {
     await queue.release(name, released)
   }
 
-  /** Measures an attempt. Call the returned function when the attempt is over. */
+  /** Starts to measure an attempt. Call the returned function when the attempt has ended. */
   #startAttempt(): () => { atMs: number; durationMs: number } {
     const { clock } = this.#parts
     const atMs = clock.now()
@@ -194,7 +197,7 @@ export class Deliverer {
     this.#cancelTimer = clock.setTimer(() => this.wake(), Math.max(1, restMs, dueMs - clock.now()))
   }
 
-  /** Aborts attempts in flight; undelivered events stay pending in the database. */
+  /** Aborts attempts in flight. Undelivered events stay pending in the database. */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#cancelTimer()
@@ -203,13 +206,16 @@ export class Deliverer {
   }
 }
 
-/** Backoff: doubles with each attempt, and is random in the upper half. */
+/**
+ * Returns the wait before the next attempt. The longest wait doubles with each attempt, and the result is random between half
+ * of it and all of it.
+ */
 function delayOf(firstDelayMs: number, attempts: number, random: number): number {
   const delayMs = Math.min(MAX_DELAY_MS, firstDelayMs * 2 ** (attempts - 1))
   return Math.ceil(delayMs * (0.5 + random / 2))
 }
 
-/** @param dueAtMs When the next attempt is due after this many attempts; undefined = there is no further attempt. */
+/** @param dueAtMs Returns when the next attempt is due after this many attempts; undefined if there is no further attempt. */
 function updateOf(
   { eventId, attempts: before }: ClaimedDelivery,
   result: AttemptResult,

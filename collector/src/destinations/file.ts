@@ -4,14 +4,14 @@ import type { ClaimedDelivery } from '../store/ports.ts'
 import type { BatchSender } from './batch-sender.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Appends messages to a file, one JSON object a line (NDJSON). */
+/** Appends messages to a file, one JSON object per line (NDJSON). */
 export class FileSender implements BatchSender {
   readonly limit = 500
   readonly longestMs = 20_000
   readonly intervalMs = 0
   readonly firstDelayMs = 2000
   readonly #path: string
-  /** Whether the last line may be incomplete: this process or an earlier one may have been interrupted while it wrote. */
+  /** Whether the last line may be incomplete, because this process or an earlier one was interrupted while it wrote. */
   #mayBeTorn = true
 
   constructor(path: string) {
@@ -30,7 +30,7 @@ export class FileSender implements BatchSender {
       this.#mayBeTorn = false
       return batch.map(() => ({ result: 'delivered' }))
     } catch (cause) {
-      // A full disk or a missing mount, for example: the event is not at fault.
+      // For example a full disk or a missing mount. The event is not at fault, so it is tried again.
       const reason = `cannot be written (${(cause as NodeJS.ErrnoException).code})`
       return batch.map(() => ({ result: 'retry', reason }))
     }
@@ -39,10 +39,10 @@ export class FileSender implements BatchSender {
   async close(): Promise<void> {}
 }
 
-/** Whether the file ends with a line that a full disk or the end of a process has cut off. */
+/** Whether the last line of the file is incomplete, because the disk was full or a process ended while it wrote. */
 async function endsMidLine(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
-  // A pipe or a terminal has no last line to check.
+  // A pipe or a terminal has no last line.
   if (found === undefined || !found.isFile() || found.size === 0) return false
   const file = await open(path)
   try {

@@ -2,21 +2,21 @@ import type { Clock } from '../clock.ts'
 import type { Listeners } from '../listeners.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** An outage is reported when all attempts have failed for this long: a destination that fails now and then is not down. */
+/** An outage is reported when all attempts have failed for this many milliseconds. A single failure is not an outage. */
 const OUTAGE_MS = 2000
 
-/** Listeners of an outage. */
+/** The clock, and the functions to which an outage and its end are reported. */
 export interface OutageParts extends Listeners {
   clock: Clock
 }
 
-/** Reports once when a destination is down, and once when it works again. */
+/** Reports once when a destination is unavailable, and once when it works again. */
 export class Outage {
   readonly #name: string
   readonly #parts: OutageParts
-  /** When the attempts began to fail, by the monotonic clock; undefined = the last one did not fail. */
+  /** When the attempts began to fail, by the monotonic clock; undefined if the last attempt did not fail. */
   #sinceMs: number | undefined
-  /** The fault that was reported and is not over. */
+  /** The fault that was reported and has not ended. */
   #reported: string | undefined
 
   constructor(name: string, parts: OutageParts) {
@@ -34,14 +34,14 @@ export class Outage {
       if (isNews) this.report(`destination ${this.#name} is unavailable`, new Error(attempt.reason))
       return
     }
-    // A destination that refuses an event responds, so it is not down.
+    // A destination that refuses an event has responded, so it is available.
     this.#sinceMs = undefined
     if (this.#reported === undefined) return
     onRecovery(`destination ${this.#name} is back`, this.#reported)
     this.#reported = undefined
   }
 
-  /** Reports the fault; the next attempt that does not fail ends it. */
+  /** Reports a fault. The next attempt that does not fail ends it. */
   report(fault: string, cause: unknown): void {
     this.#reported = fault
     this.#parts.onFault(fault, cause)

@@ -1,4 +1,4 @@
-/** Why a request had no response, in the same few words each time. */
+/** Describes why a request had no response. The same cause always has the same description. */
 export function connectionReason(cause: unknown): string {
   const { name, code, cause: inner } = cause as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException }
   if (name === 'TimeoutError') return 'no answer in time'

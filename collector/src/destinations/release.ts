@@ -1,22 +1,22 @@
 import { stringifyExact } from '../json/exact-json.ts'
 import type { EventRecord, Message } from '../record.ts'
 
-/** The parts of an event that are released. */
+/** The parts of an event that are needed to release it, which means to send it to another service. */
 export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { sent: Message | null }
 
-/** The target of releases: the address of a real service, and the key of a source there. */
+/** The service to which events are released, and the write key of a source in that service. */
 export interface ReleaseTarget {
-  /** Without the key, since people see this address. */
+  /** URL without the write key, because users see this URL. */
   url: string
   writeKey: string
 }
 
-/** The result for one event. */
+/** The result of releasing one event. */
 export type ReleaseResult = { released: true } | { released: false; reason: string }
 
 const TIMEOUT_MS = 15_000
 
-/** Reads `https://<write key>@api.example.com`; undefined when the text has another form. */
+/** Reads `https://<write key>@api.example.com`. Returns undefined if the text has another form. */
 export function readReleaseTarget(text: string): ReleaseTarget | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
@@ -26,7 +26,7 @@ export function readReleaseTarget(text: string): ReleaseTarget | undefined {
   return { url: `${url.origin}${url.pathname.replace(/\/$/, '')}`, writeKey }
 }
 
-/** Sends one event as its client sent it, but with the key of the target. Does not follow redirects. */
+/** Sends one event as its client sent it, but with the write key of the target. Does not follow redirects. */
 export async function releaseEvent(target: ReleaseTarget, record: Releasable): Promise<ReleaseResult> {
   if (record.status !== 'accepted') return { released: false, reason: 'it was not accepted' }
   const message = record.sent ?? record.message

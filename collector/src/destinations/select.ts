@@ -12,22 +12,25 @@ export const SKIP_REASONS = {
 } as const
 export type SkipReason = keyof typeof SKIP_REASONS
 
-/** The `integrations` of an item, followed by that of its batch. */
+/** The `integrations` object of an event, followed by that of its batch. The first object that has a name decides. */
 type Integrations = ReadonlyArray<Readonly<Record<string, unknown>>>
 
-/** The switch of a destination in `integrations`: on, off, or none. Own keys only; names are case-sensitive. */
+/**
+ * Returns whether `integrations` turns a destination on or off; undefined if neither. Names are case-sensitive. Only own
+ * properties count.
+ */
 function switchFor(integrations: Integrations, name: string): boolean | undefined {
   const value = integrations.find((one) => Object.hasOwn(one, name))?.[name]
   if (typeof value === 'boolean') return value
-  // An object holds options for the destination, which turns it on.
+  // An object contains options for the destination, and turns the destination on.
   return typeof value === 'object' && value !== null ? true : undefined
 }
 
 /**
- * Whether `integrations` lets an event through to a destination, spec section 2.
+ * Whether `integrations` lets an event through to a destination (specification, section 2).
  *
- * The name of the destination decides, then its alternative names in order, then `All`. Without any of them, the destination is
- * on.
+ * The name of the destination decides, then its alternative names in order, then `All`. If `integrations` has none of these
+ * names, the destination is on.
  */
 export function isSwitchedOn(integrations: Integrations, names: readonly string[]): boolean {
   for (const name of names) {
@@ -38,8 +41,8 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
 }
 
 /**
- * The destinations of an accepted event, and those that it skips with the reason. Destinations that are disabled in the config
- * are left out.
+ * Plans the deliveries of an accepted event: returns its destinations, and the skipped destinations with the reason.
+ * Destinations that are disabled in the configuration are left out.
  */
 export function planDeliveries(
   destinations: readonly DestinationConfig[],

@@ -3,10 +3,10 @@ import type { DestinationConfig } from '../config/schema.ts'
 import type { BatchSender } from './batch-sender.ts'
 import { FileSender } from './file.ts'
 
-/** Destinations that accept many events at a time. */
+/** A destination that accepts many events at a time. */
 export type BatchDestination = Exclude<DestinationConfig, { type: 'webhook' }>
 
-/** Makes the sender of a destination, and loads its packages only now. */
+/** Creates the sender of a destination. Loads the code and the packages for ClickHouse only if they are needed. */
 export async function openSender(
   destination: BatchDestination,
   clock: Clock,

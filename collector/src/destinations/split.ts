@@ -3,25 +3,25 @@ import type { AttemptResult } from './webhook.ts'
 /** The result of one request with several events. */
 export type BatchOutcome =
   | { kind: 'taken' }
-  /** The data of at least one event was refused; the others may be accepted without it. */
+  /** The data of at least one event was refused. Without that event, the others may be accepted. */
   | { kind: 'refused'; reason: string }
-  /** It is not known whether an event is at fault. */
+  /** It is not known whether an event caused the failure. */
   | { kind: 'unclear'; reason: string }
-  /** The destination accepts nothing at present. */
+  /** The destination accepts nothing now. */
   | { kind: 'unavailable'; reason: string }
 
 /**
- * Maximum number of unclear outcomes for a batch, which may not be due to an event. After that, the rest of the batch waits for
- * the next attempt.
+ * Maximum number of unclear outcomes in a batch. After that, the rest of the batch waits for the next attempt, since the cause
+ * may not be in the events.
  */
 const UNCLEAR_REQUESTS = 40
 
 /**
- * Delivers events in as few requests as possible. Halves a refused group until the event at fault is alone.
+ * Delivers events in as few requests as possible. Halves a refused group until the event that caused the refusal is alone.
  *
- * @param groups Each is one request at first.
+ * @param groups Each group is sent in one request at first.
  * @param settle Called once for each event.
- * @param canGoOn Called before each request. If it returns false, the remaining events are to be tried again.
+ * @param canGoOn Called before each request. If it returns false, the remaining events are tried again later.
  */
 export async function sendSplitting<Item>(
   groups: ReadonlyArray<readonly Item[]>,
@@ -29,7 +29,7 @@ export async function sendSplitting<Item>(
   settle: (item: Item, result: AttemptResult) => void,
   canGoOn: () => boolean,
 ): Promise<void> {
-  // A stack, in reverse order: the next group is the last element.
+  // A stack: the next group is its last element.
   const left = groups.filter((group) => group.length > 0).reverse()
   let unclear = 0
   let halted: string | undefined

@@ -2,17 +2,17 @@ import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 
-/** Interval at which this process announces the destinations to which it delivers. */
+/** Interval in milliseconds at which this process announces the destinations to which it delivers. */
 const ATTEND_MS = 20_000
-/** After this time without an announcement, a process counts as gone. */
+/** A process that has made no announcement for this many milliseconds counts as ended. */
 const ATTENDED_MS = 60_000
-/** How long a destination is reported as unplanned after the last event for which a front did not plan it, milliseconds. */
+/** If a front has not planned an event for a destination, this is reported for so many milliseconds after the event. */
 const UNPLANNED_MS = 60_000
 
-/** Options of a watch. */
+/** Options of a {@link DestinationWatch}. */
 export interface WatchParts {
   destinations: readonly DestinationConfig[]
-  /** Whether this process makes deliveries. */
+  /** Whether this process delivers events to destinations. */
   isDelivering: boolean
   queue: Pick<DeliveryQueue, 'attend' | 'unattended'>
   clock: Clock
@@ -20,17 +20,17 @@ export interface WatchParts {
 }
 
 /**
- * Finds destinations that only some processes have in their config. If only fronts have one, its deliveries stay pending; if
- * only workers have one, it gets no deliveries.
+ * Finds destinations that are only in the configuration of some processes. If a destination is only known to fronts, its
+ * deliveries stay pending. If it is only known to workers, it gets no deliveries.
  */
 export class DestinationWatch {
   readonly #parts: WatchParts
   /** Names of the destinations to which this process delivers. */
   readonly #attended: readonly string[]
-  /** Destinations that are disabled in the config: their pending deliveries are not reported. */
+  /** Destinations that are disabled in the configuration. Their pending deliveries are not reported. */
   readonly #disabled: ReadonlySet<string>
   readonly #reported = new Set<string>()
-  /** The time of the last event, by destination, for which a front had neither planned nor skipped the destination. */
+  /** For each destination, the time of the last event that a front neither planned nor skipped for it. */
   readonly #unplanned = new Map<string, number>()
   #cancel = () => {}
   #isClosed = false
@@ -42,7 +42,7 @@ export class DestinationWatch {
     this.#disabled = new Set(destinations.filter(({ enabled }) => !enabled).map(({ name }) => name))
   }
 
-  /** Starts to announce the destinations of this process, and to look for those that no process serves. */
+  /** Starts to announce the destinations of this process, and to look for destinations to which no process delivers. */
   start(): void {
     void this.#attend().then(() => this.#later())
   }
@@ -58,11 +58,11 @@ export class DestinationWatch {
 
   async #attend(): Promise<void> {
     if (this.#attended.length === 0) return
-    // Ignored: the code that writes to the store reports when the store is unavailable.
+    // The error is ignored here: the code that writes events reports when the store is unavailable.
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 
-  /** Reports each destination that no process serves, unless the last check found the same. */
+  /** Reports each destination to which no process delivers, unless the last check found the same destination. */
   async #report(): Promise<void> {
     const found = await this.unattended().catch(() => undefined)
     if (found === undefined || this.#isClosed) return
@@ -74,7 +74,7 @@ export class DestinationWatch {
     for (const name of found.keys()) this.#reported.add(name)
   }
 
-  /** The number of pending deliveries of each destination to which no running process delivers, not even this one. */
+  /** Returns the number of pending deliveries of each destination to which no running process delivers. */
   async unattended(): Promise<Map<string, number>> {
     const found = await this.#parts.queue.unattended(ATTENDED_MS)
     const others = found.filter(
@@ -83,7 +83,7 @@ export class DestinationWatch {
     return new Map(others.map(({ destination, pending }) => [destination, pending]))
   }
 
-  /** Records the destinations that another process has planned for the events of one request. */
+  /** Records the destinations that another process has chosen for the events of one request. */
   planned(events: readonly NewEvent[]): void {
     const accepted = events.find(({ reason }) => reason === null)
     if (accepted === undefined) return
@@ -95,7 +95,7 @@ export class DestinationWatch {
     }
   }
 
-  /** The fault of a destination, in one sentence; null when none is known. */
+  /** Describes the fault of a destination in one sentence; null if no fault is known. */
   warning(name: string, unattended: ReadonlyMap<string, number>): string | null {
     const pending = unattended.get(name)
     if (pending !== undefined) return unattendedText(pending)

@@ -8,10 +8,10 @@ export type AttemptResult =
   | { result: 'retry'; reason: string }
   | { result: 'failed'; reason: string }
 
-// The 4xx statuses that are worth a retry; for any other, a retry would get the same response.
+// The 4xx status codes after which a retry may help. After any other, the next response would be the same.
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
-/** Posts one message. Redirects are not followed: messages go only to the address in the config. */
+/** Posts one message. Does not follow redirects: messages go only to the URL of the configuration. */
 export async function postMessage(
   destination: Extract<DestinationConfig, { type: 'webhook' }>,
   delivery: ClaimedDelivery,
@@ -23,7 +23,7 @@ export async function postMessage(
       headers: {
         ...destination.headers,
         'content-type': 'application/json',
-        // The same in every attempt, so that a receiver can recognise repeats.
+        // The same in every attempt, so that the receiver can recognise repeats.
         'idempotency-key': delivery.key,
         'x-trackpost-attempt': String(delivery.attempts + 1),
       },

@@ -7,7 +7,7 @@ import type { FaultRule, Faults } from './rules.ts'
 export class FaultInjector {
   readonly #faults: Faults
   readonly #clock: Clock
-  /** Requests that stay without a response until the collector closes. */
+  /** Requests that get no response until the collector closes. */
   readonly #hanging = new Set<ServerResponse>()
 
   constructor(faults: Faults, clock: Clock) {
@@ -16,10 +16,10 @@ export class FaultInjector {
   }
 
   /**
-   * Resolves with the injected fault, or undefined when the request is to be handled as usual.
+   * Injects a fault into a request, and resolves with the fault; undefined if the request is to be handled as usual.
    *
    * @param path The path without repeated slashes.
-   * @param sourceOf Name of the source, if it is known. Called only when a fault names a source.
+   * @param sourceOf Returns the name of the source, if it is known. Called only when a fault is limited to a source.
    */
   async inject(
     request: IncomingMessage,
@@ -43,7 +43,7 @@ export class FaultInjector {
     response.once('close', () => this.#hanging.delete(response))
   }
 
-  /** Cuts the connections that were left hanging, so that closing does not wait for them. */
+  /** Closes the connections of requests that get no response, so that closing the collector does not wait for them. */
   close(): void {
     for (const response of this.#hanging) response.destroy()
   }

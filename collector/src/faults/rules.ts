@@ -1,30 +1,30 @@
 import type { Clock } from '../clock.ts'
 
-/** A fault on demand, which the next requests get instead of the usual response. */
+/** A fault that the collector injects: the next requests get it instead of the usual response. */
 export interface FaultOptions {
-  /** Status of the response, from 200 to 599. */
+  /** Status code of the response, 200 to 599. */
   status?: number | undefined
   /** Headers of the response, for example `{ 'retry-after': '2' }`. */
   headers?: Readonly<Record<string, string>> | undefined
-  /** Body of the response; default: a problem in JSON, or `{"success":true}` if the status is below 400. */
+  /** Body of the response. Default: a JSON object with the error, or `{"success":true}` if the status is below 400. */
   body?: string | undefined
-  /** Milliseconds to wait first. Without `status`, `hang` and `reset`, the request is handled as usual afterwards. */
+  /** Milliseconds to wait before the response. Without `status`, `hang` and `reset`, the request is then handled as usual. */
   delay?: number | undefined
-  /** Never respond. */
+  /** Whether the request gets no response at all. */
   hang?: boolean | undefined
-  /** End the connection with a TCP reset. */
+  /** Whether the connection ends with a TCP reset. */
   reset?: boolean | undefined
-  /** How many requests get it; default 1, null or Infinity = all. */
+  /** Number of requests that get the fault; default 1. Null or Infinity means all. */
   times?: number | null | undefined
-  /** Probability that a matching request gets it, from 0 to 1; default 1. */
+  /** Probability that a matching request gets the fault, from 0 to 1; default 1. */
   chance?: number | undefined
-  /** Only requests to this path, for example `/v1/batch` or `/token`. */
+  /** Limits the fault to requests to this path, for example `/v1/batch` or `/token`. */
   path?: string | undefined
-  /** Only requests of the source of this name. */
+  /** Limits the fault to requests of the source with this name. */
   source?: string | undefined
 }
 
-/** An active fault, as `/api/faults` shows it. */
+/** An active fault, as `/api/faults` returns it. */
 export interface FaultRule {
   id: string
   status: number | null
@@ -33,34 +33,34 @@ export interface FaultRule {
   delay: number
   hang: boolean
   reset: boolean
-  /** Null = for ever. */
+  /** Null if the number of requests is not limited. */
   times: number | null
-  /** How many requests may still get it; null = any number. */
+  /** Number of requests that will still get the fault; null if it is not limited. */
   remaining: number | null
   chance: number
   path: string | null
   source: string | null
 }
 
-/** The active faults, as `GET /api/faults` shows them. */
+/** The active faults, as `GET /api/faults` returns them. */
 export interface FaultState {
   rules: FaultRule[]
-  /** Probability that the response to a request to `/v1` is 503. */
+  /** Probability that a request to `/v1` gets status 503. */
   failRate: number
-  /** How many requests got a fault so far. */
+  /** Number of requests that have got a fault so far. */
   injected: number
 }
 
-/** Rules that may be set at a time. */
+/** Maximum number of active faults. */
 const MAX_RULES = 1000
 const MAX_DELAY_MS = 600_000
 
-/** A fault that cannot be set; the message names the problem. */
+/** A fault that cannot be added. The message describes the problem. */
 export class FaultError extends Error {
   override readonly name = 'FaultError'
 }
 
-/** The active faults, in order: a request gets the first one that matches. */
+/** The active faults in their order. A request gets the first fault that matches. */
 export class Faults {
   readonly #clock: Clock
   #rules: FaultRule[] = []
@@ -72,7 +72,7 @@ export class Faults {
     this.#clock = clock
   }
 
-  /** Probability that the response to a request to `/v1` is 503. */
+  /** Probability that a request to `/v1` gets status 503. */
   set failRate(value: number) {
     this.#failRate = inRange('failRate', value, 0, 1)
   }
@@ -98,23 +98,23 @@ export class Faults {
     return { ...rule }
   }
 
-  /** Removes one; false when no fault has this id. */
+  /** Removes a fault. Returns false if no fault has this id. */
   remove(id: string): boolean {
     const before = this.#rules.length
     this.#rules = this.#rules.filter((rule) => rule.id !== id)
     return this.#rules.length < before
   }
 
-  /** Removes all faults, and the fail rate. */
+  /** Removes all faults, and sets the fail rate to 0. */
   clear(): void {
     this.#rules = []
     this.#failRate = 0
   }
 
   /**
-   * Takes the fault for a request, and counts it; undefined = the usual response.
+   * Returns the fault for a request, and counts the request; undefined if the request gets the usual response.
    *
-   * @param sourceOf Called only when a rule names a source.
+   * @param sourceOf Called only when a fault is limited to a source.
    */
   take(path: string, sourceOf: () => string | undefined): FaultRule | undefined {
     if (this.#rules.length === 0 && this.#failRate === 0) return undefined

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
-/** Resolves when a client has read the response so far (true), or has hung up (false). */
+/**
+ * Resolves with true when the client has read the response so far, and with false when the client has closed the connection.
+ */
 export async function drained(response: ServerResponse): Promise<boolean> {
   if (response.destroyed) return false
   const gone = new AbortController()
@@ -17,7 +19,7 @@ export async function drained(response: ServerResponse): Promise<boolean> {
   }
 }
 
-/** A signal that is aborted when the response ends or the client hangs up. */
+/** Returns a signal that is aborted when the response ends or the client closes the connection. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController()
   response.once('close', () => gone.abort())

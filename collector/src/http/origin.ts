@@ -2,7 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { HttpProblem } from './reply.ts'
 
-/** Names by which a machine reaches itself, or a container reaches its host. An attacker cannot make them resolve to another address. */
+/**
+ * Names by which a machine reaches itself, or a container reaches its host. An attacker cannot make these names resolve to
+ * another address.
+ */
 const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '[::1]', 'host.docker.internal'])
 
 /** Whether an address can only be reached from this machine. */
@@ -14,24 +17,26 @@ function isOwnName(name: string): boolean {
   return OWN_NAMES.has(name) || isLoopback(name) || name.endsWith('.localhost')
 }
 
-/** How long a browser may cache the response to a preflight request, in seconds. */
+/** Time in seconds for which a browser may cache the response to a preflight request. */
 const PREFLIGHT_SECONDS = '600'
 const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
 
-/** Rules for the origins whose pages may send events. */
+/** Which origins and host names are accepted. */
 export interface OriginRules {
   /** Whether only this machine can reach the collector. */
   isLocal: boolean
-  /** Origins of pages that may send events; `*` = all. Default: on loopback those of this machine, elsewhere none. */
+  /**
+   * Origins of web pages that may send events; `*` for all. Default on loopback: the origins of this machine; otherwise none.
+   */
   browserOrigins: readonly string[] | undefined
-  /** Further host names that are accepted on loopback. */
+  /** Additional host names that are accepted on loopback. */
   hostNames: readonly string[]
 }
 
 /**
- * Keeps pages of other sites out: a browser sends their requests from inside the firewall.
+ * Refuses requests from web pages of other sites. A firewall does not stop these requests, because the browser is behind it.
  *
- * Pages with an allowed origin may send events. The page of the collector and its API are closed to pages of other sites.
+ * Pages with an allowed origin may send events. No page of another site may use the API or the page of the collector.
  */
 export class OriginGuard {
   readonly #rules: OriginRules
@@ -41,9 +46,9 @@ export class OriginGuard {
   }
 
   /**
-   * On loopback, accepts only host names of this machine, which prevents DNS rebinding.
+   * On loopback, accepts only host names of this machine. This prevents DNS rebinding.
    *
-   * @throws HttpProblem 400 when the name is missing or ambiguous, 403 when it is not a name of this machine.
+   * @throws HttpProblem 400 when the host name is missing or ambiguous, 403 when it is not a name of this machine.
    */
   checkHost(request: IncomingMessage): void {
     const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))
@@ -54,16 +59,16 @@ export class OriginGuard {
     }
     if (!this.#rules.isLocal) return
     const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
-    // Only HTTP/1.0 clients may leave it out; browsers always send it.
+    // Only an HTTP/1.0 client may omit the Host header. Browsers always send it.
     if (request.headers.host === undefined || isOwnName(name)) return
     if (this.#rules.hostNames.some((known) => known.toLowerCase() === name)) return
     throw new HttpProblem(403, 'host_name', 'ask for 127.0.0.1 or localhost, or add the name to hostNames')
   }
 
   /**
-   * Allows a page to send events or refuses it, and sets the CORS headers.
+   * Checks whether a web page may send events, and sets the CORS headers.
    *
-   * @throws HttpProblem 403 when the page's origin is not allowed.
+   * @throws HttpProblem 403 when the origin of the page is not allowed.
    */
   allowEvents(request: IncomingMessage, response: ServerResponse): void {
     const { origin } = request.headers
@@ -88,7 +93,7 @@ export class OriginGuard {
     return isLocal && URL.canParse(origin) && isOwnName(new URL(origin).hostname)
   }
 
-  /** Answers a preflight request; false when the request is something else. */
+  /** Responds to a preflight request. Returns false if the request is not one. */
   answerPreflight(request: IncomingMessage, response: ServerResponse): boolean {
     const { origin, 'access-control-request-method': method } = request.headers
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false
@@ -103,7 +108,7 @@ export class OriginGuard {
   }
 
   /**
-   * Refuses requests from pages of other sites, except links from there to the page itself.
+   * Refuses requests from pages of other sites. Only a link to the page of the collector may come from there.
    *
    * @throws HttpProblem 403 when the request is from another site.
    */

@@ -4,7 +4,7 @@ import { gunzip } from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import type { Reason } from '../record.ts'
 
-/** A body that was read, or why it was not. */
+/** The body that was read, or the reason why it was not. */
 export type BodyResult =
   | { body: Buffer; sentBytes: number }
   | { refused: Extract<Reason, 'body_too_large' | 'bad_encoding'>; sentBytes: number }
@@ -13,10 +13,10 @@ export type BodyResult =
 const inflate = promisify(gunzip)
 
 /**
- * Reads a request's body, counting while it arrives, and inflates gzip.
+ * Reads the body of a request, and decompresses gzip.
  *
- * Stops at the limit: by `content-length` before a byte is read, else at the first chunk beyond it. The limit applies to the
- * bytes sent and to the inflated ones.
+ * Stops at the limit, which applies to the bytes sent and to the decompressed bytes. A `content-length` over the limit is
+ * refused before anything is read.
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyResult> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
@@ -59,15 +59,15 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | '
   })
 }
 
-// How much of a refused body is still read, and for how long.
+// How many bytes of a refused body are still read, and for how many milliseconds.
 const LINGER_BYTES = 65_536
 const LINGER_MS = 500
 
 /**
  * Ends a response that was sent before the request had been read completely, and closes the connection.
  *
- * A socket that is closed with unread bytes is reset, and the reset can overtake the response. So a little more is read, while
- * the client reads the response.
+ * A socket that is closed with unread bytes sends a TCP reset, and the client may see the reset before it has read the
+ * response. So a little more of the request is read first.
  */
 export function endEarly(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   if (request.complete) {

@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 
 import { stringifyExact } from '../json/exact-json.ts'
 
-/** A response that is not a success, which a handler throws or returns. */
+/** An error response. A handler throws or returns it. */
 export class HttpProblem extends Error {
   readonly status: number
-  /** Stable, for programs; the message is for people. */
+  /** Stable, for programs. The message is for people. */
   readonly code: string
   readonly headers: Readonly<Record<string, string>>
 
@@ -17,13 +17,13 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Headers of every response. None of them allows another origin. */
+/** Headers of every response. None of them allows access from another origin. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 } as const
 
-/** The content type of JSON. */
+/** The `Content-Type` of JSON responses. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Responds with a JSON value. */
@@ -43,12 +43,12 @@ export function replyJson(
   response.end(body)
 }
 
-/** The JSON body of a problem. */
+/** Returns the JSON body of an error response. */
 export function problemBody(problem: Pick<HttpProblem, 'code' | 'message'>): unknown {
   return { success: false, code: problem.code, message: problem.message }
 }
 
-/** Responds with a problem. */
+/** Sends an error response. */
 export function replyProblem(response: ServerResponse, problem: HttpProblem): void {
   replyJson(response, problem.status, problemBody(problem), problem.headers)
 }

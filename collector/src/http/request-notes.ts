@@ -2,24 +2,24 @@ import type { IncomingMessage } from 'node:http'
 import { MAX_REQUEST_BODY_BYTES, type RequestProblem } from '../store/ports.ts'
 import type { HttpProblem } from './reply.ts'
 
-/** Notes about a request while it is handled, for its line in the log of requests. */
+/** Collects the facts about a request while it is handled. They become one line in the list of requests. */
 export class RequestNotes {
-  /** Id of the request in the log. */
+  /** The id of the request. */
   readonly id: string
-  /** The caller's address; behind trusted proxies, the one that they report. */
+  /** The address of the client. Behind a trusted proxy, the address that the proxy reports. */
   readonly address: string
-  /** Name of the source, as soon as it is known. */
+  /** Name of the source; null until it is known. */
   source: string | null = null
-  /** `name/version` of the library that wrote the messages. */
+  /** Name and version of the library that sent the messages, as `name/version`. */
   library: string | null = null
   bodyBytes = 0
   inflatedBytes = 0
   events = 0
   accepted = 0
-  /** The write of the request's events, once it has begun. Its result decides the outcome of the events. */
+  /** The write of the request's events, once it has begun. The result of the write decides the outcome of the events. */
   appending: Promise<unknown> | undefined
   problem: RequestProblem | null = null
-  /** Id of the fault on demand that the request got. */
+  /** Id of the injected fault that the request got. */
   fault: string | null = null
   body: string | null = null
   bodyIsCut = false
@@ -29,12 +29,12 @@ export class RequestNotes {
     this.address = address
   }
 
-  /** Notes a problem, unless a more exact one was noted before. */
+  /** Records a problem, unless a more exact problem was recorded before. */
   refused(cause: HttpProblem): void {
     this.problem ??= { code: cause.code, message: cause.message }
   }
 
-  /** Keeps the beginning of the body for people, without write keys. */
+  /** Keeps the beginning of the body for display, without write keys. */
   tookBody(body: Buffer): void {
     this.inflatedBytes = body.length
     this.bodyIsCut = body.length > MAX_REQUEST_BODY_BYTES
@@ -42,7 +42,7 @@ export class RequestNotes {
   }
 }
 
-/** Also matches a key that was cut off at the end of the text. */
+/** Also matches a key that is cut off at the end of the text. */
 const WRITE_KEY = /("writeKey"\s*:\s*")(?:[^"\\]|\\.)*("|\\?$)/g
 
 function redactKeys(text: string): string {
@@ -57,7 +57,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   'x-write-key',
 ])
 
-/** The headers of a request without its credentials. */
+/** Returns the headers of a request without credentials. */
 export function publicHeaders(request: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(request.headers)) {

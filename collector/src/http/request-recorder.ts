@@ -4,7 +4,10 @@ import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
 import { publicHeaders, RequestNotes } from './request-notes.ts'
 
-/** Maximum number of refused requests that are recorded per second: a client that retries forever must not fill the disk. */
+/**
+ * Maximum number of refused requests that are recorded per second, so that a client that retries for ever does not fill the
+ * disk.
+ */
 const MAX_REFUSED_PER_SECOND = 200
 const SECOND_MS = 1000
 
@@ -15,27 +18,27 @@ export interface BrokenRequest {
   message: string
 }
 
-/** Facts about a request, from the router. */
+/** Facts about a request that the router knows. */
 export interface RequestFacts {
   path: string
-  /** The caller's address. */
+  /** The address of the client. */
   address: string
   /** Whether a request that ended with this status is recorded. */
   isWorthIt(status: number): boolean
-  /** The response on the connection when the request broke off. */
+  /** Returns the response that the connection got if the request was never complete. */
   brokenOff(): BrokenRequest | undefined
 }
 
-/** Counts every request, recorded or not. */
+/** Counts every request, whether it is recorded or not. */
 export interface RequestCounter {
   began(): void
-  /** Status 0 = without a response. */
+  /** Status 0 means that there was no response. */
   ended(path: string, status: number): void
   /** Counts a response on a connection without a valid request. */
   broken(status: number): void
 }
 
-/** Records requests at their end, whatever their outcome. */
+/** Records each request when it has ended, whether it succeeded or not. */
 export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock
@@ -50,7 +53,7 @@ export class RequestRecorder {
     this.#counter = counter
   }
 
-  /** Begins the notes on a request. They are recorded when the connection has finished it. */
+  /** Starts to collect the facts about a request. They are recorded when the response has ended. */
   begin(
     request: IncomingMessage,
     response: ServerResponse,
@@ -69,7 +72,8 @@ export class RequestRecorder {
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
       const write = () => this.#write(lineOf(request, notes, facts))
       if (response.headersSent || notes.appending === undefined) return write()
-      // If the client hangs up, the write continues, and the record waits until it is known which events were stored.
+      // If the client closes the connection, the write of the events continues. The request is recorded when the result of the
+      // write is known.
       this.#writeAfter(notes.appending, write)
     })
     return notes
@@ -78,7 +82,7 @@ export class RequestRecorder {
   #writeAfter(work: Promise<unknown>, write: () => void): void {
     const one: Promise<void> = work
       .then(
-        // In a later turn than the handlers that wait for the write, since they note its result.
+        // Runs in a later turn of the event loop: handlers that wait for the same write add its result to the facts first.
         () => nextTurn().then(write),
         write,
       )
@@ -86,7 +90,7 @@ export class RequestRecorder {
     this.#late.add(one)
   }
 
-  /** Resolves when the records that wait for the write of their events are recorded. */
+  /** Resolves when all requests that wait for the write of their events are recorded. */
   async settled(): Promise<void> {
     await Promise.all(this.#late)
   }
@@ -141,7 +145,7 @@ const NOTHING: Omit<NewRequest, 'id' | 'atMs' | 'address' | 'status' | 'problem'
   bodyIsCut: false,
 }
 
-// In one literal: an object put together by spread costs several times as much, and there is one for every request.
+// Written as one object literal: spreading several objects takes several times as long, and this runs for every request.
 function lineOf(
   request: IncomingMessage,
   notes: RequestNotes,

@@ -5,11 +5,11 @@ import type { Clock } from '../clock.ts'
 import { problemBody, SECURITY_HEADERS } from './reply.ts'
 import type { BrokenRequest } from './request-recorder.ts'
 
-/** Limits of connections. */
+/** Limits for connections. */
 export interface ServerLimits {
-  /** Longest time for the headers of a request, milliseconds. */
+  /** Longest time for the headers of a request, in milliseconds. */
   headersMs: number
-  /** Longest time for a whole request, milliseconds. */
+  /** Longest time for a whole request, in milliseconds. */
   requestMs: number
   maxConnections: number
 }
@@ -17,21 +17,21 @@ export interface ServerLimits {
 export const DEFAULT_LIMITS: ServerLimits = { headersMs: 10_000, requestMs: 30_000, maxConnections: 10_000 }
 
 const MAX_HEADER_BYTES = 16_384
-/** Longer than the idle time of common clients, so that the client and not the server closes an idle connection. */
+/** Longer than the idle timeout of common clients, so that the client closes an idle connection, not the server. */
 const KEEP_ALIVE_MS = 65_000
 
 /**
- * Maximum number of connections that wait in the kernel: the runtime accepts one per turn of the event loop. The default of
- * Node.js is 511.
+ * Maximum number of connections that wait in the kernel to be accepted. Larger than the default of Node.js (511), because
+ * Node.js accepts only one connection per turn of the event loop.
  */
 const BACKLOG = 4096
 
-/** A started server. */
+/** A server that accepts connections. */
 export interface RunningServer {
   address: AddressInfo
-  /** Closes each connection after its next response, so that clients open new ones, perhaps to another process. */
+  /** Closes each connection after its next response, so that clients open new connections, perhaps to another process. */
   drain(): void
-  /** Stops accepting connections, gives open requests this time to finish, and then cuts the rest. */
+  /** Stops accepting connections, gives open requests this time to finish, and then closes the remaining connections. */
   close(graceMs: number): Promise<void>
 }
 
@@ -39,11 +39,11 @@ export interface RunningServer {
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
   connection(): void
-  /** A response was sent on a connection without a valid request. */
+  /** Called when a response was sent on a connection without a valid request. */
   broken(address: string, broken: BrokenRequest): void
 }
 
-/** Starts listening. Rejects when the address is not available. */
+/** Starts to listen. Rejects when the address is not available. */
 export async function listen(
   port: number,
   host: string,
@@ -53,7 +53,7 @@ export async function listen(
 ): Promise<RunningServer> {
   let isEnding = false
   const openResponses = new Set<ServerResponse>()
-  /** Connections without a request so far: clients open some in advance. */
+  /** Connections that have had no request so far. Clients open some connections in advance. */
   const unused = new Set<Socket>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
     if (isEnding) endConnectionAfter(response)
@@ -74,13 +74,13 @@ export async function listen(
       connectionsCheckingInterval: Math.max(20, Math.min(1000, Math.floor(limits.headersMs / 10))),
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
-      // The runtime would refuse a missing Host, an unknown Expect and CONNECT by itself, and such requests would not be
-      // recorded.
+      // Otherwise Node.js itself would refuse a missing Host header, an unknown Expect header and CONNECT. The collector could
+      // not record these requests.
       requireHostHeader: false,
     },
     take,
   )
-  // HTTP allows a server to ignore an expectation.
+  // HTTP allows a server to ignore the Expect header.
   server.on('checkExpectation', take)
   server.on('connect', ({ socket }: IncomingMessage) => {
     socket.on('error', () => {})
@@ -95,7 +95,8 @@ export async function listen(
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
-    // A request that has begun is recorded elsewhere. A connection without any bytes is not recorded: browsers open spare ones.
+    // A request that has begun is recorded by its handler. A connection without any bytes is not recorded, because browsers
+    // open spare connections.
     const wasRequest = socket.bytesRead > 0 && !requestsOf.get(socket)
     if (broken !== undefined && wasRequest) handlers.broken(socket.remoteAddress ?? '', broken)
   })
@@ -114,14 +115,14 @@ export async function listen(
     async close(graceMs) {
       drain()
       await closeServer(server, unused, graceMs, clock)
-      // Connections count as closed slightly before their requests are recorded.
+      // A connection counts as closed slightly before its request is recorded.
       const cut = [...openResponses].filter(({ socket }) => socket !== null)
       await Promise.all(cut.map((response) => once(response, 'close')))
     },
   }
 }
 
-/** Closes the connection after this response: a kept-alive one must neither delay the end nor accept new requests. */
+/** Closes the connection after this response. A kept-alive connection would delay the end and accept new requests. */
 function endConnectionAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }
@@ -139,7 +140,7 @@ function closeServer(
       resolve()
     })
     server.closeIdleConnections()
-    // The runtime does not count connections as idle that have never sent anything. Bytes that have arrived are read first.
+    // `closeIdleConnections` leaves connections open that have never sent anything. Bytes that have arrived are read first.
     setImmediate(() => {
       for (const socket of unused) if (socket.bytesRead === 0) socket.destroy()
     })
@@ -162,15 +163,15 @@ const NO_PROXY: BrokenRequest = { status: 405, code: 'method', message: 'CONNECT
 
 const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
-/** The number of requests in flight on each connection. */
+/** Number of requests in flight on each connection. */
 const requestsOf = new WeakMap<Socket, number>()
 
-/** The response that a connection got when its request broke off. */
+/** Returns the response that a connection got when its request was not complete. */
 export function brokenOn(socket: Socket): BrokenRequest | undefined {
   return brokenBySocket.get(socket)
 }
 
-/** Responds to an incomplete request: broken or ambiguous HTTP, or headers or a body that do not come. */
+/** Responds to a request that is invalid or ambiguous HTTP, or whose headers or body do not arrive in time. */
 function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
@@ -196,8 +197,8 @@ function refuse(socket: Socket, broken: BrokenRequest, clock: Clock): void {
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
   brokenBySocket.set(socket, broken)
-  // The client may go on sending for a moment: bytes that meet a closed socket cause a reset, and a reset can
-  // overtake the response.
+  // Reads on for a moment: bytes that arrive at a closed socket cause a TCP reset, and the client may see the reset before it
+  // has read the response.
   socket.removeAllListeners('data').resume()
   socket.end(`HTTP/1.1 ${broken.status} ${STATUS_TEXTS[broken.status]}\r\n${headers.join('')}\r\n${body}`)
   clock.setTimer(() => socket.destroy(), LINGER_MS)

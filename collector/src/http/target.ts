@@ -1,13 +1,13 @@
-/** The targets of nearly all requests: the same few texts, which need no normalisation. */
+/** Paths that are cached after they were parsed: nearly all requests have one of a few paths. */
 const USUAL = /^\/v1\/[a-z]{1,10}$/
 const MAX_KNOWN = 100
 const known = new Map<string, URL>()
 
 /**
- * Parses the target of a request line. The result is shared: do not change it.
+ * Parses the target of a request line. Returns undefined if the target has no path. The result is shared: do not change it.
  *
- * Some clients have a slash at the end of their `host` and one at the start of the path: repeated slashes count as one, and one
- * at the end is removed. Undefined if the target has no path.
+ * Repeated slashes count as one, and a slash at the end is removed: in some clients, `host` ends with a slash and the path
+ * begins with another.
  */
 export function readTarget(target: string): Readonly<URL> | undefined {
   const usual = known.get(target)
@@ -27,7 +27,7 @@ function parse(target: string): URL | undefined {
   return URL.canParse(address) ? new URL(address) : undefined
 }
 
-/** Decodes a part of a path. If its encoding is invalid, it stays as it is. */
+/** Decodes a part of a path. Returns the part unchanged if its encoding is invalid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -1,7 +1,7 @@
-/** Work for one turn of the event loop, in bytes of JSON to parse and judge: about ten milliseconds. */
+/** Bytes of JSON that are parsed and checked in one turn of the event loop. This takes about ten milliseconds. */
 const BYTES_PER_TURN = 131_072
 
-/** Maximum number of turns in a row that only accept connections. */
+/** Maximum number of consecutive turns that only accept connections. */
 const MAX_ACCEPTING_TURNS = 500
 
 interface Waiting {
@@ -10,11 +10,11 @@ interface Waiting {
 }
 
 /**
- * Spreads the work of requests over turns of the event loop, so that no request waits for all of it.
+ * Spreads the work of requests over turns of the event loop, so that no request has to wait for the work of all others.
  *
- * Work that does not fit into the current turn waits for a later one, first come, first served. While connections come in, all
- * work waits: the runtime accepts one connection per turn, and with turns of forty milliseconds, the last of a thousand
- * connections would wait forty seconds.
+ * Work that does not fit into the current turn waits for a later one, in the order of arrival. While clients connect, all work
+ * waits. Node.js accepts one connection per turn: if each turn took forty milliseconds, the last of a thousand connections
+ * would wait forty seconds.
  */
 export class Turns {
   #waiting: Waiting[] = []
@@ -23,15 +23,17 @@ export class Turns {
   #hasAccepted = false
   #acceptingTurns = 0
 
-  /** Call for each new connection. */
+  /** Must be called for each new connection. */
   accepted(): void {
     this.#hasAccepted = true
   }
 
-  /** Resolves when there is room for this much work: at once if this turn has room and nothing waits. */
+  /**
+   * Resolves when there is room for work on this many bytes. Resolves at once if this turn has room and no other work waits.
+   */
   async enter(bytes: number): Promise<void> {
     this.#schedule()
-    // Any work fits into an unused turn, since work that is larger than a turn must run some time.
+    // An unused turn takes work of any size, since work that is larger than a turn must run at some time.
     const isFree = this.#waiting.length === 0 && !this.#hasAccepted
     if (isFree && (bytes <= this.#bytesLeft || this.#bytesLeft === BYTES_PER_TURN)) {
       this.#bytesLeft -= bytes
@@ -53,7 +55,7 @@ export class Turns {
     this.#hasAccepted = false
     this.#acceptingTurns = isAccepting ? this.#acceptingTurns + 1 : 0
     if (!isAccepting) this.#release()
-    // Schedules again while work is left, for the room of the next turn.
+    // If work is left, a later turn makes room for it.
     if (this.#waiting.length > 0) this.#schedule()
   }
 

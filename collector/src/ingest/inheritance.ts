@@ -1,18 +1,18 @@
 import { stringifyExact, withExactNumbers } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
 
-/** The fields that the items of a batch inherit from it. */
+/** The fields that a batch passes on to its items. */
 export interface Inheritance {
   fields: InheritedFields
-  /** The same as JSON, for the store. */
+  /** The fields as JSON, for the store. */
   text: string
   bytes: number
 }
 
 /**
- * Reads the fields that a batch passes on to its items; undefined when there are none.
+ * Reads the fields that a batch passes on to its items; undefined if there are none.
  *
- * @param exact The same value from `parseExact`, when it has numbers that JavaScript cannot represent.
+ * @param exact The batch as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
  */
 export function inheritanceOf(
   batch: { [field in InheritedField]: unknown },

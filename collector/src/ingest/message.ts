@@ -8,7 +8,7 @@ import type { SentDifference } from '../store/ports.ts'
 import type { Inheritance } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
-/** The fields that the service reads, from untrusted input. */
+/** The fields of a message that the service reads. A client may send any value in them. */
 interface Incoming {
   type?: unknown
   event?: unknown
@@ -29,24 +29,24 @@ interface Incoming {
   receivedAt?: unknown
 }
 
-/** Facts about all messages of a request. */
+/** Data that all messages of a request have in common. */
 export interface Envelope {
-  /** The fields that items inherit from the batch; merged when a message is read. */
+  /** The fields that the messages inherit from their batch. */
   inheritance: Inheritance | undefined
-  /** The client's clock when it sent the request. */
+  /** The time of the client's clock when it sent the request. */
   sentAt: unknown
-  /** The same in milliseconds since the epoch, when it can be read. */
+  /** `sentAt` in milliseconds since the Unix epoch; undefined if it cannot be read. */
   sentAtMs: number | undefined
   receivedAtMs: number
-  /** The same as ISO-8601. */
+  /** `receivedAtMs` in ISO 8601. */
   receivedAt: string
-  /** Address of the caller, for `context.direct`. */
+  /** Address of the client, for `context.direct`. */
   remoteAddress: string
   /** Warnings about every message of the request. */
   warnings: readonly Warning[]
 }
 
-/** One message that was read and judged, in the form in which it is stored. */
+/** A message that was checked, in the form in which it is stored. */
 export interface ReadMessage {
   reason: Reason | null
   kind: Kind | null
@@ -54,15 +54,15 @@ export interface ReadMessage {
   userId: string | null
   anonymousId: string | null
   messageId: string | null
-  /** Corrected time of the event, milliseconds since the epoch. */
+  /** Time of the event, corrected for the client's clock, in milliseconds since the Unix epoch. */
   timestampMs: number
   /** The `integrations` of the message, followed by those of the batch. */
   integrations: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** JSON text of the message as it is stored, without inherited fields. */
   body: string
-  /** JSON text of the fields that it inherits from its batch. */
+  /** JSON text of the fields that the message inherits from its batch. */
   inherited: string | undefined
-  /** How the stored message differs from the sent one. */
+  /** The difference between the stored message and the message that was sent. */
   sent: SentDifference
   warnings: Warning[]
 }
@@ -70,28 +70,28 @@ export interface ReadMessage {
 /** The last time that a `Date` can represent. */
 const MAX_DATE_MS = 8.64e15
 
-/** A messageId has fewer than 100 characters. */
+/** The specification requires fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
 
-/** Maximum bytes of an event. */
+/** Maximum size of an event in bytes. */
 export const MAX_EVENT_BYTES = 32 * 1024
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Null counts as absent. Any other value that is not an object is a mistake, which is reported. */
+/** Null counts as a missing value. Any other value that is not an object is a mistake, and is reported. */
 function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value)
 }
 
-/** Counts code points: a surrogate pair is one character. */
+/** Counts code points, so a surrogate pair is one character. */
 function isMessageId(value: unknown): boolean {
   if (typeof value !== 'string' || value === '' || isUnclearId(value)) return false
   return value.length <= MESSAGE_ID_CHARACTERS || [...value].length <= MESSAGE_ID_CHARACTERS
 }
 
-/** The name for the list, which comes from a different field for each kind. */
+/** The name in the list of events. Each kind has it in a different field. */
 function displayName(kind: Kind | null, message: Incoming): string | null {
   switch (kind) {
     case 'track':
@@ -108,12 +108,12 @@ function displayName(kind: Kind | null, message: Incoming): string | null {
   }
 }
 
-/** Whether a context says that the caller is the user's own device; undefined when it does not say. */
+/** Whether the context says that the client is the user's own device; undefined if the context does not say. */
 function isDirect(context: unknown): boolean | undefined {
   return isObject(context) && Object.hasOwn(context, 'direct') ? context['direct'] === true : undefined
 }
 
-/** The same message, with text for ids that are too large for a JavaScript number. */
+/** Returns the message with exact text for ids that are too large for a JavaScript number. */
 function withDigits(message: Incoming, exact: Incoming): Incoming {
   const digits = (field: 'userId' | 'anonymousId' | 'groupId' | 'previousId') =>
     typeof message[field] === 'number' ? (exactDigits(exact[field]) ?? message[field]) : message[field]
@@ -126,7 +126,7 @@ function withDigits(message: Incoming, exact: Incoming): Incoming {
   }
 }
 
-/** The first rule that a message breaks, in the order in which a developer would check. */
+/** Returns the first rule that a message breaks. The rules are in the order in which a developer would check them. */
 function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
   const { messageId, userId, anonymousId, groupId, previousId } = message
@@ -146,16 +146,16 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
 }
 
 /**
- * Reads one message: its kind, whether the service accepts it, and its stored form.
+ * Reads one message: finds its kind, decides whether the service accepts it, and brings it into its stored form.
  *
  * Corrects the time of the event for the client's clock: moves `timestamp` by the difference between `sentAt` and the time of
- * receipt, and keeps the given time in `originalTimestamp`. Inherited fields count as the item's own when it is judged, but are
- * not copied into it.
+ * receipt, and keeps the original time in `originalTimestamp`. Inherited fields are checked as if they were the message's own,
+ * but are not copied into it.
  *
- * @param item The parsed item. Changed in place into its stored form, which at full load is cheaper than a copy.
- * @param pathKind The kind that the address names; undefined in a batch, where each item has its own type.
- * @param itemBytes Size of the item as it was sent.
- * @param exact The item from `parseExact`, when it has numbers that JavaScript cannot represent.
+ * @param item The parsed message. It is changed in place, because a copy would take too long at full load.
+ * @param pathKind The kind that the path of the request names; undefined in a batch, where each message has its own type.
+ * @param itemBytes Size of the message as it was sent.
+ * @param exact The message as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
  */
 export function readMessage(
   item: unknown,
@@ -171,19 +171,19 @@ export function readMessage(
   const isTooLarge = inheritance !== undefined && itemBytes + inheritance.bytes > MAX_EVENT_BYTES
   const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
   const draft = new Draft(message)
-  // With all digits of ids that are 64-bit numbers: rounded, ids of different users could become equal.
+  // Ids may be 64-bit numbers. If they were rounded, ids of different users could become equal.
   const ids = exact === undefined ? message : withDigits(message, exact as Incoming)
   const warnings = [...envelope.warnings]
 
-  // The key is a credential, which is never stored with the message.
+  // The write key is a credential, so it is never stored with the message.
   if (pathKind === undefined && typeof message.writeKey === 'string') warnings.push('write_key_in_item')
   draft.remove('writeKey')
   if (kind !== null) draft.set('type', kind)
-  // A message that is too large only with its inherited fields is stored without corrections: a batch may have thousands of
-  // them.
+  // A message that is too large only with its inherited fields is stored without corrections, to save time: a batch may have
+  // thousands of such messages.
   const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(draft, envelope, warnings)
   if (reason === null && typeof message.messageId !== 'string') {
-    // An id is needed for deduplication, also by destinations.
+    // Events and deliveries are deduplicated by their messageId.
     draft.set('messageId', `collector-${randomUUID()}`)
   }
   const outer = reason === 'bad_field' || isTooLarge ? undefined : inheritance?.fields
@@ -212,7 +212,7 @@ export function readMessage(
   }
 }
 
-/** The record of an item that is not an object. */
+/** Returns the record of an item that is not an object. */
 function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelope): ReadMessage {
   return {
     reason: 'bad_item',
@@ -231,9 +231,9 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
 }
 
 /**
- * Sets `timestamp`, `originalTimestamp` and `sentAt`; returns the time of the event.
+ * Sets `timestamp`, `originalTimestamp` and `sentAt`. Returns the time of the event.
  *
- * If the timestamp cannot be read, the event gets the time of receipt.
+ * If the timestamp cannot be read, the time of receipt is used.
  */
 function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): number {
   const { message } = draft
@@ -256,7 +256,7 @@ function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): num
   return timestampMs
 }
 
-/** A message that is being changed from its sent form to its stored form, with the differences so far. */
+/** A message on its way from the sent form to the stored form, with a list of the changes. */
 class Draft {
   readonly message: Incoming
   readonly difference = {
@@ -280,7 +280,7 @@ class Draft {
     delete this.message[field]
   }
 
-  /** Makes sure that a field is an object, or is inherited from the batch. */
+  /** Ensures that the message has this field as an object, or inherits it from the batch. */
   complete(field: InheritedField, outer: object | undefined): void {
     if (isObject(this.message[field])) return
     if (outer === undefined) return this.set(field, {})
@@ -289,14 +289,14 @@ class Draft {
     delete this.message[field]
   }
 
-  /** Sets a key of a field, after {@link Draft.complete}. */
+  /** Sets a key of a field. {@link Draft.complete} must be called first. */
   setIn(field: InheritedField, key: string, value: unknown): void {
     const own = this.message[field] as Record<string, unknown> | undefined
     if (own !== undefined) {
       this.#note(`${field}.${key}`, Object.hasOwn(own, key), own[key], value)
       own[key] = value
     } else {
-      // The sent message had no such field, or `complete` has noted it.
+      // The field is new, unless `complete` has already noted it as changed.
       if (!Object.hasOwn(this.difference.changed, field)) this.difference.added.push(field)
       this.message[field] = { [key]: value }
     }

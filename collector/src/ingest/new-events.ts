@@ -7,32 +7,32 @@ import type { NewEvent } from '../store/ports.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
 
-/** A caller whose events are recorded. */
+/** A caller whose events are recorded, even if they are not accepted. */
 export type KnownCaller = Extract<Caller, { outcome: 'source' | 'unknown' }>
 
 /** The part of a tracking plan that checks events. */
 export interface PlanChecker {
-  /** The ways in which a message violates the plan; empty when it does not. */
+  /** Returns the violations of the plan by a message; empty if there are none. */
   check(kind: Kind, name: string | null, message: { properties?: unknown; traits?: unknown }): Violation[]
 }
 
-/** The parts that all messages of a request have in common. */
+/** Data that all messages of a request have in common. */
 export interface RequestContext {
-  /** The kind that the address names; undefined in a batch. */
+  /** The kind that the path of the request names; undefined in a batch. */
   pathKind: Kind | undefined
   envelope: Envelope
   caller: KnownCaller
   config: Config
   plan: PlanChecker | undefined
-  /** Id of the request in the log. */
+  /** Id of the recorded request. */
   requestId: string
 }
 
 /**
- * Makes the record of one message of a request whose response is 200.
+ * Creates the record of one message. The response to its request is 200.
  *
- * @param bytes Size of the item as it was sent.
- * @param exact The item from `parseExact`, when it has numbers that JavaScript cannot represent.
+ * @param bytes Size of the message as it was sent.
+ * @param exact The message as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
  */
 export function newEvent(item: unknown, bytes: number, context: RequestContext, exact?: unknown): NewEvent {
   const { pathKind, envelope, caller, config, plan, requestId } = context
@@ -40,7 +40,7 @@ export function newEvent(item: unknown, bytes: number, context: RequestContext, 
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
   const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message
-  // One literal, because building it by spread took a third of the whole time to judge an event.
+  // Written as one object literal: spreading several objects took a third of the whole time for an event.
   const event: NewEvent = {
     kind,
     name,
@@ -64,7 +64,7 @@ export function newEvent(item: unknown, bytes: number, context: RequestContext, 
   return violations.length === 0 ? event : { ...event, violations }
 }
 
-/** Why no event of this caller is accepted; null = events may be accepted. */
+/** Returns why no event of this caller is accepted; null if events may be accepted. */
 function callerReason(caller: KnownCaller, config: Config): Reason | null {
   if (caller.outcome === 'unknown') return caller.reason
   return caller.source.region === config.region ? null : 'wrong_region'
@@ -97,11 +97,11 @@ function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
   }
 }
 
-/** How much of an event over the limit is kept, so that people recognise it. */
+/** How much of an event over the size limit is kept, so that a developer can recognise it. */
 const PREVIEW_CHARACTERS = 2000
 const PREVIEW_FIELD_CHARACTERS = 200
 
-/** Makes the record of a request that was refused as a whole. */
+/** Creates the record of a request that was refused as a whole. */
 export function refusedRequest(
   reason: Reason,
   path: Kind | 'batch',
@@ -112,7 +112,7 @@ export function refusedRequest(
   return { ...emptyEvent(path, receivedAtMs), reason, source, requestId }
 }
 
-/** Makes the record of one message of a refused request. */
+/** Creates the record of one message of a refused request. */
 export function refusedMessage(
   { value, reason }: RefusedItem,
   receivedAtMs: number,

@@ -6,11 +6,11 @@ import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
 import type { RequestProblem } from '../store/ports.ts'
 import { MAX_EVENT_BYTES } from './message.ts'
 
-/** The limit of the service for a batch, 500 KB, taken as 500 x 1024 bytes. */
+/** Maximum size of a batch. The service documents 500 KB, which is read as 500 x 1024 bytes. */
 export const MAX_BATCH_BYTES = 500 * 1024
-/** Maximum number of nested objects and arrays in a body. */
+/** Maximum nesting depth of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
-/** Maximum number of items of a batch: each has a cost, however small it is. */
+/** Maximum number of messages in a batch, because even a tiny message costs time. */
 export const MAX_ITEMS = 5000
 
 const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
@@ -22,17 +22,17 @@ export interface TrackingRequest {
   sentAt: unknown
   context: unknown
   integrations: unknown
-  /** The messages, as parsed. */
+  /** The parsed messages. */
   items: unknown[]
-  /** The place of each of them in the body. */
+  /** The place of each message in the body. */
   slices: readonly Slice[]
-  /** The whole body from `parseExact`; undefined when JavaScript can represent all numbers. */
+  /** The whole body as `parseExact` returns it; undefined if JavaScript can represent all its numbers exactly. */
   exact: unknown
   /** Warnings about every message of the request. */
   warnings: Warning[]
 }
 
-/** Why the response to a request is 400; `items` are the messages that could still be recognised. */
+/** Why the response to a request is 400. `items` are the messages that could still be recognised. */
 export interface BadRequest {
   refused: Reason
   problem: RequestProblem
@@ -45,21 +45,21 @@ export interface RefusedItem {
   reason: Reason
 }
 
-/** Largest body for a path, bytes. */
+/** Maximum size of a body for a path, in bytes. */
 export function maxBodyBytes(path: Kind | 'batch'): number {
   return path === 'batch' ? MAX_BATCH_BYTES : MAX_EVENT_BYTES
 }
 
-/** A refusal without a position in the body. */
+/** Creates a refusal without a position in the body. */
 export function refusal(refused: Reason): BadRequest {
   return { refused, problem: { code: refused, message: REASONS[refused] } }
 }
 
 /**
- * Parses a body, or says why it cannot.
+ * Parses a body, or returns why it is refused.
  *
- * The size of a batch item is that of its bytes in the body. An item over the limit makes the service refuse the whole batch: the
- * response is 400, so no item may be kept.
+ * The size of a message in a batch is the number of its bytes in the body. If one message is over the limit, the service
+ * refuses the whole batch with 400, so no message of the batch may be stored.
  */
 export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest | BadRequest {
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -81,7 +81,7 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   const warnings: Warning[] = hasMark ? ['byte_order_mark'] : []
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
-    // A single message has these fields itself.
+    // A single message has `sentAt`, `context` and `integrations` itself.
     const slices = [{ start: 0, end: bytes.length }]
     return {
       writeKey,
@@ -95,7 +95,7 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
-  // Refuses the whole batch: with a 200, the client would take the items beyond the limit for delivered.
+  // Refuses the whole batch. After a 200, the client would believe that the messages over the limit were delivered too.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
@@ -143,12 +143,12 @@ function refusedAt(
   return { refused, problem: { code: refused, message, offset, line, column } }
 }
 
-/** Offset of the first byte that is not part of a character. */
+/** Returns the offset of the first byte that is not valid UTF-8. */
 function invalidUtf8At(bytes: Buffer): number {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let low = 0
   let high = bytes.length
-  // Finds the longest valid beginning by bisection; with `stream`, an incomplete character at its end is no error.
+  // Finds the longest valid beginning by bisection. With `stream`, an incomplete character at the end is not an error.
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
     try {
@@ -157,7 +157,7 @@ function invalidUtf8At(bytes: Buffer): number {
     } catch {
       high = middle - 1
     }
-    // Resets the decoder.
+    // Flushes the decoder, so that it can be used again.
     try {
       decoder.decode()
     } catch {}

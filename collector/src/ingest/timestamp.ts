@@ -1,12 +1,14 @@
-/** A time from a client, parsed leniently as long as its meaning is clear. */
+/** A time that a client has sent. Many formats are accepted, as long as their meaning is clear. */
 export interface ReadTime {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the Unix epoch. */
   ms: number
-  /** False when it had no zone: then it counts as UTC, wherever the collector runs. */
+  /**
+   * False if the time has no zone. The time is then read as UTC, so that the result does not depend on the collector's machine.
+   */
   hasZone: boolean
 }
 
-// ISO 8601: date, or date and time, in the extended or the basic form; a comma or a point before the fraction.
+// ISO 8601: a date, or a date and time, in the extended or the basic format. The fraction begins with a comma or a point.
 const EXTENDED =
   /^([+-]\d{6}|\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d)(?::(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
 const BASIC =
@@ -17,9 +19,9 @@ const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
 /**
- * Reads an ISO-8601 date or date-time.
+ * Reads an ISO 8601 date, or date and time.
  *
- * @returns undefined when the value has another form, or a day or hour that does not exist.
+ * @returns Undefined if the value has another format, or a day or hour that does not exist.
  */
 export function readTime(value: unknown): ReadTime | undefined {
   if (typeof value !== 'string' || value.length > MAX_CHARACTERS) return undefined
@@ -37,7 +39,7 @@ export function readTime(value: unknown): ReadTime | undefined {
     lastDay = value.slice(0, 10)
     lastDayMs = midnightMs
   }
-  // A date without a time means its start in UTC. Only a time of day without a zone is ambiguous.
+  // A date without a time of day means its start in UTC. Only a time of day without a zone is ambiguous.
   return Number.isNaN(new Date(atMs).getTime())
     ? undefined
     : { ms: atMs, hasZone: hour === undefined || zone !== undefined }
@@ -47,7 +49,7 @@ const CANONICAL = '2026-05-17T09:30:00.000Z'
 let lastDay = ''
 let lastDayMs = 0
 
-/** A fast path for a text in the form of `toISOString` on the same day as the last one; undefined for any other text. */
+/** A fast path for text in the format of `toISOString`, on the same day as the last one; undefined for any other text. */
 function sameDayMs(text: string): number | undefined {
   const isCanonical =
     text.length === CANONICAL.length &&
@@ -61,7 +63,7 @@ function sameDayMs(text: string): number | undefined {
   return hour <= 23 && minute <= 59 && second <= 59 && !Number.isNaN(ms) ? ms : undefined
 }
 
-/** Parses digits; NaN for any other character. */
+/** Parses digits. Returns NaN if there is any other character. */
 function digits(text: string, from: number, to: number): number {
   let value = 0
   for (let at = from; at < to; at++) {
@@ -71,14 +73,14 @@ function digits(text: string, from: number, to: number): number {
   return value
 }
 
-/** Undefined for a 30 February, which `Date` would turn into a day in March. */
+/** Returns undefined for a day that does not exist, such as 30 February: `Date` would turn it into a day in March. */
 function dayMs(year: number, month: number, day: number): number | undefined {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : undefined
 }
 
-/** 24:00 is the end of the day, and a leap second counts as the next second. */
+/** 24:00 is the end of the day. A leap second counts as the next second. */
 function timeOfDayMs(hour: number, minute: number, second: number, fraction: number): number | undefined {
   const ms = (hour * 60 + minute) * MINUTE_MS + second * 1000 + Math.floor(fraction * 1000)
   const isClockTime = hour <= 23 && minute <= 59 && second <= 60

@@ -17,10 +17,10 @@ import { type KnownCaller, newEvent, type PlanChecker, refusedMessage, refusedRe
 import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
 import { readTime } from './timestamp.ts'
 
-/** `Retry-After` when the database cannot write, seconds. */
+/** Value of `Retry-After` in seconds, when the database cannot write. */
 const STORAGE_RETRY_SECONDS = 5
 
-/** Items that are judged before other requests get a turn. */
+/** Number of messages that are checked before other requests get a turn of the event loop. */
 const ITEMS_PER_STEP = 250
 
 /** The parts of the tracking API. */
@@ -30,17 +30,17 @@ export interface TrackingApiParts {
   authenticator: Authenticator
   rateLimit: RateLimits
   log: EventWriter
-  /** Name of the part to which `log` writes, for the message to a client when a write fails. */
+  /** Whether `log` writes to a database or to a shared log, for the error message to a client. */
   writesTo: 'database' | 'log'
   turns: Turns
   faults: FaultInjector
   /** Checks accepted events. */
   plan?: PlanChecker | undefined
-  /** Called for internal faults; never for a caller's mistake. */
+  /** Called for internal faults, never for a mistake of a client. */
   onFault(what: string, cause: unknown): void
 }
 
-/** `POST /v1/{kind}` and `/v1/batch`: turns a request into records and a response. */
+/** Handles `POST /v1/{kind}` and `/v1/batch`: turns a request into event records and a response. */
 export class TrackingApi {
   readonly #parts: TrackingApiParts
 
@@ -122,7 +122,7 @@ export class TrackingApi {
     replyJson(response, 200, { success: true })
   }
 
-  /** Judges the items, and gives other requests a turn in between. */
+  /** Checks the messages, and lets other requests run in between. */
   async #judge(
     parsed: TrackingRequest,
     path: Kind | 'batch',
@@ -192,7 +192,7 @@ export class TrackingApi {
     const receivedAtMs = this.#parts.clock.now()
     this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
-    // Only the record names the exact problem, for the developer. The response does not, since the caller may be guessing keys.
+    // The record names the exact problem, for the developer. The response does not, since the caller may be guessing keys.
     const problem =
       caller.outcome === 'unauthorized'
         ? new HttpProblem(
@@ -216,7 +216,7 @@ export class TrackingApi {
     const { config, clock } = this.#parts
     const asDate = config.retryAfter === 'date'
     const problem = new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, {
-      // An HTTP-date has whole seconds: rounded up, so that a client does not come back too early.
+      // An HTTP-date has whole seconds. The time is rounded up, so that the client does not retry too early.
       'retry-after': asDate
         ? new Date(Math.ceil(clock.now() / 1000) * 1000 + seconds * 1000).toUTCString()
         : String(seconds),
@@ -227,12 +227,12 @@ export class TrackingApi {
   }
 }
 
-/** One item of a body from `parseExact`. */
+/** Returns one message from a body that `parseExact` has parsed. */
 function exactItem(body: unknown, pathKind: Kind | undefined, index: number): unknown {
   return pathKind === undefined ? (body as { batch: unknown[] } | undefined)?.batch[index] : body
 }
 
-/** Maps items to events, a few hundred per turn. */
+/** Maps messages to events, a few hundred in each turn of the event loop. */
 async function inSteps<Item>(
   items: readonly Item[],
   turns: Turns,
@@ -249,7 +249,7 @@ async function inSteps<Item>(
   return events
 }
 
-/** If the body is a single event, the event is too large, not the body. */
+/** Outside of batches, the body is a single event, so the event is too large, not the body. */
 function reasonOn(path: Kind | 'batch', { refused }: Extract<BodyResult, { refused: unknown }>): Reason {
   return refused === 'body_too_large' && path !== 'batch' ? 'event_too_large' : refused
 }
@@ -258,7 +258,7 @@ function isJsonType(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** The write key in a body that may not be valid. */
+/** Returns the write key in a body that may not be valid JSON. */
 function keyIn(body: Buffer | undefined): unknown {
   try {
     return (JSON.parse(body?.toString('utf8') ?? '') as { writeKey?: unknown } | null)?.writeKey
@@ -269,7 +269,7 @@ function keyIn(body: Buffer | undefined): unknown {
 
 const MAX_LIBRARY_CHARACTERS = 200
 
-/** `name/version` of the library that sent a request, from the batch or its first item. */
+/** Returns `name/version` of the library that sent a request, from the batch or from its first message. */
 function libraryOf({ context, items }: TrackingRequest): string | null {
   for (const where of [context, (items[0] as { context?: unknown } | null | undefined)?.context]) {
     const library = (where as { library?: { name?: unknown; version?: unknown } | null } | null | undefined)

@@ -1,20 +1,20 @@
-/** Where a text stops being JSON. */
+/** The place at which a text stops being JSON. */
 export interface JsonError {
-  /** UTF-16 units from the start of the text. */
+  /** UTF-16 code units from the start of the text. */
   offset: number
-  /** From 1. */
+  /** Counted from 1. */
   line: number
-  /** From 1, in UTF-16 units. */
+  /** Counted from 1, in UTF-16 code units. */
   column: number
-  /** Names the expected and the found text. */
+  /** Names the text that was expected and the text that was found. */
   message: string
 }
 
 /**
- * Finds the mistake in a text that `JSON.parse` refuses; undefined when it is valid.
+ * Finds the mistake in a text that `JSON.parse` refuses; undefined if the text is valid.
  *
- * The runtime's own message gives the position only for some mistakes, and quotes the text. The text must not be nested deeper
- * than the stack allows.
+ * The message of V8 has the position of only some mistakes, and quotes the text. The search is recursive, so the stack limits
+ * the nesting of the text.
  */
 export function findJsonError(text: string): JsonError | undefined {
   try {
@@ -26,7 +26,7 @@ export function findJsonError(text: string): JsonError | undefined {
   }
 }
 
-/** Line and column of an offset. */
+/** Returns the line and the column of an offset. */
 export function position(text: string, offset: number): Omit<JsonError, 'message'> {
   const before = text.slice(0, offset).split('\n')
   return { offset, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
@@ -62,7 +62,7 @@ class Reader {
     if (this.#at < this.#text.length) this.#fail('the end of the body')
   }
 
-  /** Skips a match of the pattern here; false when there is none. */
+  /** Skips a match of the pattern at the current position. Returns false if there is none. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at
     if (!pattern.test(this.#text)) return false

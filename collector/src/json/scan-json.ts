@@ -1,28 +1,28 @@
-/** The place of an item in the body: byte offsets, end exclusive, without the white space around it. */
+/** The place of a batch item in the body, without the white space around it. Byte offsets; the end is exclusive. */
 export interface Slice {
   start: number
   end: number
 }
 
-/** The settings of a scan. */
+/** Limits of a scan. */
 export interface ScanLimits {
-  /** Maximum nesting of objects and arrays; the scan stops where it is exceeded. */
+  /** Maximum nesting depth of objects and arrays. The scan stops where the depth is exceeded. */
   maxDepth: number
-  /** Maximum number of items whose place is recorded; further ones are only counted. */
+  /** Maximum number of items whose place is recorded. Further items are only counted. */
   maxItems: number
-  /** An item of more bytes than this counts as large. */
+  /** An item with more bytes than this is listed in `largeItems`. */
   maxItemBytes: number
 }
 
-/** The structure of JSON text, before it is parsed. */
+/** The structure of a JSON text that has not been parsed yet. */
 export interface JsonShape {
-  /** Offset at which the nesting gets too deep; undefined = nowhere. */
+  /** Offset at which the nesting becomes too deep; undefined if it does not. */
   tooDeepAt: number | undefined
-  /** The first elements of the top-level `batch` array; of the last one if the key is repeated. */
+  /** The first elements of the top-level `batch` array. If the key `batch` is repeated, those of the last array. */
   items: Slice[]
-  /** How many elements it has in all. */
+  /** Number of all elements of the array. */
   itemCount: number
-  /** All large elements, by index. */
+  /** All elements with more than `maxItemBytes`, by their index. */
   largeItems: Map<number, Slice>
 }
 
@@ -47,11 +47,11 @@ function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined
 }
 
 /**
- * Measures JSON in one pass over its bytes, without recursion and without building anything.
+ * Measures a JSON text in one pass over its bytes, without recursion and without creating values.
  *
- * The depth is known before the parser runs, so that hostile nesting costs nothing. The sizes of the items are those on the
- * wire, which a parsed value does not have. Does not check validity: the slices are only meaningful if `JSON.parse` accepts the
- * same text.
+ * The depth is known before the parser runs, so that extreme nesting costs nothing. The parsed values do not have the sizes of
+ * the items in the body, so they are measured here. Does not check whether the text is valid JSON: the result is only
+ * meaningful if `JSON.parse` accepts the text.
  */
 export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }: ScanLimits): JsonShape {
   const length = bytes.length
@@ -93,7 +93,7 @@ export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }
         if (depth === 1) {
           isRootObject = bytes[i] === OPEN_BRACE
         } else if (depth === 2 && isRootObject && bytes[i] === OPEN_BRACKET) {
-          // In an object a bracket can only follow a key, so the last string is the key.
+          // In an object, a bracket can only follow a key, so the last string is the key.
           if (isBatchKey(bytes, stringStart, stringEnd)) {
             isInBatch = true
             items = []
@@ -124,7 +124,7 @@ function isBatchKey(bytes: Uint8Array, start: number, end: number): boolean {
   if (text === '"batch"') return true
   if (!text.includes('\\')) return false
   try {
-    // For the parser, "b\u0061tch" is the same key, so it must be here too.
+    // For the parser, "b\u0061tch" is the same key as "batch", so it must be the same here.
     return JSON.parse(text) === 'batch'
   } catch {
     return false

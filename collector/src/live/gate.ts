@@ -1,4 +1,4 @@
-/** Limits how many functions run at a time. The others wait, first come, first served. */
+/** Limits how many functions run at the same time. Further functions wait, and start in the order of their calls. */
 export class Gate {
   readonly #waiting: Array<() => void> = []
   #free: number
@@ -7,7 +7,7 @@ export class Gate {
     this.#free = places
   }
 
-  /** Runs a function when there is a place, and frees the place at the end, also after an error. */
+  /** Runs a function when there is a free place. Frees the place when the function ends, even with an error. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((enter) => this.#waiting.push(enter))

@@ -4,26 +4,26 @@ import type { Totals } from '../store/event-store.ts'
 import type { NewRequest } from '../store/ports.ts'
 import { StoreUnavailableError } from '../store/unavailable.ts'
 
-/** Totals of the records, and the number of events in each of the last seconds. */
+/** Counts of the stored records, and the number of events in each second of the last minute. */
 export interface Stats {
   accepted: number
   rejected: number
   byReason: Record<string, number>
   byType: Record<string, number>
   bySource: Record<string, number>
-  /** The last minute, oldest second first; the last entry is the current second. */
+  /** The last minute, beginning with the oldest second. The last entry is the current second. */
   perSecond: Array<{ accepted: number; rejected: number }>
-  /** Stored requests, and how many of them were refused. */
+  /** Number of stored requests. `refused` is the number of those that were refused. */
   requests: number
   refused: number
 }
 
 const SECONDS = 60
 const MAX_NAMES = 1000
-/** Shortest time between two reads of the totals, milliseconds. */
+/** Shortest time between two reads of the counts, in milliseconds. */
 const REST_MS = 250
 
-/** Keeps the totals up to date while events arrive, so that no query has to count. */
+/** Keeps the counts up to date while events arrive, so that no query has to count. */
 export class StatsKeeper {
   readonly #clock: Clock
   readonly #readTotals: () => Promise<Totals>
@@ -37,14 +37,15 @@ export class StatsKeeper {
   #bySource = new Map<string, number>()
   #seconds = new Map<number, { accepted: number; rejected: number }>()
   /**
-   * Grows with every change that this process makes itself. Totals may lack a change if their read began before it.
+   * Increases with every change that this process makes. If it increased during a read of the counts, the result may lack that
+   * change.
    */
   #version = 0
   #isLoaded = false
   #isStale = false
   #isBusy = false
 
-  /** @param readTotals Reads the totals from the store. */
+  /** @param readTotals Reads the counts from the store. */
   constructor(
     clock: Clock,
     readTotals: () => Promise<Totals>,
@@ -55,7 +56,9 @@ export class StatsKeeper {
     this.#onFault = onFault
   }
 
-  /** Loads the totals of earlier runs. If the store is opened later, they are loaded when it reports a change. */
+  /**
+   * Loads the counts of earlier runs. If the store is not available yet, the counts are loaded when the store reports a change.
+   */
   async load(): Promise<void> {
     try {
       this.#replace(await this.#readTotals())
@@ -64,7 +67,7 @@ export class StatsKeeper {
     }
   }
 
-  /** Soon reads the totals from the store again. Events of other processes count as received in the current second. */
+  /** Reads the counts from the store again soon. Events of other processes count as received in the current second. */
   outdated(): void {
     this.#isStale = true
     if (!this.#isBusy) void this.#refresh()
@@ -78,11 +81,11 @@ export class StatsKeeper {
       const totals = await this.#readTotals()
       const [accepted, rejected, wasLoaded] = [this.#accepted, this.#rejected, this.#isLoaded]
       this.#replace(totals)
-      // The first read includes events of any age.
+      // The first read includes events of any age, so they are not counted in the current second.
       if (wasLoaded) {
         this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
       }
-      // More events arrived during the read. The totals that it returned may or may not include them.
+      // Events were recorded during the read, and the result may or may not include them.
       if (version !== this.#version) this.#isStale = true
     } catch (cause) {
       this.#onFault('the totals could not be read', cause)
@@ -144,14 +147,14 @@ export class StatsKeeper {
     increase(this.#bySource, source, count)
   }
 
-  /** Call when all events were deleted. */
+  /** Must be called when all events were deleted. */
   clear(): void {
     this.#version++
     this.#forget()
     this.#seconds.clear()
   }
 
-  /** @param sources The maximum number of sources; the busiest ones are listed. */
+  /** @param sources Maximum number of sources. Those with the most events are listed. */
   snapshot(sources = MAX_NAMES): Stats {
     const second = Math.floor(this.#clock.now() / 1000)
     return {
@@ -179,6 +182,6 @@ function largest(counts: ReadonlyMap<string, number>, limit: number): Record<str
 function increase(counts: Map<string, number>, name: string, by: number): void {
   const count = (counts.get(name) ?? 0) + by
   if (count === 0) counts.delete(name)
-  // Bounded: callers choose the names of sources.
+  // Limited, because callers choose the names of sources.
   else if (counts.has(name) || counts.size < MAX_NAMES) counts.set(name, count)
 }

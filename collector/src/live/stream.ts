@@ -6,25 +6,27 @@ import type { ChangeFeed } from '../store/ports.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
-/** The page considers the connection lost after 3 s of silence. */
+/**
+ * After this many ticks without news, a message is sent anyway: after 3 s of silence, the page considers the connection lost.
+ */
 const QUIET_TICKS = 7
 const MAX_CLIENTS = 100
-/** The limit on unread bytes: a page that reads too slowly gets no further events until it has caught up. */
+/** Maximum unread bytes of a client. A page that reads too slowly gets no messages until it has read the earlier ones. */
 const MAX_UNREAD_BYTES = 262_144
-/** Maximum number of sources in a message, the busiest ones; the others are in `/api/stats`. */
+/** Maximum number of sources in a message: those with the most events. `/api/stats` has all sources. */
 const SOURCES = 50
 
 /**
- * Server-sent events for the page: the sequence number of the newest event and the totals, at most four times a second.
+ * Server-sent events for the page: the sequence number of the newest event, and the counts, at most four times a second.
  *
- * The page fetches the events itself, with its filters, so that the stream stays small at any rate of events and filtering is
- * done in one place.
+ * The page fetches the events itself, with its filters. So the stream stays small even if many events arrive, and only queries
+ * need to filter.
  */
 export class LiveStream {
-  /** Different in each process, and after each start. */
+  /** Identifies the process: different after every start. */
   readonly process = randomUUID()
   readonly #stats: (sources: number) => Stats
-  /** Why the store is unavailable now; null when it is not. */
+  /** Returns why the store is unavailable; null if it is available. */
   readonly storeUnavailable: () => string | null
   readonly #changes: ChangeFeed
   readonly #clock: Clock
@@ -34,7 +36,7 @@ export class LiveStream {
   #hasNews = false
   #ticksSinceSent = 0
 
-  /** @param storeUnavailable Why the store is unavailable now; null when it is not. */
+  /** @param storeUnavailable Returns why the store is unavailable; null if it is available. */
   constructor(
     stats: (sources: number) => Stats,
     storeUnavailable: () => string | null,
@@ -50,7 +52,7 @@ export class LiveStream {
     })
   }
 
-  /** @throws HttpProblem 503 when too many are open. */
+  /** Starts a stream. @throws HttpProblem 503 when too many streams are open. */
   open(request: IncomingMessage, response: ServerResponse): void {
     if (this.#clients.size >= MAX_CLIENTS) {
       throw new HttpProblem(503, 'too_many_streams', 'ask /api/stats every few seconds instead', {
@@ -58,7 +60,7 @@ export class LiveStream {
       })
     }
     response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
-    // A HEAD request would otherwise never end.
+    // Otherwise, the response to a HEAD request would never end.
     if (request.method === 'HEAD') return void response.end()
     response.write(`retry: 1000\n\n${this.#message()}`)
     this.#clients.add(response)

@@ -6,19 +6,19 @@ import type { EventSearch } from '../store/event-reader.ts'
 import type { Cursor } from '../store/ports.ts'
 import { Gate } from './gate.ts'
 
-/** The condition of a wait: a filter and how many records must match it. */
+/** The condition of a wait: a filter, and the number of records that must match the filter. */
 export interface WaitOptions extends EventFilter {
   /** Default 1. */
   count?: number
-  /** Longest wait, milliseconds; default 5000. */
+  /** Longest wait in milliseconds; default 5000. */
   timeout?: number
 }
 
-/** The wait ended without enough records. The message says which arrived instead. */
+/** The time of a wait is over, and not enough records have arrived. The message names the records that arrived instead. */
 export class WaitTimeoutError extends Error {
   override readonly name = 'WaitTimeoutError'
   readonly code = 'wait_timeout'
-  /** How many records matched. */
+  /** Number of records that matched. */
   readonly found: number
 
   constructor(message: string, found: number) {
@@ -36,24 +36,24 @@ export class ClosedError extends Error {
   }
 }
 
-/** The reads of a wait. */
+/** The queries that a wait needs. */
 export interface WaitSource {
   /** Sequence number of the newest record that can be read. */
   lastSeq(): number
-  /** A page of matching records, oldest first; `next` leads to the next page. */
+  /** Reads a page of matching records, the oldest first. `next` leads to the next page. */
   find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
-  /** How many records match; counting may stop at the limit. */
+  /** Counts the matching records. Counting may stop at the limit. */
   count(query: EventSearch, limit: number, signal?: AbortSignal): Promise<number>
   newest(limit: number): Promise<EventSummary[]>
 }
 
-/** The range of the records that a wait reads. */
+/** The records that a wait reads next. */
 export interface WaitPage {
   cursor: Cursor | undefined
   limit: number
 }
 
-/** A page of the records; `next` is null on the last one. */
+/** A page of records. `next` is null on the last page. */
 export interface WaitedFor {
   records: EventRecord[]
   next: Cursor | null
@@ -63,7 +63,7 @@ interface Waiter {
   query: EventSearch
   signal: AbortSignal | undefined
   count: number
-  /** The count of matching records up to sequence number `seen`, which is -1 until the existing records have been counted. */
+  /** Number of matching records up to the sequence number `seen`. `seen` is -1 until the existing records have been counted. */
   found: number
   seen: number
   isLooking: boolean
@@ -72,18 +72,19 @@ interface Waiter {
 }
 
 const DEFAULT_TIMEOUT_MS = 5000
-/** A wait for fewer records may resolve with up to this many. */
+/** Maximum number of records with which a wait resolves, unless the wait asks for more. */
 const MIN_RECORDS = 1000
-/** Records per page; each may have 32 KB. */
+/** Number of records per page. A record may have 32 KB. */
 const PAGE = 100
 /**
- * Maximum number of waits that query at the same time. The others queue, so that queries of the page are not behind them all.
+ * Maximum number of waits that query at the same time. Other waits queue, so that the page does not have to wait for all their
+ * queries.
  */
 const ASKING = 4
-/** In one turn, checks of waits are started for at most this long. */
+/** Longest time in milliseconds for which checks of waits are started in one turn of the event loop. */
 const TURN_MS = 10
 
-/** Callers that wait for events to arrive. */
+/** The waits of all callers for events to arrive. */
 export class Waiters {
   readonly #source: WaitSource
   readonly #clock: Clock
@@ -91,7 +92,7 @@ export class Waiters {
   readonly #cancels = new Set<() => void>()
   readonly #gate = new Gate(ASKING)
   #isScheduled = false
-  /** Grows when all events are deleted. */
+  /** Increases when all events are deleted. */
   #epoch = 0
 
   constructor(source: WaitSource, clock: Clock) {
@@ -100,12 +101,12 @@ export class Waiters {
   }
 
   /**
-   * Resolves with the matching records, oldest first, as soon as there are enough. Existing records count.
+   * Resolves with the matching records, the oldest first, once there are enough. Existing records count too.
    *
-   * Only accepted records count, unless the filter names a status or a reason.
+   * Rejected records count only if the filter names a status or a reason.
    *
-   * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over, naming the records that did
-   * arrive.
+   * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over. The message of a
+   * WaitTimeoutError names the records that arrived.
    */
   async wait(options: WaitOptions): Promise<EventRecord[]> {
     const records: EventRecord[] = []
@@ -114,8 +115,8 @@ export class Waiters {
   }
 
   /**
-   * Like `wait`, but resolves with pages of records, each read on demand: a caller that passes the records on need not keep all
-   * of them in memory.
+   * Like `wait`, but resolves with pages of records. Each page is read on demand, so that a caller who passes the records on
+   * does not need to keep all of them in memory.
    *
    * @param signal Ends the wait and its queries.
    */
@@ -136,7 +137,7 @@ export class Waiters {
     }
   }
 
-  /** Resolves with the search when there are enough records. */
+  /** Resolves with the query when there are enough records. */
   async #untilEnough(options: WaitOptions, signal?: AbortSignal): Promise<EventSearch> {
     const { count = 1, timeout = DEFAULT_TIMEOUT_MS, after, before, ...filter } = options
     const given = searchOf(filter)
@@ -182,12 +183,12 @@ export class Waiters {
     })
   }
 
-  /** Counts the records since the last check; the first check counts the existing ones. */
+  /** Counts the records since the last check. The first check counts the existing records. */
   async #look(waiter: Waiter): Promise<void> {
     if (waiter.isLooking) return
     waiter.isLooking = true
     try {
-      // Queues again for each round: while events arrive, there is always another round, and other waits must get their turn.
+      // Queues again for each check: while events keep arriving, one wait would never leave the queue to the others.
       while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
         await this.#gate.run(() => this.#lookOnce(waiter))
       }
@@ -199,21 +200,24 @@ export class Waiters {
   }
 
   async #lookOnce(waiter: Waiter): Promise<void> {
-    // The wait may have ended in the queue.
+    // The wait may have ended while it was in the queue.
     if (!this.#waiters.has(waiter)) return
     const lastSeq = this.#source.lastSeq()
     const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
     const epoch = this.#epoch
     const missing = waiter.count - waiter.found
     const found = await this.#source.count({ ...waiter.query, between }, missing, waiter.signal)
-    // The wait has ended in the meantime, or all events were deleted and `cleared` has reset the wait.
+    // During the query, the wait may have ended, or `cleared` may have reset it because all events were deleted.
     if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
     waiter.found += found
     waiter.seen = lastSeq
     if (waiter.found >= waiter.count) waiter.finish()
   }
 
-  /** Counts once more from the beginning, in case a record was not counted when it arrived. Undefined = there are enough. */
+  /**
+   * Counts once more from the beginning, in case a record was missed when it arrived. Resolves with undefined if there are
+   * enough.
+   */
   async #lastLook(
     { query, count, signal }: Waiter,
     options: WaitOptions,
@@ -223,7 +227,7 @@ export class Waiters {
     return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found)
   }
 
-  /** Call when there are new records. */
+  /** Must be called when there are new records. */
   news(): void {
     if (this.#isScheduled || this.#waiters.size === 0) return
     this.#isScheduled = true
@@ -232,14 +236,14 @@ export class Waiters {
       const endMs = this.#clock.monotonic() + TURN_MS
       for (const waiter of [...this.#waiters]) {
         void this.#look(waiter)
-        // Moved to the end, so that the others come first the next time.
+        // Moved to the end, so that the other waits are checked first the next time.
         if (this.#waiters.delete(waiter)) this.#waiters.add(waiter)
         if (this.#clock.monotonic() > endMs) return this.news()
       }
     })
   }
 
-  /** Call when all events were deleted: the counts start again. */
+  /** Must be called when all events were deleted. The waits then count from 0. */
   cleared(): void {
     this.#epoch++
     const lastSeq = this.#source.lastSeq()

@@ -3,42 +3,41 @@ import type { NewEvent, NewRequest } from '../store/ports.ts'
 
 /**
  * The format of a message of the log: a line with the version and the key of the message, and for each event a line with its
- * fields and a line with its body. The body is already JSON text, and is neither escaped nor parsed on its way to the store.
- * Events that inherit fields from their batch come after a line `inherited` and a line with those fields.
+ * fields (JSON) and a line with its body. The body is already JSON text, and is neither escaped nor parsed on its way to the
+ * store. Events that inherit fields from their batch come after a line `inherited` and a line with the inherited fields.
  *
- * A message contains a request, not an event: with 20 events in each, encoding and publishing took 9 to 15 µs of processor time
- * per event, and 3 µs in nats-server 2.9; with a message for every event, it was 52 to 55 µs and 12 µs.
+ * A message contains the events of a request, because a message for each event takes more processor time. With messages of 20
+ * events, encoding and publishing took 9 to 15 µs per event, and nats-server 2.9 took 3 µs per event. With messages of one
+ * event, it was 52 to 55 µs and 12 µs.
  */
 const VERSION = '1'
-/**
- * The version with lines for inherited fields. Used only when there are any, so that older workers can read all other messages.
- */
+/** The version of messages with inherited fields. Other messages have version 1, so that older workers can read them. */
 const VERSION_WITH_INHERITED = '2'
 const INHERITED = 'inherited'
 
-/** Maximum size of a message in bytes, unless a single event is larger. */
+/** Maximum size of a message, bytes. A message with a single large event may be larger. */
 export const MAX_CHUNK_BYTES = 256 * 1024
-/** Maximum number of events in a message: all of them are written in one transaction. */
+/** Maximum number of events in a message. The events of a message are written in one transaction. */
 const MAX_CHUNK_EVENTS = 1000
 
 /** A message for the log. */
 export interface Chunk {
-  /** Unique for this message: the store uses it to recognise a redelivery. */
+  /** Unique for each message. The store recognises a message that is delivered again by its key. */
   key: string
   payload: Buffer
-  /** The deduplication id, the same when a client repeats the request; undefined when repeats cannot be recognised. */
+  /** An id that is the same when a client repeats the request; undefined when repeated requests cannot be recognised. */
   dedupId: string | undefined
 }
 
-/** The content of a message. */
+/** The decoded content of a message. */
 export interface DecodedMessage {
   key: string
   events: NewEvent[]
-  /** Events that cannot be read, each as a separate message. */
+  /** Events that cannot be decoded, each encoded as a separate message. */
   broken: Array<{ key: string; payload: Buffer; reason: string }>
 }
 
-/** A message does not have this format. */
+/** A message does not have the format described above. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
@@ -78,13 +77,13 @@ export function encode(events: readonly NewEvent[], maxBytes = MAX_CHUNK_BYTES):
   return chunks
 }
 
-/** One event as a separate message. */
+/** Encodes one event as a message. */
 export function encodeOne(key: string, event: NewEvent): Buffer {
   const shared = event.inherited === undefined ? [] : [inheritedLines(event.inherited)]
   return payloadOf(key, [...shared, linesOf(event)])
 }
 
-/** Gives a message a new key, derived from `attempt`. A message that cannot be decoded stays as it is. */
+/** Appends `attempt` to the key of a message. A payload that is not a message of this format is returned unchanged. */
 export function underNewKey(payload: Uint8Array, attempt: string): Uint8Array {
   const text = Buffer.from(payload)
   const end = text.indexOf('\n')
@@ -113,14 +112,14 @@ function sizeOfShared(text: string | undefined): number {
 
 function linesOf({ body, inherited, ...rest }: NewEvent): string {
   const fields = inherited === undefined ? rest : { ...rest, inherits: true }
-  // JSON written by the collector has no line breaks, but a message from elsewhere may.
+  // JSON written by the collector has no line breaks, but another program may have written the body.
   if (body === null || body === '' || body.includes('\n')) return `${JSON.stringify({ ...fields, body })}\n\n`
   return `${JSON.stringify(fields)}\n${body}\n`
 }
 
 /**
- * A hash of the parts that stay the same when a client repeats a request: the sources, the messageIds, and whether events were
- * accepted. So a refused event that comes again in a valid form, with its old messageId, is another message.
+ * A hash of the sources, messageIds and reasons of the events, which stay the same when a client repeats a request. If a client
+ * corrects a rejected event and sends it again with the same messageId, the reason is different, and so is the hash.
  */
 function dedupIdOf(events: readonly NewEvent[]): string | undefined {
   const hash = createHash('sha256')
@@ -131,7 +130,7 @@ function dedupIdOf(events: readonly NewEvent[]): string | undefined {
   return hash.digest('base64url')
 }
 
-/** @throws DecodeError when the payload does not have the format of this version; the message names the problem. */
+/** @throws DecodeError when the payload is not a message of this format. An event that is wrong is returned in `broken`. */
 export function decode(payload: Uint8Array): DecodedMessage {
   const lines = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8').split('\n')
   const [version, key] = (lines[0] as string).split(' ')
@@ -179,7 +178,7 @@ function eventOf(line: string, body: string, inherited: string | undefined): New
   return event
 }
 
-/** Whether a text is a JSON object. Caches the last text. */
+/** Whether a text is a JSON object. Remembers the last such text, because the events of a batch have the same text. */
 function isObjectText(text: string | undefined): text is string {
   if (text === undefined) return false
   if (text === lastObjectText) return true
@@ -224,7 +223,7 @@ const FIELDS: ReadonlyArray<[keyof NewEvent, Check]> = [
   ['warnings', isAbsentOr(isList)],
 ]
 
-/** Finds a field of the wrong type, which could crash a driver in native code. */
+/** The name of a field of a wrong type. The native code of a database driver could crash because of such a value. */
 function wrongField(event: NewEvent): string | undefined {
   const wrong = FIELDS.find(([name, isRight]) => !isRight(event[name]))
   if (wrong !== undefined) return wrong[0]
@@ -235,8 +234,8 @@ function wrongField(event: NewEvent): string | undefined {
 }
 
 /**
- * Writes requests into messages of at most `maxBytes`. If a single request is larger, it is written without headers and body;
- * if it is still too large, it is left out.
+ * Encodes records of requests as messages of at most `maxBytes`. A record that is too large is encoded without headers and
+ * body. If the record is still too large, it is left out.
  */
 export function encodeRequests(requests: readonly NewRequest[], maxBytes = MAX_CHUNK_BYTES): Buffer[] {
   const messages: string[][] = []
@@ -257,12 +256,12 @@ export function encodeRequests(requests: readonly NewRequest[], maxBytes = MAX_C
   return messages.map((texts) => Buffer.from(`[${texts.join()}]`))
 }
 
-/** The size of a text in an array, with its separator. */
+/** The size of a text in a JSON array, with its separator. */
 function sizeOf(text: string): number {
   return Buffer.byteLength(text) + 2
 }
 
-/** The requests of a message; none when it cannot be read. Requests are only shown to people, and may be lost. */
+/** Decodes records of requests. Records that are not valid are left out: these records are only shown to people. */
 export function decodeRequests(payload: Uint8Array): NewRequest[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
@@ -290,7 +289,7 @@ function isRequest(value: unknown): value is NewRequest {
   const fields = value as Record<string, unknown> | null
   if (typeof fields !== 'object' || fields === null) return false
   if (typeof fields['headers'] !== 'object' || typeof fields['bodyIsCut'] !== 'boolean') return false
-  // A boolean could crash a driver in native code.
+  // The native code of a database driver could crash because of a boolean.
   if (Object.entries(fields).some(([name, own]) => typeof own === 'boolean' && name !== 'bodyIsCut'))
     return false
   return Object.entries(REQUEST_TYPES).every(([name, type]) => typeof fields[name] === type)

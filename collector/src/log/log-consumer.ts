@@ -9,16 +9,16 @@ import {
 import { type DecodedMessage, decode, decodeRequests, encodeOne } from './codec.ts'
 import type { LogMessage, LogSubscription, SharedLog } from './ports.ts'
 
-/** Maximum number of messages that share a commit. */
+/** Maximum number of messages in one commit. */
 const MESSAGES_PER_COMMIT = 100
-/** Maximum number of events in one commit, unless the first message alone has more. */
+/** Maximum number of events in one commit. A commit with a single message may have more. */
 const EVENTS_PER_COMMIT = 2000
-/** The first wait before another attempt to write to a store that fails. */
+/** The wait after the first failed write, milliseconds. The wait is doubled after each further failure. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 /**
- * How long a message that could neither be written nor stored as a dead letter waits until it is redelivered, milliseconds: a
- * person has to fix the cause first.
+ * Time until the log delivers a message again that could neither be written nor stored as a dead letter, milliseconds. The time
+ * is long, because a person has to fix the cause.
  */
 const NO_DEAD_LETTER_RETRY_MS = 15_000
 
@@ -32,15 +32,16 @@ export interface LogConsumerParts {
   onFault(what: string, cause: unknown): void
 }
 
+/** A message that is not acknowledged yet. */
 interface Held {
   message: LogMessage
   decoded: DecodedMessage
 }
 
 /**
- * Consumes the log and writes its messages to the store. A message is acknowledged when the store has committed it. The store
- * recognises redelivered messages by their key. An event that the store refuses becomes a dead letter; the others of its commit
- * are written.
+ * Reads messages from the log and writes their events to the store. A message is acknowledged when the store has committed its
+ * events. The log may deliver a message more than once, and the store recognises it by its key. An event that the store refuses
+ * becomes a dead letter; the other events of the commit are written.
  */
 export class LogConsumer {
   readonly #parts: LogConsumerParts
@@ -63,7 +64,7 @@ export class LogConsumer {
     this.#ended = this.#run(this.#subscription)
   }
 
-  /** Finishes the current write, and fetches no further messages. */
+  /** Stops fetching messages, and resolves when the current write has finished. */
   async close(): Promise<void> {
     this.#isClosing = true
     this.#endPause()
@@ -78,13 +79,13 @@ export class LogConsumer {
       const held = await this.#read(messages)
       while (held.length > 0) {
         await this.#consume(held.splice(0, fitting(held)))
-        // Several commits may take longer than the log waits for an acknowledgement.
+        // Extends the time for acknowledgement, because several commits may take longer than this time.
         for (const { message } of held) message.working()
       }
     }
   }
 
-  /** Decodes messages; unreadable ones become dead letters. */
+  /** Decodes messages. Messages that cannot be decoded become dead letters. */
   async #read(messages: readonly LogMessage[]): Promise<Held[]> {
     const held: Held[] = []
     for (const message of messages) {
@@ -99,15 +100,15 @@ export class LogConsumer {
 
   async #consume(held: readonly Held[]): Promise<void> {
     const messages = held.map(({ message }) => message)
-    // Some of the messages may be written already: the store recognises those, and they are acknowledged. The others are
-    // written one by one.
+    // If a dead letter cannot be stored, each message is processed alone, so that all other messages can be acknowledged. The
+    // store recognises messages that are already written.
     const oneByOne = async () => {
       for (const one of held) await this.#consume([one])
     }
     await this.#finish(messages, () => this.#write(held), oneByOne)
   }
 
-  /** False when a message was neither written nor stored as a dead letter. */
+  /** Writes messages. Resolves with false when an event was neither written nor stored as a dead letter. */
   async #write(held: readonly Held[]): Promise<boolean> {
     let isDone = true
     for (const { decoded } of held) {
@@ -119,10 +120,10 @@ export class LogConsumer {
   }
 
   /**
-   * Processes messages and acknowledges them. Messages that fail are redelivered to any worker later.
+   * Processes messages and acknowledges them. If that fails, the log delivers the messages again later, to any worker.
    *
-   * @param work Processes all messages. Resolves with false when only a dead letter could not be stored.
-   * @param oneByOne Does the work for each message separately.
+   * @param work Processes all messages. Resolves with false when a dead letter could not be stored.
+   * @param oneByOne Processes each message separately. Called if `work` has resolved with false for several messages.
    */
   async #finish(
     messages: readonly LogMessage[],
@@ -146,9 +147,10 @@ export class LogConsumer {
   }
 
   /**
-   * Writes groups, all together if the store accepts them; refused ones are found by halving.
+   * Writes groups of events, all in one transaction if the store accepts them. Otherwise divides the groups, and then the
+   * events of a group, until it finds the refused events, which become dead letters.
    *
-   * @returns False when one was neither written nor stored as a dead letter.
+   * @returns False when an event was neither written nor stored as a dead letter.
    */
   async #keep(groups: readonly EventGroup[]): Promise<boolean> {
     const { store } = this.#parts
@@ -169,13 +171,13 @@ export class LogConsumer {
       }
       const single = only.events.map((event, index) => ({ key: `${only.key}/${index}`, events: [event] }))
       if (!(await this.#keep(single))) return false
-      // Records the key, so that the message is recognised if it is delivered again.
+      // The events were written under other keys. This stores the key of the message, so that a redelivery is recognised.
       await store.log.appendOnce([{ key: only.key, events: [] }])
       return true
     }
   }
 
-  /** False when it cannot be stored as a dead letter: then it stays in the log. */
+  /** Stores a dead letter. Resolves with false when this fails; the message then stays in the log. */
   async #addDeadLetter(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<boolean> {
     const { log, onFault } = this.#parts
     try {

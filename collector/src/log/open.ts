@@ -5,16 +5,16 @@ import { LOG_DEFAULTS, type LogSettings } from './settings.ts'
 
 /** Options of `openLog`. */
 export interface LogParts {
-  /** Settings that are left out, or undefined, have their defaults. */
+  /** The defaults of missing settings are `LOG_DEFAULTS`. */
   settings: { [K in keyof LogSettings]?: LogSettings[K] | undefined } | undefined
   clock: Clock
   onFault(what: string, cause: unknown): void
 }
 
 /**
- * Opens the log at an address, `nats://...`. If it is unavailable, keeps trying in the background.
+ * Opens the log at an address such as `nats://host`. If the log is unavailable, keeps trying to connect in the background.
  *
- * @throws ConfigError when the address is wrong, or the log is available but cannot be used.
+ * @throws ConfigError when the address is invalid, or the log is available but cannot be used.
  */
 export async function openLog(address: string, { settings, ...parts }: LogParts): Promise<SharedLog> {
   const { NatsLog } = await import('./nats/nats-log.ts')
@@ -23,7 +23,7 @@ export async function openLog(address: string, { settings, ...parts }: LogParts)
   return log
 }
 
-/** Makes the consumer of a worker, which writes the events of the log to the store. */
+/** Creates the consumer of a worker, which writes the events of the log to the store. */
 export function newLogConsumer(parts: LogConsumerParts): LogConsumer {
   return new LogConsumer(parts)
 }

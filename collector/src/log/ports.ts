@@ -3,15 +3,16 @@ import type { EventSummary } from '../record.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
 
 /**
- * A log between the processes that accept events (fronts) and the consumers that write them to a store (workers). It delivers
- * at least once. Only the folder of a log knows its implementation.
+ * The ports (interfaces) of a log. A log is a queue between the processes that accept events (fronts) and those that write the
+ * events to a store (workers). It delivers each message at least once. Code outside the folder `nats` does not depend on how
+ * the log is implemented.
  */
 
 /** Accepts events: a store, or a log in front of one. */
 export interface EventWriter {
   /**
-   * Resolves when the events are stored, with the known result of each, in order. If it rejects, some of them may be stored
-   * nevertheless.
+   * Resolves when the events are stored, with the status of each event, in order. A log does not know yet whether an accepted
+   * event is a duplicate. If the promise rejects, some of the events may be stored nevertheless.
    */
   append(events: readonly NewEvent[]): Promise<ReadonlyArray<Pick<EventSummary, 'status'>>>
 }
@@ -19,71 +20,72 @@ export interface EventWriter {
 /** One message of the log, which this process holds until it acknowledges or returns it. */
 export interface LogMessage {
   readonly payload: Uint8Array
-  /** Acknowledges the message: it is in the store, and the log may delete it. */
+  /** Acknowledges the message: it was processed, and the log may delete it. */
   done(): void
   /** Extends the time for acknowledgement: the message is still being processed. */
   working(): void
-  /** Returns the message, which could not be written: the log redelivers it after this time. */
+  /** Returns the message because it could not be written. The log delivers the message again after this time. */
   retryAfter(ms: number): void
 }
 
-/** A consumer of the log. It fetches only as many messages as it is ready to hold. */
+/** A subscription to messages of the log. It fetches a limited number of messages at a time. */
 export interface LogSubscription {
   /**
-   * The next messages: all that are available, at least one and at most `limit`. An empty list = the subscription was closed.
+   * Resolves with the available messages, at least one and at most `limit`, or with an empty list when the subscription is
+   * closed.
    */
   take(limit: number): Promise<LogMessage[]>
-  /** Returns messages that were fetched but not processed: other consumers get them at once. */
+  /** Ends the subscription. Fetched messages that were not taken go back to the log, and other processes get them at once. */
   close(): Promise<void>
 }
 
-/** A dead letter: a message that the store refused, or that could not be read. */
+/** A dead letter: a message that the store refused, or that could not be decoded. */
 export interface DeadLetter {
   id: string
-  /** When it became a dead letter, ISO-8601. */
+  /** When the message became a dead letter, ISO-8601. */
   at: string
   /** The error of the store, or of the decoder. */
   reason: string
-  /** Name of the source, and of the event; null when it cannot be read. */
+  /** Name of the source, and name or kind of the event; null when the message cannot be decoded. */
   source: string | null
   name: string | null
   messageId: string | null
   bytes: number
 }
 
-/** The dead letters. Each stays until it is retried or discarded. */
+/** The dead letters of a log. Each dead letter is kept until it is retried or discarded. */
 export interface DeadLetters {
   /**
-   * Stores a dead letter; resolves when that is confirmed. Rejects when there is no room, or the log is unavailable.
+   * Stores a dead letter. Resolves when the log has confirmed that. Rejects when there is no room, or the log is unavailable.
    *
-   * @param key The same for the same message, so that it is stored once. Undefined = unknown.
+   * @param key The key of the message, so that a message that is added twice is stored once. Undefined = unknown.
    */
   add(key: string | undefined, payload: Uint8Array, reason: string): Promise<void>
   /** The oldest dead letters. */
   list(limit: number): Promise<DeadLetter[]>
-  /** Moves all or some dead letters back into the log; returns how many. */
+  /** Moves dead letters back into the log: those with these ids, or up to 10,000 without `ids`. Returns how many were moved. */
   retry(ids?: readonly string[]): Promise<number>
-  /** Deletes some dead letters permanently; returns how many. */
+  /** Deletes the dead letters with these ids permanently. Returns how many were deleted. */
   discard(ids: readonly string[]): Promise<number>
 }
 
-/** A log that several processes share, with all its ports. */
+/** A log that several processes share. */
 export interface SharedLog extends EventWriter {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
-  /** Storage for tokens, shared by all processes with this log, so that they need no store for it. */
+  /** Storage for the data of tokens. All processes that use the log share it, so they need no database for tokens. */
   readonly tokens: TokenMemory
-  /** Its address, without credentials. */
+  /** The address of the log, without credentials. */
   readonly address: string
   /** Whether an append would succeed now. Never rejects. */
   health(): Promise<PartHealth>
-  /** Sets the listener for a lost connection: the log may be back before the next health check. */
+  /** Sets a listener that is called when the log becomes unavailable. A health check might miss a short outage. */
   onUnavailable(listen: (reason: string) => void): void
-  /** The waiting messages; null when that is not known. */
+  /** Number and age of the waiting messages; null when unknown. */
   lag(): Promise<LogLag | null>
-  /** Fetches messages with events, for the store. */
+  /** Subscribes to messages with events. */
   subscribe(): LogSubscription
-  /** Sets the listener for requests that other processes recorded. */
+  /** Subscribes to messages with records of requests; see `decodeRequests`. */
   onRequests(take: (payload: Uint8Array) => void): void
   close(): Promise<void>
 }

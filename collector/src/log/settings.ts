@@ -1,12 +1,12 @@
-/** The settings of the log: `log` in the config. */
+/** The settings of the log: the part `log` of the config. */
 export interface LogSettings {
-  /** Name of the stream; its subjects begin with it as well. */
+  /** Name of the stream. The names of all other streams and of the subjects begin with this name. */
   stream: string
-  /** Number of replicas, that is servers that store each message: 1, 3 or 5. */
+  /** Number of servers that store each message: 1, 3 or 5. */
   replicas: number
-  /** Maximum number of bytes that wait in the log. When it is full, fronts respond with 503. */
+  /** Maximum size of the waiting events, bytes. When the log is full, fronts respond with 503. */
   maxBytes: number
-  /** Seconds for which the log recognises a repeated request. The store recognises repeated events for longer. */
+  /** Seconds for which the log recognises a repeated request. The store recognises repeated events later too. */
   duplicateWindow: number
   /** File with the credentials of a NATS account. */
   credentialsFile?: string | undefined

@@ -3,15 +3,15 @@ import type { SharedLog } from './ports.ts'
 /** The state of the log in `/api/stats`. */
 export interface LogState {
   isReady: boolean
-  /** Why it is not ready, in one sentence; null when it is. */
+  /** Why the log is not ready, in one sentence; null when it is ready. */
   reason: string | null
-  /** Messages that wait for a worker, each with one request or a part of it; null when unknown. */
+  /** Number of messages that wait for a worker. Each message has the events of a request, or some of them. Null = unknown. */
   waiting: number | null
-  /** How long the oldest has waited, milliseconds; null when nothing waits. */
+  /** How long the oldest message has waited, milliseconds; null when nothing waits, or when unknown. */
   oldestMs: number | null
-  /** Number of dead letters: messages that the store refused, or that could not be read; null when unknown. */
+  /** Number of dead letters: messages that the store refused, or that could not be decoded. Null = unknown. */
   deadLetters: number | null
-  /** Whether there is no room for more dead letters. Further refused messages then wait in the log and are not lost. */
+  /** Whether there is no room for more dead letters. Then further refused messages wait in the log. Null = unknown. */
   areDeadLettersFull: boolean | null
 }
 

@@ -2,16 +2,16 @@ import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import type { PartHealth } from '../part-health.ts'
 
-/** A part whose health can be checked, or several that are checked together. */
+/** Checks the health of one part of the collector, or of several parts together. */
 export interface HealthSource {
-  /** The part that counts as not ready when `ask` gives no response. */
+  /** The part that counts as not ready if `ask` does not respond in time. */
   part: PartHealth['part']
-  /** Whether this process cannot work without the part, and then should get no requests. */
+  /** Whether this process cannot work without the part. If the part is not ready, the process should get no requests. */
   isRequired: boolean
   ask(): Promise<PartHealth[]>
 }
 
-/** One part, as shown by `/readyz`. */
+/** The state of one part, as `/readyz` returns it. */
 export interface PartState extends PartHealth {
   isRequired: boolean
 }
@@ -22,16 +22,16 @@ export interface Readiness {
   parts: PartState[]
 }
 
-/** Milliseconds after which a part without a response is not ready; probes wait for some seconds. */
+/** Milliseconds after which a part that has not responded counts as not ready. Probes wait for some seconds. */
 const LIMIT_MS = 2000
-/** A state is cached for this time: `/readyz` is public, and must not put load on the parts. */
+/** Milliseconds for which a state is cached. `/readyz` is public, so its requests must not put load on the parts. */
 const FRESH_MS = 500
 
 /** Collects the health of the parts for probes, metrics and the page. */
 export class Health {
   readonly #sources: readonly HealthSource[]
   readonly #clock: Clock
-  /** Running checks: each part is checked only once at a time. */
+  /** Checks in progress. A part is not checked again before its last check has ended. */
   readonly #asked = new Map<HealthSource, Promise<PartState[]>>()
   #known: { atMs: number; parts: Promise<PartState[]> } | undefined
   #isDraining = false
@@ -46,14 +46,14 @@ export class Health {
     this.#isDraining = true
   }
 
-  /** Never rejects, and takes two seconds at most. */
+  /** Returns whether this process should get requests. Never rejects, and takes two seconds at most. */
   async readiness(): Promise<Readiness> {
     const parts = await this.parts()
     const areReady = parts.every(({ isReady, isRequired }) => isReady || !isRequired)
     return { status: this.#isDraining ? 'draining' : areReady ? 'ready' : 'not_ready', parts }
   }
 
-  /** The state of each part. Never rejects, and takes two seconds at most. */
+  /** Returns the state of each part. Never rejects, and takes two seconds at most. */
   parts(): Promise<PartState[]> {
     const nowMs = this.#clock.monotonic()
     if (this.#known === undefined || nowMs - this.#known.atMs >= FRESH_MS) {

@@ -1,27 +1,29 @@
-/** Upper bounds of the histogram of appends, seconds. */
+/** Upper bounds of the histogram buckets, in seconds. The histogram shows how long it takes to write events. */
 export const APPEND_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
 
-/** One count with its labels. */
+/** A count with its labels. */
 export interface Labelled<Name extends string> {
   labels: Record<Name, string>
   count: number
 }
 
-/** How long appends took. */
+/** How long it took to write events. */
 export interface Durations {
-  /** How many took at most this long, for each bound of `APPEND_BUCKETS`, followed by the count of all. */
+  /**
+   * For each bound of `APPEND_BUCKETS`, the number of writes that took at most this long. The last element counts all writes.
+   */
   cumulative: number[]
   sumSeconds: number
   count: number
 }
 
 /**
- * Counts the work of this process since its start. Cheap enough for every request: the code that formats the counts is loaded
- * only when they are requested.
+ * Counts the work of this process since its start. Counting is cheap enough for every request. The code that formats the counts
+ * is loaded only when they are requested.
  *
- * No label comes from callers, so the number of counts is bounded.
+ * No label has a value that a caller chooses, so the number of counts is limited.
  */
 export class Meter {
   readonly #requests = new Map<string, Labelled<'path' | 'status'>>()
@@ -35,7 +37,7 @@ export class Meter {
     this.#openRequests++
   }
 
-  /** Counts a request that has ended; status 0 = without a response. */
+  /** Counts a request that has ended. Status 0 means that there was no response. */
   ended(path: string, status: number): void {
     this.#openRequests--
     const labels = { path: knownPath(path), status: status === 0 ? 'none' : String(status) }
@@ -52,13 +54,13 @@ export class Meter {
     increase(this.#events, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** Counts an event that was written to a log, from which other processes write it to the store. */
+  /** Counts an event that was written to the log. Another process writes it from there to the store. */
   logged(reason: string | null): void {
     const status = reason === null ? 'accepted' : 'rejected'
     increase(this.#logged, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** Counts an append that succeeded or failed. */
+  /** Counts a write of events that succeeded or failed. */
   appended(durationMs: number, isKept: boolean): void {
     const { perBucket, sums } = this.#appends[isKept ? 'ok' : 'failed']
     const seconds = durationMs / 1000
@@ -115,7 +117,7 @@ const SAME = new RegExp(`^/(?:v1/(?:${KINDS_AND_BATCH}|[aibgpst]|m)|token|login|
 
 const PAGE = /^\/(?:[\w-]+\.(?:html|css|js|svg|ico))?$/
 
-/** A path as a label: one of about twenty, whatever the request was. */
+/** Returns the path as a label: one of about twenty values. */
 function knownPath(path: string): string {
   if (SAME.test(path)) return path
   if (PAGE.test(path)) return 'page'

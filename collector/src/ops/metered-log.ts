@@ -3,7 +3,7 @@ import type { EventWriter } from '../log/ports.ts'
 import type { NewEvent } from '../store/ports.ts'
 import type { Meter } from './meter.ts'
 
-/** Measures how long the appends of a log take: clients wait for them. */
+/** Measures how long it takes to write events, since clients wait for it. */
 export class MeteredLog implements EventWriter {
   readonly #log: EventWriter
   readonly #meter: Meter
@@ -11,8 +11,8 @@ export class MeteredLog implements EventWriter {
   readonly #isShared: boolean
 
   /**
-   * @param isShared Whether it is a log, from which other processes write to the store. Then the events that this process has
-   * written are counted here.
+   * @param isShared Whether `log` is a shared log, from which another process writes the events to the store. If so, the events
+   * that this process writes to the log are counted here.
    */
   constructor(log: EventWriter, meter: Meter, clock: Clock, isShared: boolean) {
     this.#log = log

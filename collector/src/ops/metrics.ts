@@ -5,20 +5,24 @@ import { APPEND_BUCKETS, type Labelled, type Meter } from './meter.ts'
 
 const PREFIX = 'trackpost_collector_'
 
-/** Sources of the metrics. */
+/** The parts of the collector from which the metrics are read. */
 export interface MetricsParts {
   meter: Meter
   version: string
   parts(): Promise<PartState[]>
-  /** Empty when unknown. */
+  /** Empty if the destinations are not known. */
   destinations(): Promise<DestinationState[]>
   now(): number
 }
 
-/** One set of process metrics for all collectors in a process: each further set would observe the garbage collector again. */
+/**
+ * The metrics of the process, shared by all its collectors: each further registry would observe the garbage collector again.
+ */
 let ofProcess: Registry | undefined
 
-/** The Prometheus metrics of a collector. Loaded on the first request for them, together with the library. */
+/**
+ * The Prometheus metrics of a collector. This module and the Prometheus library are loaded with the first request for metrics.
+ */
 export class Metrics {
   readonly #parts: MetricsParts
   readonly #registry = new Registry()
@@ -38,7 +42,7 @@ export class Metrics {
 
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
 
-  /** The metrics as text. */
+  /** Returns the metrics in the text format. */
   async text(): Promise<string> {
     const { parts, destinations } = this.#parts
     ;[this.#states, this.#destinations] = await Promise.all([parts(), destinations()])
@@ -158,7 +162,9 @@ export class Metrics {
   }
 }
 
-/** A histogram from our own counts: the library is loaded late, and would count only from then on. */
+/**
+ * Creates a histogram from the counts of `Meter`. A histogram of the library would only count from the time when it is loaded.
+ */
 function appendDurations(meter: Meter): Metric {
   const name = `${PREFIX}append_duration_seconds`
   const get = async () => ({
@@ -180,6 +186,6 @@ function appendDurations(meter: Meter): Metric {
       ]
     }),
   })
-  // These are all members that the registry uses; the type requires the whole class.
+  // The registry uses only these two members, but the type requires the whole class.
   return { name, get } as unknown as Metric
 }

@@ -5,13 +5,13 @@ import type { Health } from './health.ts'
 
 const LOOK_MS = 1000
 
-/** Options of a watch. */
+/** Options of a {@link PartWatch}. */
 export interface PartWatchOptions extends Listeners {
   health: Pick<Health, 'parts'>
   clock: Clock
 }
 
-/** Watches the parts on other machines, and reports when one is unavailable and when it is back. */
+/** Watches the parts on other machines. Reports when a part is unavailable, and when it works again. */
 export class PartWatch {
   readonly #options: PartWatchOptions
   readonly #unavailable = new Map<PartHealth['part'], string>()
@@ -22,7 +22,10 @@ export class PartWatch {
     this.#options = options
   }
 
-  /** Starts to watch. A part that was unavailable from the start has already been reported by the attempt to open it. */
+  /**
+   * Starts to watch. A part that is unavailable from the start is not reported here, because opening it has already reported
+   * that.
+   */
   start(): void {
     void this.#look(false)
   }
@@ -40,18 +43,20 @@ export class PartWatch {
       if (this.#unavailable.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is unavailable`)
       return
     }
-    // The connection to a log reports itself that the log is unavailable.
+    // The connection to the log itself reports that the log is unavailable.
     if (mayReport && part === 'store' && !this.#unavailable.has(part))
       onFault('the store is unavailable', new Error(reason ?? 'unknown'))
     this.#unavailable.set(part, reason ?? 'unknown')
   }
 
-  /** Records a part that became unavailable, reported from elsewhere: it may be back before the next check. */
+  /**
+   * Records that a part is unavailable, if other code has noticed this first. The part may work again before the next check.
+   */
   note(part: PartHealth['part'], reason: string): void {
     this.#unavailable.set(part, reason)
   }
 
-  /** Why a part is unusable now; null when it works, as far as known. */
+  /** Returns why a part cannot be used; null if it works, as far as this process knows. */
   reason(part: PartHealth['part']): string | null {
     return this.#unavailable.get(part) ?? null
   }

@@ -6,11 +6,11 @@ import type { Violation } from '../record.ts'
 
 type Schema = Record<string, unknown> | boolean
 
-/** A tracking plan as it is written: one JSON Schema for the properties or traits of each event. */
+/** A tracking plan as it is written in a file: one JSON Schema for the properties or traits of each event. */
 export interface TrackingPlanFile {
   $schema?: string
   title?: string
-  /** If false, an event whose name is not listed is a violation. Default true. */
+  /** If false, an event whose name is not listed violates the plan. Default true. */
   additionalEvents?: boolean
   track?: Record<string, Schema>
   page?: Record<string, Schema>
@@ -35,16 +35,16 @@ export class PlanError extends Error {
   override readonly name = 'PlanError'
 }
 
-/** A plan with the file that it was made from. */
+/** A plan, and the content of the file from which it was created. */
 export interface LoadedPlan {
   plan: TrackingPlan
   file: TrackingPlanFile
 }
 
 /**
- * A tracking plan, ready to check events.
+ * A tracking plan that can check events.
  *
- * @throws PlanError for an unknown key, or for a wrong schema; the message then names the event.
+ * @throws PlanError for an unknown key or an invalid schema. The message names the event of the schema.
  */
 export class TrackingPlan {
   readonly title: string
@@ -83,7 +83,7 @@ export class TrackingPlan {
     }
   }
 
-  /** Keys of all events in the plan, as in the catalogue. */
+  /** The keys of all events in the plan, in the same form as in the catalogue. */
   get keys(): string[] {
     return [...this.#byKey.keys()]
   }
@@ -92,7 +92,7 @@ export class TrackingPlan {
     return this.#byKey.has(key)
   }
 
-  /** The ways in which a message violates the plan; empty when it does not. */
+  /** Returns the violations of the plan by a message; empty if there are none. */
   check(kind: string, name: string | null, message: PlannedMessage): Violation[] {
     const isNamed = (NAMED as readonly string[]).includes(kind)
     const key = isNamed ? `${kind}:${name ?? ''}` : kind
@@ -113,21 +113,21 @@ function violation(root: string, { instancePath, keyword, message, params }: Err
   const keys = instancePath.split('/').slice(1)
   const missing = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
   if (missing !== undefined) keys.push(String(missing))
-  // The escapes of JSON Pointer.
+  // `~1` and `~0` are the escapes of a JSON Pointer (RFC 6901).
   const path = [root, ...keys.map((key) => key.replace(/~1/g, '/').replace(/~0/g, '~'))].join('.')
   return { path, keyword, message: keyword === 'required' ? 'is missing' : (message ?? keyword) }
 }
 
 /**
- * Reads a plan file.
+ * Reads a plan from a file.
  *
- * @throws PlanError with one line: the file cannot be read, is not JSON, or has an invalid schema.
+ * @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema.
  */
 export function loadPlan(path: string): TrackingPlan {
   return new TrackingPlan(readPlanFile(path))
 }
 
-/** The content of the file, for a thread that makes its own plan from it. */
+/** Returns the content of a plan file. Another thread creates its own plan from this content. */
 export function readPlanFile(path: string): TrackingPlanFile {
   let text: string
   try {

@@ -2,11 +2,14 @@ import type { EventSummary } from '../record.ts'
 import { parseSearch } from './parse.ts'
 import { type Comparison, EVENT_VOCABULARY, type Search } from './syntax.ts'
 
-/** A filter for records. Every given field must match: `q` and `text` in their own ways, all others exactly. */
+/**
+ * A filter for records. A record must match every given field. `q` and `text` have their own rules; all other fields must be
+ * equal.
+ */
 export interface EventFilter {
-  /** A search line, for example `event:"Order Completed" properties.total>100 -source:web`. */
+  /** A search, for example `event:"Order Completed" properties.total>100 -source:web`. */
   q?: string
-  /** Default: both. */
+  /** Default: accepted and rejected records. */
   status?: EventSummary['status']
   reason?: string
   source?: string
@@ -14,20 +17,20 @@ export interface EventFilter {
   type?: string
   /** Event name of a track. */
   event?: string
-  /** Event name of a track, name of a page or screen, groupId of a group, previousId of an alias. */
+  /** Event name of a track, name of a page or screen, groupId of a group, or previousId of an alias. */
   name?: string
   userId?: string
   anonymousId?: string
   messageId?: string
-  /** A text that occurs anywhere in the message or its name; case is ignored. */
+  /** A text that occurs anywhere in the message or its name. Upper and lower case are equal. */
   text?: string
-  /** Only records after this one: its `seq`, or a cursor of the HTTP API. */
+  /** Only records after this position: the `seq` of a record, or a cursor of the HTTP API. */
   after?: number | string
-  /** Only records before this one. */
+  /** Only records before this position: the `seq` of a record, or a cursor of the HTTP API. */
   before?: number | string
 }
 
-/** A filter with the order and number of records. */
+/** A filter with the order and the maximum number of records. */
 export interface EventQuery extends EventFilter {
   /** Default `oldest`. */
   order?: 'oldest' | 'newest'
@@ -48,7 +51,7 @@ const FIELDS = {
 } as const
 
 /**
- * The filter as one search, without `after` and `before`.
+ * Combines the filter into one search. Leaves out `after` and `before`.
  *
  * @throws SearchSyntaxError when `q` cannot be read.
  */
@@ -63,7 +66,7 @@ export function searchOf(filter: EventFilter): Search {
   return parts.length === 1 ? (parts[0] as Search) : { kind: 'and', parts }
 }
 
-/** A comparison of a field with exactly this text. */
+/** Creates a comparison of a field with exactly this text. */
 export function equals(field: string, text: string): Comparison {
   return {
     kind: 'compare',
@@ -74,7 +77,7 @@ export function equals(field: string, text: string): Comparison {
   }
 }
 
-/** Whether a search names a status or a reason anywhere, and so means rejected records as well. */
+/** Whether a search contains a status or a reason, and so is about rejected records too. */
 export function asksForStatus(search: Search): boolean {
   switch (search.kind) {
     case 'and':

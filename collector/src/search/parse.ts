@@ -8,11 +8,11 @@ import {
   type Vocabulary,
 } from './syntax.ts'
 
-/** Longest search line, UTF-16 units. */
+/** Maximum length of a search, in UTF-16 code units. */
 export const MAX_SEARCH_CHARACTERS = 4000
-/** Maximum number of terms in one line; brackets count too. */
+/** Maximum number of terms in a search. A pair of brackets counts as a term too. */
 const MAX_TERMS = 100
-/** Maximum number of values in all terms together: stores limit the parameters of a query. */
+/** Maximum number of values in all terms together, because stores limit the number of parameters of a query. */
 const MAX_VALUES = 200
 const MAX_DEPTH = 20
 
@@ -30,7 +30,7 @@ const ENDS_WORD = /[\s:<>=!(),"]/
 const ENDS_VALUE = /[\s(),"]/
 
 /**
- * Reads a search line, for example `event:"Order Completed" user:ada properties.total>100 -source:web`.
+ * Parses a search, for example `event:"Order Completed" user:ada properties.total>100 -source:web`.
  *
  * @throws SearchSyntaxError with the position of the mistake.
  */
@@ -141,7 +141,7 @@ class Parser {
     return { ...field, operator, values, position: start, length: this.#at - start }
   }
 
-  /** The dotted keys of a path; a key may be quoted. */
+  /** Reads the keys of a path, which are separated by dots. A key may be quoted. */
   #keys(): string[] {
     const keys = ['']
     for (;;) {
@@ -193,7 +193,7 @@ class Parser {
     while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
     const text = this.#line.slice(start, this.#at)
     if (text === '') {
-      // The error points at the character that stands where a value must be or, at the end, at the operator.
+      // The error points at the character in place of the value. If nothing follows, it points at the operator.
       const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
       throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
     }

@@ -1,4 +1,4 @@
-/** A parsed search line: the conditions for a record. Shared by the API, `waitFor` and the command line. */
+/** A parsed search: the conditions that a record must meet. Used by the API, by `waitFor` and by the command line. */
 export type Search =
   | { kind: 'and'; parts: Search[] }
   | { kind: 'or'; parts: Search[] }
@@ -8,35 +8,35 @@ export type Search =
 
 export type Operator = '=' | '!=' | '>' | '>=' | '<' | '<='
 
-/** A field compared with values, one of which must match. */
+/** A comparison of a field with values. One of the values must match. */
 export interface Comparison {
   kind: 'compare'
-  /** One of the known fields, or `path`. */
+  /** A field of the vocabulary, or `path`. */
   field: string
-  /** Keys from the root of the message, for `path`. */
+  /** For `path`: the keys from the root of the message. */
   path: string[]
   operator: Operator
   values: Value[]
-  /** Position in the line, for errors that are found later; absent when the comparison does not come from a line. */
+  /** Position in the search, for errors that are found later; absent if the comparison was not parsed from a search. */
   position?: number
   length?: number
 }
 
-/** The value that a field is compared with. */
+/** A value with which a field is compared. */
 export type Value =
   | { is: 'exact'; text: string; isQuoted: boolean }
   | { is: 'prefix'; text: string }
   | { is: 'anything' }
 
-/** Names that a search line may use for the records of one list, and their meanings. */
+/** The names that a search for the records of one list may use. */
 export interface Vocabulary {
-  /** The words before the colon; values are their names in the store. */
+  /** The names before the colon, mapped to their names in the store. */
   fields: Readonly<Record<string, string>>
-  /** First keys of paths into the message. */
+  /** The first keys that a path into the message may have. */
   roots: readonly string[]
 }
 
-/** The vocabulary of events. */
+/** The vocabulary of a search for events. */
 export const EVENT_VOCABULARY: Vocabulary = {
   fields: {
     event: 'event',
@@ -62,7 +62,7 @@ export const EVENT_VOCABULARY: Vocabulary = {
   roots: ['properties', 'traits', 'context', 'integrations', '_metadata'],
 }
 
-/** The vocabulary of requests. */
+/** The vocabulary of a search for requests. */
 export const REQUEST_VOCABULARY: Vocabulary = {
   fields: Object.fromEntries(
     [
@@ -73,14 +73,14 @@ export const REQUEST_VOCABULARY: Vocabulary = {
   roots: [],
 }
 
-/** Matches everything. */
+/** A search that matches every record. */
 export const EVERYTHING: Search = { kind: 'and', parts: [] }
 
-/** A search line that cannot be read, with the position of the mistake. */
+/** A search that cannot be read, with the position of the mistake. */
 export class SearchSyntaxError extends Error {
   override readonly name = 'SearchSyntaxError'
   readonly code = 'bad_search'
-  /** UTF-16 units from the start of the line. */
+  /** UTF-16 code units from the start of the search. */
   readonly position: number
   readonly length: number
 
@@ -93,18 +93,18 @@ export class SearchSyntaxError extends Error {
 
 const BARE = /^[^\s:<>=!(),"]+$/
 
-/** A text as a value of a search line, in quotes, so that it is taken literally. */
+/** Writes a text as a value of a search, in quotes, so that it is taken literally. */
 export function quoted(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-/** The term that matches a field of exactly this value. */
+/** Returns the term that matches a field with exactly this value. */
 export function term(field: string, value: string): string {
   const isPlain = BARE.test(value) && !/^(?:OR|-.*|.*\*|true|false|null|[\d.+-].*)$/.test(value)
   return `${field}:${isPlain ? value : quoted(value)}`
 }
 
-/** The path that leads to these keys of a message, as in a search line. */
+/** Writes the path to these keys of a message as in a search. */
 export function pathText(keys: readonly string[]): string {
   return keys.map((key) => (BARE.test(key) && !key.includes('.') ? key : quoted(key))).join('.')
 }

@@ -3,8 +3,8 @@ const RELATIVE = /^-(\d{1,9})([smhd])$/
 const ISO = /^\d{4}-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/
 
 /**
- * Parses ISO-8601 (UTC unless it names a zone), milliseconds since the epoch, or a time before now such as `-15m`. Returns
- * milliseconds since the epoch; undefined for any other text.
+ * Parses a time in ISO 8601 (UTC if it has no zone), in milliseconds since the Unix epoch, or relative to now such as `-15m`.
+ * Returns milliseconds since the Unix epoch; undefined for any other text.
  */
 export function parseTime(text: string, nowMs: number): number | undefined {
   const relative = RELATIVE.exec(text)

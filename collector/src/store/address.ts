@@ -1,18 +1,18 @@
-/** Whether the address of a store means PostgreSQL. */
+/** Whether the address of a store is a PostgreSQL URL. */
 export function isPostgres(address: string): boolean {
   return /^postgres(ql)?:/i.test(address)
 }
 
-/** An address that cannot be used. The message contains no part of it. */
+/** An address cannot be used. The message contains no part of the address, because that might be a part of the password. */
 export class AddressError extends Error {
   override readonly name = 'AddressError'
 }
 
 /**
- * The part of an address that may be shown: neither the user nor the password nor the options.
+ * The part of an address that may be shown: scheme, host, port and database, without user, password and options.
  *
- * @throws AddressError when the text is no address, or special characters of the user or password are not percent-encoded: part
- *   of the password would then be parsed as the host, and shown.
+ * @throws AddressError when the text is not a URL, or the user or password contains special characters that are not
+ *   percent-encoded. A part of the password could then be parsed as the host or path, and would be shown.
  */
 export function shownAddress(address: string): string {
   if (!URL.canParse(address)) throw new AddressError(EXPECTED)
@@ -23,7 +23,7 @@ export function shownAddress(address: string): string {
   return `postgres://${host}${pathname}`
 }
 
-// Has no example with a login: output is redacted, and the example would be redacted too.
+// Contains no example with a login, because logins in output are redacted, also those of examples.
 const EXPECTED =
   'expected postgres://host:port/database, with user:password@ before the host, and special characters of the password percent-encoded (# is %23)'
 
@@ -42,8 +42,8 @@ export function isForeign(address: string): boolean {
 }
 
 /**
- * Replaces the `sslmode` values `prefer`, `require` and `verify-ca` by `verify-full`. The client treats them as `verify-full`
- * too, but prints a long warning that its next version will not.
+ * Replaces the `sslmode` values `prefer`, `require` and `verify-ca` by `verify-full`. The PostgreSQL client `pg` treats all of
+ * them as `verify-full`, but prints a long warning that its next major version will not.
  */
 export function withPlainSslMode(address: string): string {
   if (/[?&]uselibpqcompat=true(&|$)/.test(address)) return address
@@ -61,7 +61,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A % that is not part of an escape stands for itself.
+    // The text contains a % that does not begin a valid escape.
     return text
   }
 }

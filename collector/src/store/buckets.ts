@@ -1,12 +1,12 @@
 import type { TimeRange } from './event-reader.ts'
 
-/** Width of the intervals in which arrivals are counted, milliseconds. */
+/** Length of the intervals ("buckets") in which events, requests and deliveries are counted, milliseconds. */
 export const BUCKET_MS = 10_000
 
-/** A range of time in whole buckets. */
+/** A range of time in whole buckets. A bucket has the number `floor(time in milliseconds / BUCKET_MS)`. */
 export interface Buckets {
   first: number
-  /** Excluded. */
+  /** The number after that of the last bucket. */
   end: number
 }
 
@@ -17,7 +17,7 @@ export function bucketsOf({ fromMs, toMs }: TimeRange): Buckets {
   }
 }
 
-/** The last millisecond of a bucket, shown as the time of the newest record counted in it: the exact time is not stored. */
+/** The last millisecond of a bucket, shown as the time of its newest record, because counts do not store exact times. */
 export function endOfBucket(bucket: number): string {
   return new Date((bucket + 1) * BUCKET_MS - 1).toISOString()
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 
-/** The time that one query may use before it returns the results so far. */
+/** The time limit of one query. A query whose time is used up returns the results that it has found so far. */
 export class Budget {
   readonly #endMs: number
 
@@ -13,5 +13,5 @@ export class Budget {
   }
 }
 
-/** Default time of one query, milliseconds. */
+/** Default time limit of one query, milliseconds. */
 export const QUERY_MS = 150

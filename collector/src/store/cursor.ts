@@ -1,21 +1,21 @@
 import { CursorError, type CursorOrSeq } from './event-reader.ts'
 import type { Cursor } from './ports.ts'
 
-/** A cursor of this store: a number, encoded so that clients do not compute with it. */
+/** The cursor for a sequence number. It is encoded so that clients do not do arithmetic with it. */
 export function cursorOf(seq: number): Cursor {
   return Buffer.from(`1:${seq}`).toString('base64url')
 }
 
-/** @throws CursorError for a cursor that no store of this kind has issued. */
+/** @throws CursorError for a text that `cursorOf` cannot have returned. */
 export function seqOf(cursor: CursorOrSeq): number {
   if (typeof cursor === 'number') return cursor
   const match = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  // Accepts only the encoding that this store writes: base64 has several for the same bytes.
+  // The comparison refuses other texts that base64url decodes to the same bytes.
   if (match === null || cursorOf(Number(match[1])) !== cursor) throw new CursorError(cursor)
   return Number(match[1])
 }
 
-/** The number in the id of an event or a request; undefined for an id that no store of this kind has issued. */
+/** The number in the id of an event or a request; undefined for a text that cannot be such an id. */
 export function numberOf(id: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : undefined
 }
@@ -28,16 +28,17 @@ interface Limits {
   order?: 'oldest' | 'newest'
 }
 
-/** Parameters of a query whose cursors are numbers. */
+/** Parameters of a query, with sequence numbers instead of cursors. */
 export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & {
   after?: number | undefined
   before?: number | undefined
 }
 
 /**
- * Converts the cursors of the parameters to numbers. A list without an order goes from newer to older.
+ * Converts the cursors in the parameters to sequence numbers, and combines all limits into `after` and `before`. Without
+ * `order`, newest first is assumed.
  *
- * @throws CursorError
+ * @throws CursorError when a cursor is invalid.
  */
 export function inNumbers<P extends object>(parameters: P): InNumbers<P> {
   const { after, before, cursor, between, ...rest } = parameters as P & Limits

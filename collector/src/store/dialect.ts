@@ -8,85 +8,91 @@ export interface Bounds {
   last: number
 }
 
-/** The condition of a search over events. */
+/** The condition of a search over events. A search reads the events in slices, that is ranges of sequence numbers. */
 export interface EventCondition {
-  /** Whether an event of a slice matches. */
+  /** SQL that tells whether an event of the slice matches. */
   on(slice: Bounds): Sql
   /**
    * Each matching event has `value` in at least one of these indexed columns; undefined = all events of a slice are read.
-   * `isSegmented`: in SQLite, the indexes begin with the segment.
+   * `isSegmented`: in SQLite, the first column of the indexes is the segment (`seq >> SEGMENT_BITS`).
    */
   index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined
   /**
-   * Whether it reads only the columns of a covering index, neither texts nor the message. Such an index (`event_facts` in
-   * SQLite) is many times smaller than the table.
+   * Whether the condition reads only columns of the covering index `event_facts` (SQLite), which is many times smaller than
+   * the table. The index contains neither the message nor ids.
    */
   needsOnlyFacts: boolean
 }
 
-/** A value in the message, by its path. Numbers are compared as numbers, everything else as text. */
+/** SQL conditions on the value at a path into the message. */
 export interface PathValue {
   readonly exists: Sql
   text(operator: Operator, text: string): Sql
   begins(text: string): Sql
   number(operator: Operator, number: number): Sql
-  /** Whether it is the literal given: `true`, `false` or `null`. */
+  /** Whether the value is this JSON literal: `true`, `false` or `null`. */
   is(literal: string): Sql
 }
 
-/** Columns of the ids of people. */
+/** Columns that identify a user. */
 export type IdColumn = 'user_id' | 'anonymous_id'
 
 /** Columns of `event` by which single events are looked up. */
 export type LookupColumn = IdColumn | 'name' | 'message_id'
 
-/** Tables with the sequence number of an event; `newer` is an alias within a statement. */
+/** Tables that have the sequence number of an event. `newer` is an alias of `attempt` within one statement. */
 export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
 
-/** The size of a slice depends on the data that a statement reads: whole rows, a covering index, or few rows found by one. */
+/** The data that a statement reads from a slice: whole rows, a covering index, or few rows found by an index. */
 export type SliceKind = 'rows' | 'index' | 'few'
 
-/** A rejected event, as an example of its reason. */
+/** A rejected event that is shown as an example of its reason; `at` is the time of receipt. */
 export interface ReasonExample {
   reason: string
   seq: number
   at: number
 }
 
-/** Rows passed to a statement: the values of each column, by its name. Texts are as they are stored, see `escapeForStore`. */
+/** Rows passed to a statement, as one list of values for each column name. Texts are already escaped with `escapeForStore`. */
 export type Given = Readonly<
   Record<string, { type: 'number' | 'text'; values: ReadonlyArray<string | number | null> }>
 >
 
-/** The parts of statements that differ between databases, and the sequence numbers that the database holds at the moment. */
+/**
+ * The parts of statements that differ between SQLite and PostgreSQL, and the range of stored sequence numbers. A method whose
+ * description begins with "Whether" returns an SQL condition.
+ */
 export interface Dialect {
   /** Sequence number of the oldest event that may still be stored. */
   readonly first: number
   /** Sequence number of the newest event ever stored. */
   readonly last: number
-  /** The bounds of the events received in a range of time. If the clock was set, events of other times may lie between them. */
+  /**
+   * Bounds that contain all events received in a range of time. They may contain other events too, so queries also compare the
+   * time.
+   */
   boundsOf(range: TimeRange): Query<Bounds>
-  /** Cuts bounds into slices in the order of the search, each small enough for one statement. */
+  /** Divides bounds into slices, each small enough for one statement, in the order of the search. */
   slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind): Iterable<Bounds>
-  /** Whether a row lies within bounds. */
+  /** Whether the sequence number of a row is within bounds. */
   within(bounds: Bounds, table?: SequencedTable): Sql
   /** Whether an event of the slice has a delivery for which a condition holds. */
   hasDelivery(condition: Sql, slice: Bounds): Sql
-  /** Whether the number of a row is one of these. */
+  /** Whether the sequence number of a row is one of these. */
   among(seqs: readonly number[], table?: SequencedTable): Sql
   /** `event WHERE ...`: the events of a slice for which the condition holds. */
   matching(condition: EventCondition, slice: Bounds): Sql
-  /** Whether a text column equals a value, in a form that uses the index of the column, if there is one. */
+  /** Whether a text column equals a value, written so that an index on the column can be used. */
   equals(column: string, value: Sql): Sql
   /**
    * `event WHERE ...`: the events within bounds for which a condition on an indexed column holds.
    *
-   * @param beside A table to join; the condition is evaluated for each of its rows.
+   * @param beside A table to join; the condition is evaluated for each row of this table.
    */
   lookup(column: LookupColumn, condition: Sql, bounds: Bounds, beside?: Sql): Sql
-  /** A table `ids` with these texts as `id`. */
+  /** A table `ids` with one column `id` that contains these texts. */
   ids(texts: readonly string[]): Sql
-  /** An index hint for `event`, in a database that would choose another index. */
+  /** An index hint for `event`; empty in a database that needs none. */
   indexHint(index: 'event_violations'): Sql
   /**
    * The newest event of each reason within bounds and a range of time. When the time limit is reached, reasons may be missing.
@@ -97,36 +103,36 @@ export interface Dialect {
     range: { fromMs: number; toMs: number },
   ): Query<ReasonExample[]>
 
-  /** The operator `LIKE` that ignores the case of ASCII letters. */
+  /** The operator for `LIKE` comparisons that ignore the case of ASCII letters. */
   readonly like: Sql
-  /** The values in the message that a path may mean: a whole number in it is an index of an array or a key of an object. */
+  /** The values that a path can refer to: a whole number in the path may be an array index or an object key. */
   at(path: readonly string[]): readonly PathValue[]
 
-  /** A table `given` with these columns. */
+  /** A table `given` with these columns and values. */
   given(columns: Given): Sql
   /** At the end of a statement: locks the rows of `delivery` that it reads. */
   readonly lockDeliveries: Sql
-  /** At the end of a statement: locks the rows that it reads, and skips rows locked by others. */
+  /** At the end of a statement: locks the rows that it reads, and skips rows locked by other transactions. */
   readonly skipLocked: Sql
   /**
-   * For inserts into partitioned tables: the partition key, and its value for `given.seq`, each followed by a comma. Empty in a
-   * database without partitions.
+   * For inserts into partitioned tables: the partition key `day`, and its value for `given.seq`, each followed by a comma.
+   * Empty in a database without partitions.
    */
   readonly dayColumn: Sql
   readonly dayOfGiven: Sql
   /** The unique key of `delivery_tally`, for `ON CONFLICT`. */
   readonly deliveryTallyKey: Sql
-  /** The current time, milliseconds since the epoch, by the one clock that all processes share. */
+  /** The current time, milliseconds since the epoch, of a clock that all processes share. */
   now(nowMs: number): Sql
   /** The key-value table, its key column, and the key under which the signing keys of tokens are stored. */
   readonly keyValueTable: Sql
   readonly keyColumn: Sql
   readonly tokenKeys: string
-  /** Notifies all processes of new results, in the transaction that writes them; undefined = they poll for them. */
+  /** Notifies all processes of new delivery results; undefined = the processes poll for results. */
   readonly notifyOutcomes: Sql | undefined
 }
 
-/** The context in which steps run. Steps are a `Query`: a generator that yields statements. */
+/** The context of steps. Steps are a `Query`: a generator that yields SQL statements and receives their rows. */
 export interface StepContext {
   dialect: Dialect
   /** Milliseconds since the epoch. */
@@ -135,12 +141,12 @@ export interface StepContext {
 
 /** Runs steps on a database. */
 export interface StepRunner {
-  /** Runs the statements one after another without a transaction: each sees what is committed when it runs. */
+  /** Runs the statements one after another without a transaction: each statement sees the data committed by then. */
   read<T>(steps: (context: StepContext) => Query<T>): Promise<T>
   /**
    * Runs the statements in one transaction.
    *
-   * @param isRepeatable Whether the steps are idempotent: they are then repeated for a while when the connection is lost.
+   * @param isRepeatable Whether the steps are idempotent. If so, they are tried a few more times after a transient error.
    */
   write<T>(steps: (context: StepContext) => Query<T>, isRepeatable?: boolean): Promise<T>
 }

@@ -1,7 +1,7 @@
 /**
- * Escapes the characters that a database cannot store: SQLite cuts text at U+0000, PostgreSQL refuses it, and lone surrogates
- * would all become the same character. They are written as JSON escapes: JSON text keeps its meaning, and other texts that
- * differ only in these characters stay different.
+ * Escapes U+0000 and lone surrogates, which databases cannot store: SQLite cuts text at U+0000, PostgreSQL refuses U+0000, and
+ * UTF-8 encoding replaces lone surrogates by U+FFFD. The escapes are those of JSON, so JSON text keeps its meaning. Other texts
+ * that differ only in such characters stay different.
  */
 export function escapeForStore(text: string): string
 export function escapeForStore(text: string | null): string | null

@@ -15,7 +15,7 @@ import type {
   UsersPage,
 } from './query-results.ts'
 
-/** A range of time of receipt, milliseconds since the epoch; `toMs` is not part of it. */
+/** A range of times of receipt, milliseconds since the epoch, from `fromMs` (included) to `toMs` (excluded). */
 export interface TimeRange {
   fromMs?: number | undefined
   toMs?: number | undefined
@@ -27,10 +27,10 @@ export type CursorOrSeq = Cursor | number
 /** A selection of events. */
 export interface EventSearch extends TimeRange {
   search: Search
-  /** Only events after the one, and only events before the other; both excluded. */
+  /** Only events after `after` and before `before`; both are excluded. */
   after?: CursorOrSeq | undefined
   before?: CursorOrSeq | undefined
-  /** A further limit, for counts of new events: only sequence numbers between these, both excluded. */
+  /** Only events between these sequence numbers, both excluded, in addition to the other limits. Used to count new events. */
   between?: { afterSeq: number; beforeSeq: number }
 }
 
@@ -38,11 +38,11 @@ export interface EventSearch extends TimeRange {
 export interface Paging {
   order: 'oldest' | 'newest'
   limit: number
-  /** `next` of the previous page, to continue in the order of the list. The other limits still apply. */
+  /** `next` of the previous page, to continue the list after that page. The other limits still apply. */
   cursor?: Cursor | undefined
 }
 
-/** The number of matching events, counted from the newest on until the time limit. */
+/** The number of matching events, counted newest first until the time limit. */
 export interface EventCount {
   count: number
   isComplete: boolean
@@ -53,7 +53,7 @@ export interface EventCount {
 /** All queries, by name. */
 export interface Queries {
   events: {
-    /** With `isExact`, numbers in messages are as `parseExact` returns them. */
+    /** With `isExact`, messages are parsed with `parseExact`, which preserves numbers that JavaScript cannot represent. */
     parameters: EventSearch & Paging & { isFull: boolean; isExact?: boolean }
     result: EventsPage
   }
@@ -81,11 +81,11 @@ export type QueryResult<N extends QueryName> = Queries[N]['result']
 /** Runs queries on the stored data without delaying incoming events. */
 export interface EventReader {
   /**
-   * Resolves with the stored data, including everything for which `append` has already resolved.
+   * Runs a query. The result includes all events for which `append` has already resolved.
    *
-   * @param signal Ends the query soon after it is aborted: nobody waits for the result any more.
-   * @throws SearchSyntaxError when the search has a value that its field cannot have; CursorError when a cursor was not issued
-   * by this store; the reason of the signal.
+   * @param signal Cancels the query, because nobody waits for its result any more.
+   * @throws SearchSyntaxError when the search has an invalid value for a field; CursorError when a cursor is invalid; the
+   * reason of the signal when it was aborted.
    */
   ask<N extends QueryName>(
     name: N,
@@ -94,10 +94,10 @@ export interface EventReader {
   ): Promise<QueryResult<N>>
 }
 
-/** A cursor that this store has not issued. */
+/** A cursor is invalid: the store cannot have issued it. */
 export class CursorError extends Error {
   override readonly name = 'CursorError'
-  /** As the caller gave it. */
+  /** The invalid cursor. */
   readonly cursor: string
 
   constructor(cursor: string) {

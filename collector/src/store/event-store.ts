@@ -13,7 +13,7 @@ import type {
   TokenKeyStore,
 } from './ports.ts'
 
-/** How many records there are of each source, kind and reason; absent values are ''. */
+/** The number of events of one source, kind and reason. A missing kind or reason is ''. */
 export interface Total {
   source: string
   kind: string
@@ -21,32 +21,32 @@ export interface Total {
   count: number
 }
 
-/** The size of the stored data. */
+/** The counts of events and requests. */
 export interface Totals {
   events: Total[]
   requests: number
-  /** Requests that were refused. */
+  /** The number of requests that were refused. */
   refused: number
 }
 
 /** Listeners of a store. */
 export interface StoreListener {
-  /** This process has committed these. Called after `append` has resolved, or in the same turn of the event loop. */
+  /** This process has committed these events and requests. Called in the turn of the event loop in which `append` resolves. */
   committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void
-  /** This process or another has deleted everything. */
+  /** This process or another one has deleted all data. */
   cleared(): void
-  /** Another process has written, or old events were deleted: counts in memory are out of date. */
+  /** Another process has written data, or old events were deleted. Counts that the listener keeps in memory are out of date. */
   changed(): void
 }
 
-/** Synchronous reading of records, in a store inside this process. */
+/** Reads records synchronously from a store inside this process. */
 export interface LocalRecords {
-  /** The records that match, with their messages; by default oldest first. */
+  /** The events that match, with their messages; by default oldest first. */
   events(query?: EventQuery): EventRecord[]
   count(filter?: EventFilter): number
 }
 
-/** A store: the ports to everything that the collector stores. */
+/** A store, with a port (interface) for each kind of data that the collector stores. */
 export interface EventStore {
   readonly log: EventLog
   readonly requests: RequestLog
@@ -57,23 +57,24 @@ export interface EventStore {
   readonly tokenKeys: TokenKeyStore
   /** Rate limits across all processes; undefined = each process counts for itself. */
   readonly rateLimits?: RateLimits
-  /** Undefined for a store on another machine. */
+  /** Undefined in a PostgreSQL store, which cannot be read synchronously. */
   readonly local?: LocalRecords
   totals(): Promise<Totals>
   /**
-   * Health of each part: whether an append would succeed now. Called every few seconds, so it must be cheap. Never rejects,
-   * even after `close`. A store that could not write tries again here, so that it becomes ready without new events.
+   * The health of each part of the store: whether an append would succeed now. Called every few seconds, so it must be cheap.
+   * Never rejects, even after `close`. If the last write failed, this method tries a small write, so that the store becomes
+   * ready again without new events.
    */
   health(): Promise<PartHealth[]>
   /** Deletes events, requests, deliveries and known messageIds. Sequence numbers continue. */
   clear(): Promise<void>
-  /** Starts to follow writes of other processes, and to delete old data. Called once. */
+  /** Starts to watch for writes of other processes, and to delete old data. Called once. */
   start(listener: StoreListener): void
   /**
-   * Cuts the connections to a store that may not respond: running and later calls fail. Appends that it has not confirmed by
-   * then may or may not be stored.
+   * Cuts the connections to a database server that may not respond: running and later calls fail. Events of appends that are
+   * still running may or may not be stored.
    */
   cut?(): void
-  /** Writes everything that is still waiting, and closes. */
+  /** Writes all waiting events and requests, and closes the store. */
   close(): Promise<void>
 }

@@ -2,15 +2,16 @@ import { cursorOf } from './cursor.ts'
 import type { StoreListener } from './event-store.ts'
 import type { ChangeFeed, FeedState } from './ports.ts'
 
-/** The state of a log without the cursor of its end. */
+/** The state of the stored events (`FeedState`) without the cursor `head`. */
 export type LogNumbers = Omit<FeedState, 'head'>
 
-/** Listeners for writes of other processes, after which counts in memory are out of date. */
+/** Listeners for writes of other processes. After such a write, counts in memory are out of date. */
 export type ForeignChanges = Pick<StoreListener, 'changed' | 'cleared'>
 
 /**
- * The state of a log as this process knows it. Its own commits update the state at once, those of other processes when a
- * follower has read them from the database. Each update notifies the subscribers.
+ * The newest sequence number and the other numbers of `FeedState`, as this process knows them. Commits of this process update
+ * the state at once. For commits of other processes, a `Follower` reads the new state from the database. Each update notifies
+ * the subscribers.
  */
 export class Feed implements ChangeFeed {
   readonly #foreign: ForeignChanges
@@ -25,7 +26,7 @@ export class Feed implements ChangeFeed {
   /** Reports that other processes have written, with the state read from the database afterwards. */
   changedElsewhere(numbers: LogNumbers): void {
     const { lastSeq, epoch } = this.#numbers
-    // A query that was running while this process committed may return older numbers.
+    // If this process has committed while the state was read, the numbers that were read may be older than the known ones.
     this.#numbers = { ...numbers, lastSeq: Math.max(numbers.lastSeq, lastSeq) }
     if (numbers.epoch !== epoch) this.#foreign.cleared()
     this.#foreign.changed()
@@ -36,12 +37,12 @@ export class Feed implements ChangeFeed {
   committed(firstSeq: number, events: number): void {
     const { lastSeq } = this.#numbers
     this.#numbers = { ...this.#numbers, lastSeq: Math.max(lastSeq, firstSeq + events - 1) }
-    // A gap in the sequence numbers before this commit: other processes have written those events.
+    // Events between the last known one and this commit were written by other processes.
     if (firstSeq > lastSeq + 1) this.#foreign.changed()
     this.#notify()
   }
 
-  /** Reports a change by this process: that it has deleted everything, or stored results of deliveries. */
+  /** Reports that this process has deleted everything, or has stored results of deliveries. */
   changed(numbers: Partial<LogNumbers>): void {
     this.#numbers = { ...this.#numbers, ...numbers }
     this.#notify()

@@ -3,8 +3,8 @@ import type { Message } from '../record.ts'
 import type { NewEvent, SentDifference } from './ports.ts'
 
 /**
- * The fields of a batch that its items inherit, key by key, one level deep: an item's own value replaces the whole inherited
- * one.
+ * The fields of a batch that each message in the batch inherits. They are merged one level deep: for each key, the value in
+ * the message replaces the inherited value.
  */
 export const INHERITED_FIELDS = ['context', 'integrations'] as const
 export type InheritedField = (typeof INHERITED_FIELDS)[number]
@@ -14,14 +14,14 @@ export function isInherited(field: string | undefined): field is InheritedField 
   return INHERITED_FIELDS.some((one) => one === field)
 }
 
-/** The fields that items inherit from their batch, parsed. Fields that are absent or no objects are left out. */
+/** The fields that the messages of a batch inherit, parsed. Fields that are absent or not objects are left out. */
 export type InheritedFields = { [field in InheritedField]?: Readonly<Record<string, unknown>> }
 
 /**
- * Merges the inherited fields of the batch into a message. They are not stored with each message: a batch of 5,000 items could
- * become thousands of times larger than it was sent.
+ * Merges the inherited fields of the batch into a message. Inherited fields are stored once for each batch: stored with each
+ * message, a batch of 5,000 messages could take up thousands of times more space than its request.
  *
- * @param inherited The inherited fields, stored once for the batch; undefined or null when there are none.
+ * @param inherited The inherited fields as JSON text; undefined or null when there are none.
  * @param parse Parses `inherited`.
  */
 export function merged(
@@ -32,7 +32,7 @@ export function merged(
   return inherited ? mergedWith(message, parse(inherited) as InheritedFields) : message
 }
 
-/** Merges the inherited fields into a message that is JSON text. */
+/** Like `merged`, for a message that is JSON text. */
 export function mergedText(body: string, inherited: string | null | undefined): string {
   return inherited ? stringifyExact(merged(parseExact(body) as Message, inherited, parseExact)) : body
 }
@@ -40,13 +40,13 @@ export function mergedText(body: string, inherited: string | null | undefined): 
 function mergedWith(message: Message, inherited: InheritedFields): Message {
   const whole = { ...message }
   for (const field of INHERITED_FIELDS) {
-    // Spread defines own properties, so a "__proto__" key stays data.
+    // Spread syntax defines own properties, so a key "__proto__" does not set the prototype.
     if (inherited[field] !== undefined) whole[field] = { ...inherited[field], ...message[field] }
   }
   return whole
 }
 
-/** For each event, the index of the first event with the same inherited fields; null = it inherits nothing. */
+/** For each event, the index of the first consecutive event with the same inherited fields; null = it inherits nothing. */
 export function inheritedPlaces(events: readonly NewEvent[]): Array<number | null> {
   let text: string | undefined
   let first = 0
@@ -60,7 +60,7 @@ export function inheritedPlaces(events: readonly NewEvent[]): Array<number | nul
   })
 }
 
-/** The differences of a merged message from the message sent: those recorded on receipt, and the inherited fields. */
+/** The differences between the merged message and the message sent: those recorded on receipt, and the inherited fields. */
 export function differenceWith(
   own: Message,
   inherited: string | null | undefined,

@@ -8,12 +8,12 @@ import { StoreUnavailableError } from './unavailable.ts'
 
 /** Wait before the next attempt to open the store. */
 const RETRY_MS = 2000
-/** How long a close waits for a store that is being opened. */
+/** How long `close` waits for a running attempt to open the store. */
 const OPENING_LIMIT_MS = 2000
 
-/** The parts that a late store needs. */
+/** Options of a late store. */
 export interface LateStoreParts {
-  /** Opens the store. After any error it is called again; errors other than `StoreUnavailableError` are reported. */
+  /** Opens the store. It is called again after any error; errors other than `StoreUnavailableError` are reported. */
   open(): Promise<EventStore>
   /** Aborts the running attempt to open the store, if there is one. */
   giveUp(): void
@@ -26,8 +26,9 @@ export interface LateStoreParts {
 const NOTHING_YET: FeedState = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
 
 /**
- * A store that was unreachable at the start, for a process that can work without one: it is opened as soon as it is reachable.
- * Until then every call rejects.
+ * A store that could not be opened at the start of a process that can work without a store. It tries to open the real store
+ * every two seconds, and passes all calls on to it. Until the real store is open, `health` reports the reason and most calls
+ * reject.
  */
 export class LateStore implements EventStore {
   readonly #parts: LateStoreParts
@@ -39,7 +40,7 @@ export class LateStore implements EventStore {
   #cancel = () => {}
   #isClosed = false
 
-  /** @param reason Why it could not be opened so far. */
+  /** @param reason Why the store could not be opened so far. */
   constructor(reason: string, parts: LateStoreParts) {
     this.#reason = reason
     this.#parts = parts
@@ -60,7 +61,7 @@ export class LateStore implements EventStore {
     } catch (cause) {
       if (this.#isClosed) return
       const { message } = cause as Error
-      // An error that repeats every two seconds is reported once.
+      // The same error may repeat every two seconds, and is reported only once.
       if (!(cause instanceof StoreUnavailableError) && message !== this.#reason) {
         this.#parts.onFault('the store cannot be opened', cause)
       }
@@ -79,7 +80,7 @@ export class LateStore implements EventStore {
     this.#listener.changed()
   }
 
-  /** @throws StoreUnavailableError until it is open. */
+  /** @throws StoreUnavailableError until the store is open. */
   get #opened(): EventStore {
     if (this.#store === undefined) throw new StoreUnavailableError(this.#reason)
     return this.#store
@@ -91,7 +92,7 @@ export class LateStore implements EventStore {
   readonly assertions = late(() => this.#opened.assertions)
   readonly tokenKeys = late(() => this.#opened.tokenKeys)
 
-  /** The port allows requests to be lost: they are dropped while the store is unreachable. */
+  /** Records of requests may be lost (see `RequestLog`), so they are dropped while the store is unreachable. */
   readonly requests: RequestLog = {
     nextId: () => this.#opened.requests.nextId(),
     append: (request) => this.#store?.requests.append(request),
@@ -139,7 +140,7 @@ export class LateStore implements EventStore {
   }
 }
 
-/** A port with asynchronous methods that reject until the real port exists. */
+/** A port that passes each call on to the real port. Its methods are asynchronous, and reject until the store is open. */
 function late<P extends object>(port: () => P): P {
   return new Proxy({} as P, {
     get:

@@ -10,15 +10,15 @@ import { LateStore } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
 import { NewerStoreError, StoreUnavailableError } from './unavailable.ts'
 
-/** The address of a store that lives in memory and ends with the process. */
+/** The address of a store in memory. Its data are lost when the process ends. */
 export const MEMORY = ':memory:'
 
-/** Events that are kept in a file, unless the config says otherwise. */
+/** The number of events that are kept in a SQLite file, unless the config says otherwise. */
 const DEFAULT_MAX_EVENTS = 10_000_000
 /** Days for which events are kept in PostgreSQL, unless the config says otherwise. */
 const DEFAULT_RETENTION_DAYS = 30
 
-/** Milliseconds for which a process that can work without a store waits for it at the start. */
+/** How long the start waits for the store if the process can work without a store, milliseconds. */
 const PATIENCE_MS = 5000
 
 /** Options of a store. */
@@ -26,16 +26,16 @@ export interface StoreParts {
   config: Config
   clock: Clock
   plan: LoadedPlan | null
-  /** Ends the wait for another process that creates or migrates the tables. */
+  /** Cancels opening, for example while another process creates or migrates the tables. PostgreSQL only. */
   signal?: AbortSignal
   onFault(what: string, cause: unknown): void
 }
 
 /**
- * Opens the store of an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
+ * Opens the store at an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
  *
- * @throws StoreUnavailableError when its server does not respond, or a newer collector has migrated its tables; ConfigError
- * when it cannot be opened for any other reason.
+ * @throws StoreUnavailableError when the database server is unavailable, or a newer collector has migrated the tables;
+ * ConfigError when the store cannot be opened for any other reason.
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
   if (isPostgres(address)) return openPostgres(address, parts)
@@ -55,7 +55,7 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
     })
   } catch (cause) {
     const { message } = cause as Error
-    // SQLite gives this reason only as a number.
+    // 14 is SQLITE_CANTOPEN; the message has no other explanation.
     const reason = /: 14"\)$/.test(message)
       ? 'it is a folder, its folder does not exist, or this user may not write to it'
       : message
@@ -64,12 +64,12 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process that works with a log. If the store is unavailable or another process migrates its tables, it is
- * opened later. If its tables have a newer version, it is never opened: a process that does not have to write works without the
- * store until a newer collector replaces the process.
+ * Opens a store for a process that works with a log. If the store is not open after a few seconds, the process starts without
+ * it, and the store is opened later. If the tables have a newer version, the store stays unavailable until a newer collector
+ * replaces this process; only a process that does not have to write can start.
  *
- * @throws StoreUnavailableError when the process has to write into tables of a newer version; ConfigError when it cannot be
- * opened for any other reason.
+ * @throws StoreUnavailableError when the tables have a newer version and the process has to write; ConfigError when the store
+ * cannot be opened for any other reason.
  */
 export async function openStoreOrRetry(
   address: string,
@@ -97,7 +97,7 @@ export async function openStoreOrRetry(
   return new LateStore(reason, { ...late, begun })
 }
 
-/** Imports the PostgreSQL store only when it is opened: a collector on a file does not need the PostgreSQL client. */
+/** Imports the PostgreSQL store dynamically, because a collector with a SQLite file does not need the PostgreSQL client. */
 async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
   const { config, clock, plan, onFault, signal } = parts
   let shown: string
@@ -136,12 +136,12 @@ function dedupWindowMs({ dedupWindow }: Config): number | undefined {
   return dedupWindow === undefined ? undefined : dedupWindow * 1000
 }
 
-/** The maximum number of events in a store; null = only their age is limited. */
+/** The maximum number of events in a store; null = events are deleted only by age. */
 export function maxEventsOf(address: string, { maxEvents }: Config): number | null {
   return maxEvents ?? (isPostgres(address) ? null : DEFAULT_MAX_EVENTS)
 }
 
-/** The name of a store for public places: without folder, user and password. */
+/** The name of a store that may be shown to anyone: without folder, user and password. */
 export function storeName(address: string): string {
   if (isPostgres(address)) return shownAddress(address)
   return address === MEMORY ? MEMORY : basename(address)

@@ -1,25 +1,26 @@
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
- * The ports of the store. Only the folder of a store knows its implementation. The port for queries is in `event-reader.ts`,
- * their results are in `query-results.ts`; `event-store.ts` joins all ports.
+ * The ports (interfaces) of the store. Code outside the folders `sqlite` and `postgres` does not depend on how a store is
+ * implemented. The port for queries is in `event-reader.ts`, and the results of queries are in `query-results.ts`. The
+ * interface `EventStore` in `event-store.ts` combines all ports.
  *
  * Every method that may need a database on another machine is asynchronous.
  */
 
-/** The position where a list of events or requests continues. Opaque: only the store that issued it can read it. */
+/** The position at which a list of events or requests continues. Opaque: only the store that issued the cursor can read it. */
 export type Cursor = string
 
-/** The plan for an event at one destination, decided before it is stored. */
+/** Whether an event will be sent to one destination, decided before the event is stored. */
 export interface PlannedDelivery {
   destination: string
-  /** Why it is not sent there; undefined = it is sent. */
+  /** Why the event is not sent to the destination; undefined = it is sent. */
   skippedBecause?: string
 }
 
 /** Differences between the stored message and the message that the client sent. Paths are dotted: `context.ip`. */
 export interface SentDifference {
-  /** Paths that the service added. */
+  /** Paths that the collector added. */
   added: readonly string[]
   /** The values that the client sent at paths that were changed. */
   changed: Readonly<Record<string, unknown>>
@@ -27,10 +28,10 @@ export interface SentDifference {
   removed: readonly string[]
 }
 
-/** One message on its way into the store. */
+/** An event to store. */
 export interface NewEvent {
   source: string
-  /** Null = accepted, unless its messageId turns out to be known. */
+  /** Why the event is rejected. Null = it is accepted, unless the store finds that its messageId is known. */
   reason: Reason | null
   kind: Kind | 'batch' | null
   name: string | null
@@ -38,19 +39,17 @@ export interface NewEvent {
   anonymousId: string | null
   messageId: string | null
   receivedAtMs: number
-  /** The same time in ISO 8601. */
+  /** `receivedAtMs` in ISO 8601. */
   receivedAt: string
   timestampMs: number
-  /** JSON text of the message as stored, without the fields that it inherits from its batch. */
+  /** JSON text of the message as it is stored, without the fields that the message inherits from its batch. */
   body: string | null
-  /**
-   * JSON text of the fields that it inherits from its batch, `InheritedFields`: the same text for the whole batch, stored once.
-   */
+  /** JSON text of the fields that the message inherits (`InheritedFields`): the same text for a whole batch, stored once. */
   inherited?: string
   deliveries: readonly PlannedDelivery[]
-  /** Id of the request that brought it, from `RequestLog.nextId`. */
+  /** Id of the request that contained the event, from `RequestLog.nextId`. */
   requestId?: string
-  /** Undefined when the message that the client sent is not known. */
+  /** The differences from the message that the client sent; undefined when that message is not known. */
   sent?: SentDifference
   violations?: readonly Violation[]
   /** Stored with the event and shown in its summary. */
@@ -61,7 +60,7 @@ export interface NewEvent {
 export interface RequestProblem {
   code: string
   message: string
-  /** Position in the inflated body: byte offset, and line and column from 1; undefined when the mistake has no position. */
+  /** The position in the decompressed body: a byte offset, and line and column from 1. Undefined when there is no position. */
   offset?: number
   line?: number
   column?: number
@@ -80,41 +79,41 @@ export interface NewRequest {
   source: string | null
   address: string
   userAgent: string | null
-  /** `name/version` of `context.library`, of the batch or of its first item. */
+  /** `name/version` from `context.library` of the batch or of its first message. */
   library: string | null
   contentType: string | null
   contentEncoding: string | null
-  /** Size on the wire. */
+  /** Size of the body as received, possibly compressed. */
   bodyBytes: number
-  /** After inflating. */
+  /** Size of the body after decompression. */
   inflatedBytes: number
   durationMs: number
-  /** `X-Retry-Count`; null when the header is absent or no whole number. */
+  /** The header `X-Retry-Count`; null when the header is absent or not a whole number. */
   retryCount: number | null
-  /** Events that it brought, and how many of them were accepted. */
+  /** The number of events in the request, and how many of those were accepted. */
   events: number
   accepted: number
   problem: RequestProblem | null
-  /** Name of the fault on demand that the request got. */
+  /** Name of the fault that was simulated for the request. */
   fault: string | null
   /** Without credentials. */
   headers: Readonly<Record<string, string>>
-  /** Beginning of the inflated body as text, write keys replaced; at most `MAX_REQUEST_BODY_BYTES`. */
+  /** The beginning of the decompressed body as text, with write keys replaced; at most `MAX_REQUEST_BODY_BYTES`. */
   body: string | null
   bodyIsCut: boolean
 }
 
-/** The part of a request's body that is stored, in bytes. */
+/** How much of the body of a request is stored, bytes. */
 export const MAX_REQUEST_BODY_BYTES = 2048
 
-/** Events that are stored together under a key. The key tells later whether they have been stored. */
+/** Events that are stored together, with an idempotency key, by which the store recognises a group that is sent again. */
 export interface EventGroup {
   /** Unique for each group, and the same when the group is sent again. */
   key: string
   events: readonly NewEvent[]
 }
 
-/** The store works, but will never accept these data: a retry is useless. */
+/** The store works, but refuses these data, and would refuse them again: a retry is useless. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
 }
@@ -122,22 +121,22 @@ export class RefusedError extends Error {
 /** Stores events. */
 export interface EventLog {
   /**
-   * Resolves once the events are stored, with the result of each, in order; only then may the request be answered with 200.
-   * Rejects when they could not be written; then none of them was.
+   * Resolves once the events are stored, with the result of each event, in order; only then may the request be answered with
+   * 200. Rejects when the events could not be written. Then usually none of them is stored; for the exceptions, see
+   * `Writer.append`.
    */
   append(events: readonly NewEvent[]): Promise<EventSummary[]>
   /**
-   * Stores groups that may arrive more than once, all in one transaction. A group is left out if its key is known, if another
-   * process is about to store it, or if it occurs twice in one call. Keys are remembered for a few days at least, even after
-   * `clear`.
+   * Stores groups that may arrive more than once, all in one transaction. A group is left out if its key is known or occurs
+   * earlier in the same call. Keys are remembered for three days, even after `clear`.
    *
-   * Rejects with `RefusedError` when the store refuses the data of a group, and with any other error when it cannot be written
-   * to. In both cases nothing was stored.
+   * Rejects with `RefusedError` when the store refuses the data of a group, and with another error when the store cannot be
+   * written to.
    */
   appendOnce(groups: readonly EventGroup[]): Promise<void>
 }
 
-/** Stores requests. They may be lost in a crash, and are dropped when too many arrive. */
+/** Stores records of requests. The records may be lost in a crash, and are dropped when too many requests arrive. */
 export interface RequestLog {
   /** A new id, unique in the store. */
   nextId(): string
@@ -151,9 +150,9 @@ export interface ClaimedDelivery {
   attempts: number
   source: string
   messageId: string | null
-  /** The whole message. */
+  /** JSON text of the message, including inherited fields. */
   body: string
-  /** Unique in this store and the same on every attempt: an `Idempotency-Key`. */
+  /** The `Idempotency-Key` of the delivery: unique, and the same on every attempt. */
   key: string
 }
 
@@ -163,17 +162,18 @@ export interface DeliveryUpdate {
   state: DestinationOutcome['state']
   reason: string | null
   attempts: number
-  /** When the next attempt is due, for `pending`. */
+  /** When the next attempt is due. Used only if `state` is `pending`. */
   dueAtMs: number
-  /** When the attempt began, and how long it took; left out when there was none. */
+  /** When the attempt began, how long it took, and how it ended; left out when there was no attempt. */
   attempt?: { atMs: number; durationMs: number; result: 'delivered' | 'retry' | 'failed' }
 }
 
 /** The pending deliveries to destinations. */
 export interface DeliveryQueue {
   /**
-   * Leases due deliveries of one destination, oldest first: no other process gets them until the lease ends.
-   * @param leaseMs After this time without `settle`, other processes may take them.
+   * Leases due deliveries of one destination, oldest first: no other process gets these deliveries until the lease ends.
+   *
+   * @param leaseMs How long a lease lasts, unless `settle` or `release` ends it earlier.
    */
   claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]>
   /** Stores the results of attempts, and ends the caller's leases on these deliveries. */
@@ -183,33 +183,33 @@ export interface DeliveryQueue {
   /** When the next delivery is due, milliseconds since the epoch; undefined = none is pending. */
   nextDueMs(destination: string): Promise<number | undefined>
   /**
-   * Makes deliveries due at once, and returns how many: failed and pending ones of these events, or without ids, those that
-   * failed or wait for another attempt.
+   * Makes deliveries due at once, and returns their number. With ids: the failed and pending deliveries of these events.
+   * Without ids: all failed deliveries, and pending ones with at least one attempt; one call takes a few thousand of them.
    */
   retry(destination: string, eventIds?: readonly string[]): Promise<number>
   /**
-   * Queues an event that was delivered, or failed, for another delivery under a new key. Returns false when there is no such
-   * delivery; a pending one is sent anyway.
+   * Queues a finished delivery again, under a new key. Returns false when the event has no delivered or failed delivery to this
+   * destination. A pending delivery is not queued again, because it will be sent anyway.
    */
   replay(destination: string, eventId: string): Promise<boolean>
-  /** Announces to all processes that this one delivers to these destinations. Must be repeated as a heartbeat. */
+  /** Records that this process delivers to these destinations. Must be called regularly, as a heartbeat. */
   attend(destinations: readonly string[]): Promise<void>
-  /** Destinations with pending deliveries for which no process has called `attend` within this time, by name. */
+  /** Destinations with pending deliveries for which no process has called `attend` within this time, sorted by name. */
   unattended(withinMs: number): Promise<UnattendedDestination[]>
 }
 
 /** A destination with pending deliveries and no process that delivers them. */
 export interface UnattendedDestination {
   destination: string
-  /** How many deliveries wait. */
+  /** The number of pending deliveries. */
   pending: number
 }
 
-/** Remembers client assertions, so that each is used once. */
+/** Remembers client assertions (JWTs with which clients ask for access tokens), so that each can be used only once. */
 export interface AssertionMemory {
   /**
-   * Records an assertion's `jti`; false when it was recorded before and has not expired. This is atomic: of two simultaneous
-   * calls, in any processes, only one gets `true`.
+   * Records the `jti` of an assertion. Resolves with false if it is already recorded and has not expired. The operation is
+   * atomic: of two simultaneous calls, in any processes, only one gets `true`.
    */
   use(jti: string, expiresAtMs: number, nowMs: number): Promise<boolean>
 }
@@ -217,55 +217,56 @@ export interface AssertionMemory {
 /** A stored text. */
 export interface KeptText {
   text: string
-  /** Different for each text. Opaque: only the store that issued it can read it. */
+  /** Different for each text. Opaque: only the store that issued the version can interpret it. */
   version: string
 }
 
-/** Stores one text for all processes: the keys that sign tokens. It is a secret. */
+/** Stores one secret text for all processes: the keys that sign access tokens. */
 export interface TokenKeyStore {
   /** Undefined = nothing has been stored yet. */
   read(): Promise<KeptText | undefined>
   /**
-   * Replaces the text that has this version, or stores the first one, and returns the new version; undefined when the version
-   * is outdated. This is atomic: of two simultaneous calls, in any processes, only one succeeds.
+   * Replaces the text if its version is `version`, or stores the first text if `version` is undefined. Resolves with the new
+   * version, or with undefined when another call was first. The operation is atomic: of two simultaneous calls, in any
+   * processes, only one succeeds.
    */
   replace(version: string | undefined, text: string): Promise<string | undefined>
 }
 
-/** Data shared by all processes, so that a client may call any of them. */
+/** The data for tokens. All processes share these data, so that a client may call any process. */
 export interface TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
 }
 
-/** Counts requests by source. */
+/** Limits the rate of requests from each source. */
 export interface RateLimits {
   /**
    * Counts one request.
    *
-   * @returns Milliseconds until the rate allows a request; undefined = it allows this one.
+   * @returns Undefined when the rate allows the request; otherwise the milliseconds until the rate allows one.
    */
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
 
-/** The state of a log to which several processes write. */
+/** The state of the stored events, to which several processes may write. The sequence of all events is called the log here. */
 export interface FeedState {
-  /** End of the log. */
+  /** The cursor of the newest event. */
   head: Cursor
   /**
-   * Sequence number of the newest event. Sequence numbers grow, and all events up to this one can be read: an event never
-   * becomes visible after one with a greater sequence number.
+   * Sequence number of the newest event. Events become visible in the order of their sequence numbers, so all events up to this
+   * one can be read.
    */
   lastSeq: number
-  /** Grows when everything is deleted. A new log has a greater epoch than all earlier logs at the same address. */
+  /** Grows when all data are deleted. A new database has a greater epoch than all earlier databases at the same address. */
   epoch: number
   /** Grows when any process stores results of deliveries. */
   revision: number
 }
 
-/** Follows the log, whichever process writes to it. */
+/** Reports changes of the log, by this process and by others. */
 export interface ChangeFeed {
-  /** Calls back after a change, at most a few times a second. Returns a function that ends the subscription. */
+  /** Calls `onChange` after each change. Returns a function that ends the subscription. */
   subscribe(onChange: (state: FeedState) => void): () => void
   state(): FeedState
 }

@@ -4,11 +4,15 @@ import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
 import type { NewRequest } from './ports.ts'
 
-/** A page of a list; `head` is the end of the log when it was made. */
+/** One page of a list. */
 interface Page {
+  /** Cursor of the next page; null = this is the last page. */
   next: string | null
+  /** Cursor of the newest event or request when the page was read. */
   head: string
+  /** Whether the query finished within its time limit. */
   isComplete: boolean
+  /** The time of receipt of the record at which the search stopped early; null when the query finished. */
   searchedTo: string | null
 }
 
@@ -16,7 +20,7 @@ export interface EventsPage extends Page {
   events: Array<EventSummary | EventRecord>
 }
 
-/** A mistake in the body of a request; offset, line and column are null when it has no position. */
+/** A mistake in the body of a request; `offset`, `line` and `column` are null when the mistake has no position. */
 export interface ShownProblem {
   code: string
   message: string
@@ -84,7 +88,7 @@ export interface UserEntry {
   id: string
   userId: string | null
   anonymousId: string | null
-  /** Null when there was no time to count. */
+  /** The number of events of the user; null when the time limit was reached before counting. */
   count: number | null
   lastSeen: string
 }

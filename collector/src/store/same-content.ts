@@ -1,28 +1,28 @@
 import { parseExact } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from './inherited.ts'
 
-/** Fields that the service itself adds or corrects, or that a client renews with each attempt. */
+/** Fields that the collector adds or changes, or that a client sets again on each attempt. They are not compared. */
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 
 /**
- * The number of batches whose inherited fields are compared in one commit. Further ones count as equal: otherwise a client with
- * a thousand large batches could block the event loop.
+ * The maximum number of batches whose inherited fields are compared in one commit. The inherited fields of further batches
+ * count as equal: otherwise a client with a thousand large batches could block the event loop.
  */
 export const BATCHES_COMPARED = 16
 
 /** A stored message. */
 export interface Content {
   body: string | null
-  /** The fields inherited from its batch, as text. */
+  /** JSON text of the fields that the message inherits from its batch. */
   inherited?: string | null | undefined
 }
 
 /**
- * Returns a function that tells whether two stored messages have the same content, so that the second one is a repeat of the
- * first. A message with unknown content counts as the same. The inherited fields of a batch are compared only once for all its
- * messages.
+ * Returns a function that tells whether two messages with the same messageId have the same content, so that the second one is a
+ * repeat of the first. A message whose content is no longer stored counts as the same. The inherited fields of two batches are
+ * compared only once for all their messages.
  *
- * The order of keys and the name of the client library are ignored.
+ * The order of keys, `context.library` and the fields in `VOLATILE` are ignored.
  */
 export function contentComparer(): (one: Content, other: Content) => boolean {
   const batches = new Map<string, Batch>()
@@ -46,7 +46,7 @@ export function contentComparer(): (one: Content, other: Content) => boolean {
 type Fields = Record<string, unknown>
 type Place = [field: InheritedField, key: string]
 
-/** The inherited fields of a batch, and the keys in which it differs from other batches. */
+/** The inherited fields of a batch, and the keys in which they differ from those of other batches. */
 class Batch {
   readonly #fields: InheritedFields
   readonly #differences = new Map<Batch, Place[]>()
@@ -63,7 +63,6 @@ class Batch {
         Object.keys(fieldsOf(one)).map((key): Place => [field, key]),
       ),
     )
-    // Ends at the first difference between the batches that neither message overrides.
     return (
       rest(own) === rest(others) && this.#differencesFrom(other).every(isEqual) && ownPlaces.every(isEqual)
     )
@@ -101,7 +100,7 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
-/** The content of a message without inherited and volatile fields. */
+/** JSON text of the fields of a message that cannot be inherited and are not in `VOLATILE`. */
 function rest(message: Fields): string {
   const own = { ...message }
   for (const field of [...VOLATILE, ...INHERITED_FIELDS]) delete own[field]
@@ -114,6 +113,6 @@ function canonical(value: unknown): string {
 
 function sortedKeys(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  // Entries rather than assignments: a "__proto__" key stays data.
+  // `Object.fromEntries` defines own properties, so a key "__proto__" does not set the prototype.
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -1,4 +1,4 @@
-/** A value of a statement; a list only in dialects that support it. */
+/** A value bound to a statement. Lists are possible only in PostgreSQL. */
 export type SqlValue = string | number | null | readonly (string | number | null)[]
 
 /** A statement or a part of one, with a `?` for each value. */
@@ -7,7 +7,7 @@ export interface Sql {
   readonly values: readonly SqlValue[]
 }
 
-/** A template for SQL: interpolated `Sql` becomes part of the text, anything else a bound value. */
+/** A template tag for SQL: an interpolated `Sql` becomes part of the text, and any other value becomes a bound value. */
 export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValue | Sql>): Sql {
   let text = texts[0] ?? ''
   const values: SqlValue[] = []
@@ -24,7 +24,7 @@ export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValu
   return { sql: text, values }
 }
 
-/** SQL text such as names and keywords; never data that a client sent. */
+/** SQL text that is not escaped, such as names and keywords. Must never contain data that a client sent. */
 export function raw(text: string): Sql {
   return { sql: text, values: [] }
 }
@@ -34,11 +34,10 @@ function isSql(part: SqlValue | Sql): part is Sql {
 }
 
 /**
- * The steps of a query: a generator that yields each statement and is resumed with its rows. It yields undefined after long
- * work between statements, so that other work can run.
+ * A query as a generator that yields each statement and is resumed with the rows of that statement. During long computations
+ * between statements, it yields undefined, so that other work can run.
  *
- * So a query is written once, and can run synchronously, in turns with others on a shared thread, or on a connection to a
- * server.
+ * The same generator can run synchronously, in turns with other queries on a shared thread, or on a connection to a server.
  */
 export type Query<T> = Generator<Sql | undefined, T, readonly unknown[]>
 

@@ -11,14 +11,14 @@ import {
 import { pathText } from '../search/syntax.ts'
 import type { NewEvent } from './ports.ts'
 
-/** The last moment that a `Date` can hold. */
+/** The largest time that a `Date` can represent (ECMAScript, "Time Values and Time Range"). */
 const MAX_DATE_MS = 8.64e15
 
 const PREVIEW_ENTRIES = 6
 const PREVIEW_CHARACTERS = 80
 const PREVIEW_DEPTH = 3
 
-/** The outcome of an event at a destination, from its row. */
+/** The outcome of an event at a destination, from a row of `delivery`. */
 export function outcome(row: {
   destination: string
   state: DestinationOutcome['state']
@@ -29,12 +29,12 @@ export function outcome(row: {
   return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
 }
 
-/** The kind of an event, from its row. */
+/** The kind of an event, from the column `kind`. */
 export function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
 }
 
-/** The summary of an event that has just been written, without the preview, which lists of events add. */
+/** The summary of an event that has just been written. Its preview is empty; `summaryOfRow` adds one when events are listed. */
 export function summaryOf(
   seq: number,
   reason: Reason | null,
@@ -63,7 +63,7 @@ export function summaryOf(
   return summary
 }
 
-/** A row of `event` with the name of its source. */
+/** A row of the table `event`, with the name of its source. */
 export interface EventRow {
   seq: number
   source: string
@@ -79,14 +79,15 @@ export interface EventRow {
   warnings: string | null
   violations: string | null
   body: string | null
-  /** The `seq` of its inherited fields in the table `inherited`. */
+  /** The `seq` of the row of the table `inherited` that has the inherited fields of the event. */
   inherited: number | null
 }
 
+/** The columns of `EventRow`, as a list for a query. */
 export const EVENT_ROW_COLUMNS =
   'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
 
-/** The summary of an event, from its row. */
+/** The summary of a stored event, with destinations that failed first. */
 export function summaryOfRow(
   row: EventRow,
   message: unknown,
@@ -120,12 +121,12 @@ function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number
   return ORDER.indexOf(one.state) - ORDER.indexOf(other.state)
 }
 
-/** A time that a `Date` cannot hold is shown as the epoch. */
+/** Formats a time. A time that a `Date` cannot represent becomes 1970-01-01. */
 function isoTimeOf(timeMs: number): string {
   return isoTime(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0)
 }
 
-/** The first scalar values of `properties` and `traits`, by which people recognise an event. */
+/** The first scalar values of `properties` and `traits`, so that people can recognise the event in a list. */
 function preview(message: unknown): PreviewEntry[] {
   const { properties, traits } = (message ?? {}) as Record<string, unknown>
   const entries: PreviewEntry[] = []

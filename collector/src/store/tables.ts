@@ -1,16 +1,16 @@
-/** A table that every database has. */
+/** A table that exists in both SQLite and PostgreSQL. */
 export interface Table {
-  /** Whether its first column is `seq`, the sequence number of an event or a request; its rows are deleted together with it. */
+  /** Whether the table has a column `seq`, the sequence number of an event or of a request. */
   isNumbered: boolean
-  /** The columns, each in a line of its own. Times are milliseconds since the epoch. */
+  /** The columns except `seq`, with their types. Times are milliseconds since the epoch. */
   columns: string
-  /** Columns of its key, after `seq`. */
+  /** Columns of the primary key, after `seq`. */
   key: readonly string[]
-  /** The column of the key whose texts may have any length. */
+  /** A column of the key whose texts may have any length. PostgreSQL indexes only a short form of such texts. */
   longKey?: string
 }
 
-/** Columns of requests. */
+/** Columns of the table `request`, except `seq`. */
 export const REQUEST_COLUMNS = `
   id bigint NOT NULL,
   at bigint NOT NULL,
@@ -36,7 +36,7 @@ export const REQUEST_COLUMNS = `
   body text,
   is_cut smallint NOT NULL`
 
-/** Tables of counts: their columns are those of their keys, and `count`. */
+/** Tables of counts. Their columns are those of the key, and `count`. */
 export type CountTable = 'tally' | 'total' | 'request_tally' | 'delivery_tally'
 
 type TableName =
@@ -50,14 +50,15 @@ type TableName =
   | 'assertion'
 
 /**
- * `seen` has the messageId of each accepted event, and the `seq` of the first event with it. Its rows outlive the events: a
- * repeat of an event that retention has deleted is still a duplicate.
+ * `seen` has the messageId of each accepted event, and the `seq` of that event. A row of `seen` is kept after its event was
+ * deleted because of age or number: a repeat of that event is still a duplicate.
  *
- * `inherited` holds the inherited fields of events. Its `seq` is that of the first event of the batch, and all events of the
- * batch refer to it. They are consecutive: the last of them comes before the `seq` of the next row.
+ * `inherited` holds the fields that events inherit from their batch: one row for the events of a batch in one commit. The `seq`
+ * of a row is that of the first of these events. All of them refer to this row, and come before the `seq` of the next row.
  *
- * `tally` and `delivery_tally` are the counts of `event` and `delivery`, updated in the same transactions, so that large tables
- * are never counted. Absent values are '' there: a key cannot hold NULL.
+ * `tally`, `total`, `request_tally` and `delivery_tally` are counts of events, requests and deliveries. They are updated in the
+ * same transactions as the counted rows, so that large tables never have to be counted. A missing value is '' in these tables,
+ * because a key cannot contain NULL.
  */
 export const TABLES: Readonly<Record<TableName, Table>> = {
   event: {
@@ -160,7 +161,7 @@ export const TABLES: Readonly<Record<TableName, Table>> = {
   },
 }
 
-/** The names of columns. */
+/** The names in a list of columns such as `REQUEST_COLUMNS`. */
 export function namesOf(columns: string): string[] {
   return columns.split(',').map((column) => column.trim().split(' ')[0] ?? '')
 }

@@ -1,17 +1,17 @@
 import { ConfigError } from '../config/config-error.ts'
 
-/** The store is unreachable or unusable at present; its settings may be correct. */
+/** The store cannot be used at present, although its settings may be correct. */
 export class StoreUnavailableError extends ConfigError {}
 
 const marked = new WeakSet<object>()
 
-/** Marks an error as caused by an unreachable store; only the store itself can tell. Returns the same error. */
+/** Marks an error as caused by an unavailable store, for `isStoreUnavailable`. Returns the same error. */
 export function markUnavailable<T extends object>(cause: T): T {
   marked.add(cause)
   return cause
 }
 
-/** Whether a store failed because it is unreachable or its connection broke, and not because of the query. */
+/** Whether an error was caused by an unreachable store or a lost connection, and not by the query. */
 export function isStoreUnavailable(cause: unknown): boolean {
   return (
     cause instanceof StoreUnavailableError ||
@@ -19,5 +19,5 @@ export function isStoreUnavailable(cause: unknown): boolean {
   )
 }
 
-/** A newer collector has migrated its tables: this process cannot use the store until it is upgraded. */
+/** A newer collector has migrated the tables: this process cannot use the store until the process is upgraded. */
 export class NewerStoreError extends StoreUnavailableError {}

@@ -1,16 +1,16 @@
 /**
- * Checkpoints the write-ahead log into the database file. Runs in a separate thread, because it waits for the disk, and the
- * thread for requests must not wait.
+ * Writes the write-ahead log of SQLite into the database file (a checkpoint). Runs in a separate thread, because a checkpoint
+ * waits for the disk, and the thread that handles requests must not wait.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'
 import { Database } from '../store/sqlite/database.ts'
 
-/** How long to wait for readers: their statements are short. */
+/** Milliseconds to wait for readers, whose statements are short. */
 const READER_WAIT_MS = 5
 /**
- * PASSIVE checkpoints the committed part, and blocks neither readers nor the writer. RESTART waits for readers, and blocks the
- * writer.
+ * PASSIVE checkpoints the committed transactions, and blocks neither readers nor the writer. RESTART waits for readers, and
+ * blocks the writer.
  */
 const MODES: Readonly<Record<CheckpointTask, string>> = { pass: 'PASSIVE', empty: 'RESTART' }
 

@@ -1,4 +1,4 @@
-/** The thread that answers queries, with its own connection, so that slow queries do not delay POST requests. */
+/** The thread that runs queries. It has its own connection to the database, so that slow queries do not delay POST requests. */
 import { constants, setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -18,13 +18,13 @@ const { path, plan: planFile, queryMs } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
-/** One controller for each running query, by the id of the query. */
+/** The abort controller of each running query, by the id of the query. */
 const underWay = new Map<number, AbortController>()
 
 parentPort?.on('message', (message: QueryMessage | Cancellation | 'close') => {
   if (message === 'close') {
     database.close()
-    // Exits also during a query, between two of its statements.
+    // Ends the thread even during a query, between two statements.
     process.exit()
   }
   if ('cancel' in message) return underWay.get(message.cancel)?.abort()
@@ -38,7 +38,7 @@ parentPort?.on('message', (message: QueryMessage | Cancellation | 'close') => {
 
 async function answer({ id, ...query }: QueryMessage, signal: AbortSignal): Promise<Reply> {
   try {
-    // A query that is cancelled in the same turn never starts.
+    // A query that is cancelled before this turn ends never starts.
     await nextTurn()
     return { id, result: await runQuery(database, query, plan, queryMs, signal) }
   } catch (cause) {
@@ -48,13 +48,13 @@ async function answer({ id, ...query }: QueryMessage, signal: AbortSignal): Prom
   }
 }
 
-/** Lowers the priority of queries: if processors are busy, a client that waits for its 200 comes first. */
+/** Lowers the priority of queries, so that writing events comes first if the processors are busy: clients wait for that. */
 function yieldToPosts(): void {
-  // Only on Linux does this set the priority of the calling thread; elsewhere it would be that of the whole process.
+  // On Linux, this sets the priority of the calling thread. On other systems, it would change that of the whole process.
   if (process.platform !== 'linux') return
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // A sandbox may forbid it. Queries then have the same priority as everything else.
+    // A sandbox may forbid this. Queries then have the same priority as other work.
   }
 }

@@ -1,14 +1,14 @@
 import type { BatchOutcome } from '../split.ts'
 
-/** A response of the server, or of a proxy before it. */
+/** A response of the server, or of a proxy in front of it. */
 export interface ServerResponse {
   status: number
-  /** The code of the server's exception; undefined when there was none. */
+  /** The code of the server's exception; undefined if there was none. */
   code: number | undefined
   text: string
 }
 
-/** Codes of exceptions that are due to the data of a row. */
+/** Codes of exceptions that are caused by the data of a row. */
 const DATA: ReadonlySet<number> = new Set([
   6, // CANNOT_PARSE_TEXT
   25, // CANNOT_PARSE_ESCAPE_SEQUENCE
@@ -29,7 +29,7 @@ const DATA: ReadonlySet<number> = new Set([
   691, // UNKNOWN_ELEMENT_OF_ENUM
 ])
 
-/** Codes of exceptions that have nothing to do with the rows. */
+/** Codes of exceptions that are not caused by the rows. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([
   16, // NO_SUCH_COLUMN_IN_TABLE
   60, // UNKNOWN_TABLE
@@ -63,15 +63,15 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([
   999, // KEEPER_EXCEPTION
 ])
 
-/** The code for a table that does not exist. */
+/** The code of the exception for a table that does not exist. */
 export const UNKNOWN_TABLE = 60
 
-/** The reason for a response that does not come from ClickHouse. */
+/** The reason of a failure, for a response that is not from ClickHouse. */
 export function unlikeClickHouse({ status }: ServerResponse): string {
   return `answered ${status}, but not as ClickHouse does`
 }
 
-/** The meaning of a response to an insert. */
+/** Interprets the response to an insert. */
 export function outcomeOf(response: ServerResponse): BatchOutcome {
   const { status, code, text } = response
   if (code === undefined && status >= 200 && status < 300) {
@@ -81,16 +81,19 @@ export function outcomeOf(response: ServerResponse): BatchOutcome {
       : { kind: 'unavailable', reason: unlikeClickHouse(response) }
   }
   const reason = refusalReason(response)
-  // From a proxy: half of the rows may be small enough.
+  // A response without an exception code is from a proxy. With status 413, half of the rows may be small enough.
   if (code === undefined) return { kind: status === 413 ? 'refused' : 'unavailable', reason }
   if (DATA.has(code)) return { kind: 'refused', reason }
   return { kind: UNAVAILABLE.has(code) ? 'unavailable' : 'unclear', reason }
 }
 
-/** The refusal in few words. Leaves out the text of the server, which quotes data: reasons are counted by their wording. */
+/**
+ * Describes a refusal in a few words. Leaves out the text of the server, which quotes event data: reasons with equal wording
+ * are counted together.
+ */
 export function refusalReason({ status, code, text }: ServerResponse): string {
   if (code === undefined) return `answered ${status}`
-  // The name comes last, before the version, so no data of an event can follow it.
+  // The exception name is at the end, followed only by the version. So no event data can be taken for the name.
   const name = /\(([A-Z][A-Z0-9_]{2,60})\)(?: \(version [^()]*(?:\([^()]*\))?\))?\s*$/.exec(
     text.slice(-300),
   )?.[1]

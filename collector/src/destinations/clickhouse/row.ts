@@ -1,11 +1,11 @@
 import { exactDigits, parseExact, stringifyExact } from '../../json/exact-json.ts'
 import type { ClaimedDelivery } from '../../store/ports.ts'
 
-/** The range of the columns `timestamp` and `received_at`: DateTime64(3). */
+/** The range of values of DateTime64(3), the type of `timestamp` and `received_at`. */
 const EARLIEST_MS = Date.UTC(1900, 0, 1)
 const LATEST_MS = Date.UTC(2299, 11, 31, 23, 59, 59, 999)
 
-/** Columns of the table, in their order, with their types. */
+/** The columns of the table in their order, with their types. */
 export const COLUMNS = {
   key: 'String',
   source: 'LowCardinality(String)',
@@ -23,9 +23,9 @@ export const COLUMNS = {
 } as const
 
 /**
- * One event as a line of JSONEachRow. The same event always gives the same line.
+ * Formats one event as a line in the ClickHouse format JSONEachRow. The same event always gives the same line.
  *
- * @throws RangeError when its message is nested too deeply to be written.
+ * @throws RangeError when the message of the event is nested too deeply.
  */
 export function rowOf({ key, source, messageId, body }: ClaimedDelivery): string {
   const message = parseExact(body) as Record<string, unknown>
@@ -47,13 +47,16 @@ export function rowOf({ key, source, messageId, body }: ClaimedDelivery): string
   return `${JSON.stringify(row)}\n`
 }
 
-/** An absent value becomes an empty text. A lone surrogate, which ClickHouse refuses, becomes U+FFFD. */
+/**
+ * Formats a value as text. A missing value becomes an empty string. A lone surrogate becomes U+FFFD, since ClickHouse refuses
+ * it.
+ */
 function text(value: unknown): string {
   if (value === undefined || value === null) return ''
   return (exactDigits(value) ?? (typeof value === 'string' ? value : JSON.stringify(value))).toWellFormed()
 }
 
-/** A time as ISO 8601, limited to the range of the column; 1970 if the value is not a time. */
+/** Formats a time as ISO 8601, limited to the range of the column. A value that is not a time becomes 1970. */
 function time(value: unknown): string {
   const ms = typeof value === 'string' ? Date.parse(value) : 0
   return new Date(Math.min(LATEST_MS, Math.max(EARLIEST_MS, Number.isNaN(ms) ? 0 : ms))).toISOString()

@@ -3,7 +3,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import type { DestinationConfig } from '../../config/schema.ts'
 import type { ServerResponse } from './refusal.ts'
 
-/** A longer response does not come from a ClickHouse server, and is not read to its end. */
+/** A longer response is not from a ClickHouse server, and is not read to its end. */
 const MAX_RESPONSE_CHARACTERS = 1_000_000
 
 export type ClickHouseConfig = Extract<DestinationConfig, { type: 'clickhouse' }>
@@ -23,13 +23,13 @@ export class ClickHouseServer {
       password,
       application: 'trackpost-collector',
       request_timeout: timeout,
-      // The client would log statements to the console.
+      // Otherwise, the client would print statements to the console.
       log: { level: ClickHouseLogLevel.OFF },
     })
   }
 
   /**
-   * Runs a statement. Rejects when there was no response, with a `TimeoutError` when it did not come in time.
+   * Runs a statement. Rejects if there is no response; with a `TimeoutError` if the response does not come in time.
    *
    * @param body The rows of an INSERT.
    */
@@ -49,7 +49,7 @@ export class ClickHouseServer {
         abort_signal: end,
         ignore_error_response: true,
       })
-      // The client obeys the signal only until the response begins.
+      // The client stops watching the signal when the response begins, so the stream has to watch it.
       const text = await beginningOf(addAbortSignal(end, response.stream))
       const code = response.response_headers['x-clickhouse-exception-code'] ?? codeIn(text)
       return {
@@ -67,7 +67,7 @@ export class ClickHouseServer {
   }
 }
 
-/** The text of a response, up to the limit. */
+/** Reads the text of a response, up to the limit. */
 async function beginningOf(stream: Readable): Promise<string> {
   let text = ''
   stream.setEncoding('utf8')
@@ -80,8 +80,8 @@ async function beginningOf(stream: Readable): Promise<string> {
 }
 
 /**
- * The code of an exception in the body, if there is no header: the exception occurred after the headers were sent, or a proxy
- * removed the header.
+ * Reads the code of an exception from the body. Needed when the header is missing: the exception occurred after the headers
+ * were sent, or a proxy removed the header.
  */
 function codeIn(text: string): string | undefined {
   return /^Code: (\d+)\. DB::Exception: /.exec(text)?.[1]

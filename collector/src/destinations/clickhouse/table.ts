@@ -3,12 +3,15 @@ import { refusalReason, type ServerResponse, UNKNOWN_TABLE, unlikeClickHouse } f
 import { COLUMNS } from './row.ts'
 import type { ClickHouseServer } from './server.ts'
 
-/** The quoted name, `database`.`table`. The config allows only names in which nothing has to be escaped. */
+/** Returns the quoted name, `database`.`table`. The configuration allows only names without characters that need escaping. */
 export function tableName({ database, table }: { database: string; table: string }): string {
   return `\`${database}\`.\`${table}\``
 }
 
-/** Partitions by month, since ClickHouse works best with few partitions. With this order, repeated rows are adjacent. */
+/**
+ * Returns the statement that creates the table. It has a partition for each month, because ClickHouse works best with few
+ * partitions. With this sort order, repeated rows are adjacent.
+ */
 export function createTable(name: string): string {
   const columns = Object.entries(COLUMNS).map(([column, type]) => `  ${column} ${type}`)
   return [
@@ -22,9 +25,9 @@ export function createTable(name: string): string {
 }
 
 /**
- * Creates the table if it does not exist. An existing one is used if it has the columns.
+ * Creates the table if it does not exist. An existing table is used if it has the required columns.
  *
- * @returns Why the table cannot be used, with the server's message; undefined = it can.
+ * @returns Why the table cannot be used, with the server's message; undefined if it can be used.
  */
 export async function ensureTable(
   server: ClickHouseServer,
@@ -32,7 +35,7 @@ export async function ensureTable(
   signal: AbortSignal,
 ): Promise<{ reason: string; detail?: string } | undefined> {
   try {
-    // Reads the table first: inserting into an existing table does not require the right to create tables.
+    // Reads the existing table first: a user without the right to create tables can still insert into it.
     let response = await server.run(`DESCRIBE TABLE ${name} FORMAT JSONEachRow`, signal)
     if (response.code !== UNKNOWN_TABLE) return problemOf(response)
     response = await server.run(createTable(name), signal)
@@ -56,7 +59,7 @@ function problemOf(response: ServerResponse): { reason: string; detail?: string 
   return undefined
 }
 
-/** The types of the columns by name; undefined when the text is not a description of a table. */
+/** Reads the types of the columns by name; undefined if the text does not describe a table. */
 function typesIn(text: string): Map<string, string> | undefined {
   const types = new Map<string, string>()
   try {
@@ -71,7 +74,7 @@ function typesIn(text: string): Map<string, string> | undefined {
   }
 }
 
-/** The kind of values that a column of this type accepts. */
+/** Returns the type without wrappers, size and precision. Two types with the same result accept the same values. */
 function family(type: string): string {
   const inner = type.replace(/^(?:LowCardinality\(|Nullable\()+/, '')
   const base = /^[A-Za-z]*/.exec(inner)?.[0] ?? ''

@@ -2,9 +2,9 @@ import type { ConnectionOptions } from '@nats-io/transport-node'
 import { ConfigError } from '../../config/config-error.ts'
 
 /**
- * Servers and login of `nats://user:password@host:4222,other:4222`.
+ * Parses an address such as `nats://user:password@host:4222,other:4222`. `shown` is the address without the login.
  *
- * @throws ConfigError when it is not of this form.
+ * @throws ConfigError when the address does not have this form.
  */
 export function readAddress(address: string): {
   servers: string[]

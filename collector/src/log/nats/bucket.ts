@@ -2,7 +2,7 @@ import { DiscardPolicy, StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm, type KvStatus } from '@nats-io/kv'
 import { type LogConnection, TIMEOUT_MS } from './connection.ts'
 
-/** Options of a bucket. */
+/** Options of a bucket. A bucket is a key-value store of NATS. */
 export interface BucketSettings {
   name: string
   maxBytes: number
@@ -10,7 +10,7 @@ export interface BucketSettings {
   ttlMs?: number
 }
 
-/** A bucket that is opened on demand, and again after a failure. */
+/** A bucket that is opened when it is needed, and opened again after a failure. */
 export class Bucket {
   readonly #connection: LogConnection
   readonly #settings: BucketSettings
@@ -18,14 +18,14 @@ export class Bucket {
   #opened: Promise<KV> | undefined
   #noted: string | undefined
 
-  /** @param onNote Called once for each harmless difference between an existing bucket and the settings. */
+  /** @param onNote Called for a harmless difference between an existing bucket and the settings. */
   constructor(connection: LogConnection, settings: BucketSettings, onNote: (note: string) => void) {
     this.#connection = connection
     this.#settings = settings
     this.#onNote = onNote
   }
 
-  /** @throws an error when the bucket cannot be used; at once while the log is known to be unavailable. */
+  /** Calls `use` with the bucket. Throws when the bucket cannot be used, and at once while the log is unavailable. */
   async with<T>(use: (bucket: KV) => Promise<T>): Promise<T> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)
@@ -48,10 +48,10 @@ export class Bucket {
       replicas: settings.replicas,
       history: 1,
       timeout: TIMEOUT_MS,
-      // Reads come from the leader, since other servers may lag behind.
+      // Reads must come from the leader, because other servers may lag behind.
       allow_direct: false,
     })
-    // An existing bucket is opened with its own settings.
+    // `create` opens an existing bucket without changing its settings.
     const found = await bucket.status()
     requireSafe(this.#settings, found)
     if (found.replicas !== settings.replicas) {
@@ -68,7 +68,8 @@ export class Bucket {
 }
 
 /**
- * Requirements without which entries may be lost too early: the keys of tokens, or assertions, which could then be used again.
+ * Throws if the settings of an existing bucket allow NATS to delete entries too early. The entries are keys that sign tokens,
+ * or client assertions: a deleted assertion could be used a second time.
  */
 function requireSafe({ name, ttlMs }: BucketSettings, { ttl, storage, streamInfo }: KvStatus): void {
   const must = (isSo: boolean, expected: string) => {

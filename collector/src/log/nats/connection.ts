@@ -10,15 +10,15 @@ import { readAddress } from './address.ts'
 import { ensureStreams, UnsafeStreamError } from './streams.ts'
 import { connect } from './transport.ts'
 
-/** Longest wait for an answer of the log, milliseconds. */
+/** Time limit for a response of the log, milliseconds. */
 export const TIMEOUT_MS = 3000
 const RECONNECT_MS = 500
-/** Room for the headers of a message. */
+/** The part of the maximum message size that is left for headers. */
 const HEADER_BYTES = 4096
 const CHECK_AGAIN_MS = 2000
-/** Interval of pings. A connection without a response for twice as long is closed: the server may be stopped or unreachable. */
+/** Interval of pings. If two pings get no response, the connection is closed: the server may be suspended or unreachable. */
 const PING_MS = 2000
-/** How long the start waits for the log, so that it can report a log that is available but unusable. */
+/** How long `open` waits for the log, so that it can throw if the log is available but cannot be used. */
 const START_WAIT_MS = 2000
 
 /** Options of a connection. */
@@ -29,7 +29,7 @@ export interface ConnectionParts {
   onFault(what: string, cause: unknown): void
 }
 
-/** The connection to the log, which reconnects by itself, and its state. */
+/** The connection to the log, which reconnects by itself, and the state of the log. */
 export class LogConnection {
   readonly address: string
   readonly settings: LogSettings
@@ -73,7 +73,7 @@ export class LogConnection {
   }
 
   /**
-   * Starts to connect. If the log is unavailable, keeps trying after the return.
+   * Starts to connect. If the log is unavailable, returns after `START_WAIT_MS` and keeps trying to connect.
    *
    * @throws ConfigError when the log is available but cannot be used.
    */
@@ -82,7 +82,7 @@ export class LogConnection {
     const opened = this.#open()
     opened.catch((cause: unknown) => {
       this.#reason = `the log cannot be used (${messageOf(cause)})`
-      // During the start, the error that is thrown reports it.
+      // Until `open` returns, the error is reported by throwing it.
       if (!isStarting) this.#onFault('the log cannot be used', cause)
     })
     try {
@@ -107,8 +107,8 @@ export class LogConnection {
   }
 
   /**
-   * Tries until a server accepts the connection; undefined when `close` is called first. The client could retry by itself, but
-   * does not say why it fails, and cannot be stopped, so the process would not end.
+   * Tries to connect until a server accepts the connection. Resolves with undefined when `close` is called first. The retries
+   * of the NATS client are not used, because it does not report why an attempt fails, and cannot be stopped while it retries.
    */
   async #connect(): Promise<NatsConnection | undefined> {
     while (!this.#isClosed) {
@@ -117,25 +117,25 @@ export class LogConnection {
       } catch (cause) {
         this.#unusable(`${this.address} cannot be reached: ${loginOr(cause)}`)
       }
-      // This timer keeps the process alive: during the start, nothing else does.
+      // This timer keeps the process alive. During the start, nothing else does.
       await holdFor(RECONNECT_MS, this.#closing.signal)
     }
     return undefined
   }
 
-  /** Reports why the log could not be used so far, unless the last report gave the same reason. */
+  /** Reports why the log cannot be used, unless the last report had the same reason. Called before the log was ever ready. */
   #unusable(reason: string): void {
     if (this.#isClosed || this.#reason === reason) return
     this.#reason = reason
     this.#onFault('the log cannot be used', new Error(reason))
   }
 
-  /** Follows the state of the connection until it is closed. */
+  /** Watches the state of the connection until the connection is closed. */
   async #follow(connection: NatsConnection): Promise<void> {
     for await (const { type } of connection.status()) {
       if (type === 'disconnect' || type === 'staleConnection')
         this.#becameUnavailable('the connection to the log is cut')
-      // The connection may lead to another server now, or to one that has lost its streams.
+      // The streams are checked again, because the server may be another one, or may have lost its streams.
       else if (type === 'reconnect') this.#checkSoon(0)
     }
   }
@@ -150,7 +150,7 @@ export class LogConnection {
     this.#reason = reason
   }
 
-  /** Checks the streams repeatedly until they can be used. */
+  /** Creates or checks the streams. If the log is unavailable or a stream is unsafe, checks again after `CHECK_AGAIN_MS`. */
   async #check(): Promise<void> {
     const manager = this.#manager
     if (manager === undefined || this.#isChecking || this.#isClosed) return
@@ -178,7 +178,7 @@ export class LogConnection {
     }, delayMs)
   }
 
-  /** Call after an unexpected failure: checks the streams again. */
+  /** Must be called after an unexpected failure. Marks the log as unavailable, and checks the streams again soon. */
   suspect(cause: unknown): void {
     this.#becameUnavailable(reasonOf(cause))
     this.#checkSoon(CHECK_AGAIN_MS)
@@ -202,17 +202,17 @@ export class LogConnection {
     return this.#manager
   }
 
-  /** Sends without waiting for an acknowledgement. */
+  /** Sends a message without waiting for an acknowledgement. The message may be lost. */
   send(subject: string, payload: Uint8Array): void {
     if (this.reason !== null) return
     try {
       this.#connection?.publish(subject, payload)
     } catch {
-      // The connection has just ended, or the server has a lower limit now: the message is lost.
+      // The connection has just ended, or the server has reduced its maximum message size.
     }
   }
 
-  /** Maximum size of a message in bytes: the limit of the server, or a lower one that suits the store. */
+  /** Maximum size of a message, bytes: the limit of the server (without headers), but at most `MAX_CHUNK_BYTES`. */
   get maxMessageBytes(): number {
     const { max_payload = 1024 ** 2 } = this.#connection?.info ?? {}
     return Math.min(MAX_CHUNK_BYTES, max_payload - HEADER_BYTES)
@@ -225,7 +225,7 @@ export class LogConnection {
     this.#closing.abort()
     const connection = this.#connection
     if (connection === undefined) return
-    // Flushes the messages that were sent without waiting, if the log is available.
+    // If the log is available, `drain` sends the messages that `send` has buffered.
     const drained = this.#reason === null ? connection.drain().catch(() => {}) : Promise.resolve()
     await limited(drained, TIMEOUT_MS, this.clock, () => {})
     await connection.close()
@@ -250,7 +250,7 @@ function loginOr(cause: unknown): string {
   return (cause as Error).name === 'AuthorizationError' ? 'it refuses the login' : messageOf(cause)
 }
 
-/** Why an operation of the log failed, as one sentence. */
+/** Why an operation on the log failed, as one sentence. */
 export function reasonOf(cause: unknown): string {
   const { name, message } = cause as Error
   if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled: start nats-server with -js'
@@ -259,7 +259,7 @@ export function reasonOf(cause: unknown): string {
   return `the log refuses (${message})`
 }
 
-/** Codes of JetStream for a stream without room: its maximum bytes, or the server's disk. */
+/** Error codes of JetStream for a stream without room: it has its maximum size, or the server has no storage left. */
 const FULL_CODES: ReadonlySet<unknown> = new Set([10_077, 10_047, 10_023])
 
 /** Whether a stream has refused a message because it is full. */

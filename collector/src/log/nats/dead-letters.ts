@@ -8,16 +8,16 @@ import type { Names } from './streams.ts'
 const REASON = 'Trackpost-Reason'
 const MAX_REASON_CHARACTERS = 500
 const FULL = 'the dead letters are full: try some again, or discard them'
-/** Maximum number of messages that one call without ids retries. */
+/** Maximum number of messages that a call of `retry` without ids moves. */
 const MAX_RETRIES = 10_000
 
-/** The dead letters, in a separate stream. */
+/** The dead letters, which are stored in a separate stream. */
 export class NatsDeadLetters implements DeadLetters {
   readonly #connection: LogConnection
   readonly #names: Names
   readonly #publish: (payload: Uint8Array) => Promise<void>
 
-  /** @param publish Writes a message into the log of events. */
+  /** @param publish Writes a message into the stream of events. */
   constructor(connection: LogConnection, names: Names, publish: (payload: Uint8Array) => Promise<void>) {
     this.#connection = connection
     this.#names = names
@@ -44,8 +44,8 @@ export class NatsDeadLetters implements DeadLetters {
   async retry(ids?: readonly string[]): Promise<number> {
     let retried = 0
     for await (const message of ids === undefined ? this.#messages(MAX_RETRIES) : this.#byIds(ids)) {
-      // If the process ends between these two steps, the dead letter still exists, and may be retried again. The store
-      // recognises the message by its key and does not write it twice.
+      // If the process ends between the next two lines, the dead letter still exists and may be retried again. The message then
+      // has the same key again, so the store writes it only once.
       await this.#publish(underNewKey(message.data, String(message.seq)))
       if (await this.#delete(message.seq)) retried++
     }
@@ -60,12 +60,12 @@ export class NatsDeadLetters implements DeadLetters {
     return discarded
   }
 
-  /** Returns false when another process has removed it first. */
+  /** Deletes a dead letter. Returns false when another process has deleted it first. */
   async #delete(seq: number): Promise<boolean> {
     try {
       return await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)
     } catch (cause) {
-      // The server has no separate code for a message that is gone, so this checks whether it still exists.
+      // The server has no separate error code for a missing message, so this looks for the message.
       if ((await this.#messageOf(seq)) !== null) throw cause
       return false
     }
@@ -112,7 +112,7 @@ function letterOf(message: StoredMsg): DeadLetter {
       about.messageId = event.messageId
     }
   } catch {
-    // For a message that cannot be read, only the reason is shown.
+    // The message cannot be decoded: source, name and messageId stay null.
   }
   return {
     id: String(seq),
@@ -123,7 +123,7 @@ function letterOf(message: StoredMsg): DeadLetter {
   }
 }
 
-/** The value of a header is one line of ASCII. */
+/** Converts a text to one line of ASCII, for the value of a header. */
 function oneLine(text: string): string {
   return (
     text

@@ -11,10 +11,10 @@ import { CONSUMER, type Names, namesOf } from './streams.ts'
 import { Subscription } from './subscription.ts'
 import { NatsTokenMemory } from './token-memory.ts'
 
-/** Shortest time between two queries for the lag, milliseconds. */
+/** Shortest time between two queries for the number and age of waiting messages, milliseconds. */
 const LAG_REST_MS = 1000
 
-/** The log on NATS JetStream. */
+/** A log in NATS JetStream. */
 export class NatsLog implements SharedLog {
   readonly deadLetters: DeadLetters
   readonly requests: RequestLog
@@ -92,7 +92,8 @@ export class NatsLog implements SharedLog {
     this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
     const oldestMs = waiting === 0 ? null : await this.#ageOf(firstSeq)
-    // Without an oldest message, nothing waits: a message that is still pending for the consumer is deleted from the stream.
+    // If the stream has no such message, nothing waits: the messages that the consumer still counts as pending have already
+    // been deleted from the stream.
     return {
       waiting: oldestMs === null ? 0 : waiting,
       oldestMs,
@@ -102,20 +103,22 @@ export class NatsLog implements SharedLog {
   }
 
   /**
-   * An acknowledged message is deleted from the stream, and no longer pending for the consumer. A killed server may have stored
-   * only one of these changes: then a processed message is in the stream again, or a deleted one is still pending. Neither
-   * counts as waiting.
+   * The number of waiting messages, and the sequence number from which the oldest one is searched.
+   *
+   * After an acknowledgement, a message is deleted from the stream and is no longer pending for the consumer. A server that is
+   * killed may have stored only one of these two changes. Then the stream still has the message, or the message is still
+   * pending. In both cases the message does not count as waiting.
    */
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
     const { manager } = this.#connection
     const consumer = await manager.consumers.info(this.#names.events, CONSUMER).catch((cause) => {
-      // There has never been a worker: the first one creates the consumer.
+      // The first worker creates the consumer, and there has not been a worker yet.
       if (isMissing(cause)) return undefined
       throw cause
     })
     if (consumer === undefined) return { waiting: messages, firstSeq: first_seq }
     const { num_pending, num_ack_pending, ack_floor, delivered } = consumer
-    // All messages below the first pending one are done.
+    // All messages up to `done` are acknowledged.
     const { stream_seq: done } = num_ack_pending === 0 ? delivered : ack_floor
     return {
       waiting: Math.min(messages, num_pending + num_ack_pending),
@@ -123,7 +126,7 @@ export class NatsLog implements SharedLog {
     }
   }
 
-  /** The age of the first message from this number on; null when there is none. */
+  /** The age of the first message with at least this sequence number, milliseconds; null when there is no such message. */
   async #ageOf(seq: number): Promise<number | null> {
     const { manager } = this.#connection
     const query = { seq, next_by_subj: this.#names.eventsSubject }
@@ -163,7 +166,7 @@ export class NatsLog implements SharedLog {
   }
 }
 
-/** Whether a stream has room for two of the largest messages; in a small stream, whether a tenth of it is free. */
+/** Whether a stream has room for two messages of `MAX_CHUNK_BYTES`, or, if the stream is small, a tenth of it is free. */
 function hasRoom({ config: { max_bytes: maxBytes }, state: { bytes } }: StreamInfo): boolean {
   return maxBytes <= 0 || bytes + Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10) <= maxBytes
 }

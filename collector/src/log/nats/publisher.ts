@@ -2,9 +2,10 @@ import type { NewEvent } from '../../store/ports.ts'
 import { encode } from '../codec.ts'
 import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
-/** Maximum bytes in flight to the log: beyond that, new requests are refused at once. */
+/** Maximum size of unacknowledged messages, bytes. Above this size, new events are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
-/** Writes events into the log and waits for its acknowledgement, up to a time limit. */
+
+/** Writes events into the log, and waits for acknowledgements up to a time limit. */
 export class Publisher {
   readonly #connection: LogConnection
   readonly #subject: string
@@ -19,19 +20,19 @@ export class Publisher {
     this.#subject = subject
   }
 
-  /** Events that wait for an acknowledgement. */
+  /** The number of events that wait for an acknowledgement. */
   get waiting(): number {
     return this.#pendingEvents
   }
 
-  /** Why an append would probably fail now; null = it would probably succeed. */
+  /** Why an append would probably fail now; null = an append would probably succeed. */
   get reason(): string | null {
     return this.#connection.reason ?? this.#trouble
   }
 
   /**
-   * Records that the log responds, and whether it has room. Without this, a process that gets no requests because it is not
-   * ready would never become ready again.
+   * Records that the log responds, and whether it has room. If it has room, this process becomes ready again. It could not
+   * become ready by a successful append, because a process that is not ready gets no requests from a load balancer.
    */
   responds(hasRoom: boolean): void {
     if (hasRoom) this.#trouble = null
@@ -40,14 +41,14 @@ export class Publisher {
   /**
    * Resolves when the log has acknowledged the events.
    *
-   * @throws when the log is unavailable, refuses events or does not acknowledge them in time; some may be in the log
-   * nevertheless.
+   * @throws when the log is unavailable, refuses events or does not acknowledge them in time. Some of the events may be in the
+   * log nevertheless.
    */
   async append(events: readonly NewEvent[]): Promise<Array<{ status: 'accepted' | 'rejected' }>> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)
     const isTrial = this.#trouble !== null
-    // While the log refuses messages, one request at a time tries again; the others fail at once.
+    // After the log has refused a message, only one append at a time tries again, and all other appends fail at once.
     if (isTrial && this.#isTrying) throw new Error(this.#trouble ?? '')
     if (this.#pendingBytes > MAX_PENDING_BYTES) throw new Error('too many events are in flight to the log')
     if (isTrial) this.#isTrying = true

@@ -6,12 +6,12 @@ import { encodeRequests } from '../codec.ts'
 
 const MAX_WAITING = 2000
 const REST_MS = 200
-/** Higher than the number of times that any store is opened, so that these ids never collide with those that a store issues. */
+/** Larger than the number of times that a store is opened, so that these ids differ from those that a store issues. */
 const FIRST_PROCESS = 2 ** 20
 
 /**
- * Sends records of requests to the log, in groups. Drops those beyond the limit, and those that it would send while the log is
- * unavailable.
+ * Sends records of requests to the log, several records in a message. Drops records when too many are waiting, or when the log
+ * is unavailable.
  */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
@@ -21,7 +21,7 @@ export class NatsRequestLog implements RequestLog {
   #waiting: NewRequest[] = []
   #cancel: (() => void) | undefined
 
-  /** @param maxBytes How large a message may be. */
+  /** @param maxBytes Returns the maximum size of a message, bytes. */
   constructor(send: (payload: Uint8Array) => void, maxBytes: () => number, clock: Clock) {
     this.#send = send
     this.#maxBytes = maxBytes

@@ -4,22 +4,22 @@ import type { LogMessage, LogSubscription } from '../ports.ts'
 import type { LogConnection } from './connection.ts'
 import { CONSUMER, ensureConsumer } from './streams.ts'
 
-/** Messages in one request; a worker holds no more at a time. */
+/** Maximum number of messages in one pull request. A worker fetches no more before it has taken these. */
 const MESSAGES_AT_HAND = 100
 const AGAIN_MS = 500
 
 /**
- * Fetches messages from the consumer that all workers share, and subscribes again whenever the log has been unavailable.
+ * Fetches messages from the JetStream consumer that all workers share, and continues after the log was unavailable.
  *
- * It requests more messages only after all earlier ones were taken. If a message waits here for longer than `ACK_WAIT_MS`, it
- * is delivered a second time, and the copy delays the messages behind it.
+ * Requests more messages only when all earlier ones were taken: if a message waited here for longer than `ACK_WAIT_MS`, the
+ * server would deliver it again.
  */
 export class Subscription implements LogSubscription {
   readonly #connection: LogConnection
   readonly #stream: string
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #waiting: JsMsg[] = []
-  /** Undefined until it is known to exist. */
+  /** Undefined until the consumer is known to exist. */
   #consumer: Consumer | undefined
   #messages: ConsumerMessages | undefined
   #fetching: Promise<void> | undefined
@@ -62,7 +62,7 @@ export class Subscription implements LogSubscription {
     }
   }
 
-  /** Makes one request; resolves when all its messages have arrived, or it has expired. */
+  /** Sends one pull request. Resolves when all requested messages have arrived or the request has expired. */
   async #read(): Promise<void> {
     this.#consumer ??= await this.#open()
     if (this.#isClosed) return
@@ -75,7 +75,7 @@ export class Subscription implements LogSubscription {
     }
   }
 
-  /** Creates the consumer if it is missing: the log may have been set up again while it was unavailable. */
+  /** Creates the consumer if it is missing, for example because the streams were created again. */
   async #open(): Promise<Consumer> {
     const { client, manager } = this.#connection
     await ensureConsumer(manager, this.#stream)
@@ -105,14 +105,14 @@ export class Subscription implements LogSubscription {
   }
 
   /**
-   * Makes the server drop the open pull request of this process, which it does before it answers a query about the consumer.
-   * Otherwise it would deliver returned messages on that request, and no worker would get them until the acknowledgement times
-   * out (nats-server 2.9).
+   * Makes the server drop the open pull request of this process: nats-server 2.9 does this before it answers a query about the
+   * consumer. Otherwise the server would deliver the returned messages for that request, and no worker would get them before
+   * the time for acknowledgement has passed.
    */
   async #leave(): Promise<void> {
     if (this.#connection.reason !== null) return
     const { manager } = this.#connection
-    // If that fails, other workers get the messages later.
+    // If the query fails, other workers get the messages only after that time.
     await manager.consumers
       .info(this.#stream, CONSUMER)
       .catch((cause: unknown) => this.#connection.suspect(cause))

@@ -7,18 +7,18 @@ import type { LogConnection } from './connection.ts'
 const KEY = 'keys'
 const KEYS_BYTES = 1024 ** 2
 const ASSERTIONS_BYTES = 64 * 1024 ** 2
-/** Assertions are valid for a minute; the rest allows for clocks that differ. */
+/** How long assertions are kept, milliseconds. They are valid for a minute; the rest of the time is for clocks that differ. */
 const ASSERTIONS_MS = 3_600_000
 
 /**
- * The storage for tokens that all processes with the same log share: two buckets beside its streams, created when they are
- * first needed.
+ * Storage for the data of tokens, which all processes that use the log share. The data are in two buckets (key-value stores of
+ * NATS), which are created when they are first needed.
  */
 export class NatsTokenMemory implements TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
 
-  /** @param onNote Called for each harmless difference from the settings. */
+  /** @param onNote Called for a harmless difference between an existing bucket and the settings. */
   constructor(connection: LogConnection, onNote: (note: string) => void) {
     const { stream, maxBytes } = connection.settings
     const keys = new Bucket(connection, { name: `${stream}-keys`, maxBytes: KEYS_BYTES }, onNote)
@@ -33,7 +33,7 @@ export class NatsTokenMemory implements TokenMemory {
     )
     this.assertions = {
       use: (jti) => {
-        // If two processes record the same assertion at the same time, the server accepts one of them.
+        // If two processes create the same entry at the same time, the server accepts only one of the calls.
         const key = createHash('sha256').update(jti).digest('hex')
         return assertions.with(async (bucket) => (await unlessTaken(bucket.create(key, ''))) !== undefined)
       },
@@ -42,7 +42,7 @@ export class NatsTokenMemory implements TokenMemory {
   }
 }
 
-/** The keys of tokens; the version is the revision of the entry. */
+/** Stores the keys that sign tokens. The version is the revision of the entry. */
 class TokenKeys implements TokenKeyStore {
   readonly #bucket: Bucket
 
@@ -69,7 +69,7 @@ class TokenKeys implements TokenKeyStore {
   }
 }
 
-/** The result of a write; undefined when another process has written since. */
+/** The result of a write; undefined when another process has written the entry first. */
 async function unlessTaken(written: Promise<number>): Promise<number | undefined> {
   try {
     return await written

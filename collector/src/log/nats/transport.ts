@@ -8,13 +8,13 @@ import {
 import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node_transport.js'
 
 /**
- * A stopped server still accepts connections, but sends nothing. The client ends such an attempt after its timeout, but leaves
- * the socket open, which keeps the process alive forever. This transport closes the socket.
+ * A suspended server (SIGSTOP) still accepts connections, but sends nothing. The NATS client gives up after its timeout, but
+ * leaves the socket open, which would keep the process alive forever. This transport closes the socket.
  *
  * @see https://github.com/nats-io/nats.js/issues/64
  */
 class EndingTransport extends NodeTransport {
-  /** For a server with an IP address, the client would expect a certificate for `localhost`. */
+  /** Passes an IP address on as the TLS host, because the client would expect a certificate for `localhost`. */
   override connect(
     server: Parameters<NodeTransport['connect']>[0],
     options: Parameters<NodeTransport['connect']>[1],
@@ -33,7 +33,7 @@ class EndingTransport extends NodeTransport {
   }
 }
 
-/** Connects like the client does by itself, but leaves no socket open. */
+/** Connects like `connect` of `@nats-io/transport-node`, but with `EndingTransport`. */
 export function connect(options: ConnectionOptions): Promise<NatsConnection> {
   setTransportFactory({ factory: () => new EndingTransport(), dnsResolveFn: nodeResolveHost })
   return NatsConnectionImpl.connect(options)

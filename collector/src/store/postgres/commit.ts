@@ -7,7 +7,7 @@ import { type Batch, columnsOf, NewEvents, type SeenEvent, seenEvents } from '..
 import type { Queryable, SqlValue } from './database.ts'
 import { runOn } from './steps.ts'
 
-/** A row that `append` returns. */
+/** A row that the SQL function `append` returns; see `functions.ts`. */
 interface AppendRow {
   what: 'written' | 'known' | 'consumed' | 'cleared'
   nth: number
@@ -20,7 +20,7 @@ interface AppendRow {
 const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 
-/** Finds rows without a condition on their days: it would take another statement to look up the days. */
+/** Finds rows in the partitions of all days. A condition on the days would require another statement to look them up. */
 const ON_ANY_DAY = { among: (seqs: readonly number[]) => sql`seq = ANY (${seqs}::bigint[])` }
 
 /** Writes events, requests and counts, with deduplication, usually in one statement. */
@@ -36,10 +36,10 @@ export class Commit {
   }
 
   /**
-   * Writes the batch and returns the result of each event in groups that were not left out, in order. May be called again with
-   * the same batch after the connection was lost: the keys of its groups prevent a second write.
+   * Writes the batch and returns the result of each event, in order, without the events of groups that were left out. May be
+   * called again with the same batch after the connection was lost: the keys of the groups prevent a second write.
    *
-   * @throws the error of the database; then nothing was written, unless the connection was lost.
+   * @throws the error of the database. Then nothing was written, unless the connection was lost.
    */
   async run(batch: Batch): Promise<EventSummary[]> {
     let { groups } = batch
@@ -49,7 +49,7 @@ export class Commit {
       const [first] = returned
       if (first === undefined) throw new Error('the database has returned nothing')
       if (first.what === 'written') return written.summaries(first.first_seq)
-      // The data have been cleared in the meantime: start again.
+      // All data were deleted since the last call of `append`: messageIds found by that call are no longer known.
       if (first.what === 'cleared') continue
       if (!batch.isOnce) return written.summaries(first.first_seq)
       const consumed = new Set(returned.map(({ nth }) => nth - 1))
@@ -58,7 +58,10 @@ export class Commit {
     }
   }
 
-  /** Calls `append` again until it has reported every messageId that is in `seen`, or has written. */
+  /**
+   * Calls the SQL function `append`. If it returns events whose messageIds are known, marks these events as duplicates, and
+   * calls it again.
+   */
   async #append(batch: Batch, written: NewEvents): Promise<AppendRow[]> {
     written.deduplicate([])
     for (let epoch: number | null = null; ; ) {
@@ -80,7 +83,7 @@ export class Commit {
   }
 }
 
-/** The arguments of `append` from `keys` on, in the order of its parameters. */
+/** The arguments of the SQL function `append` from `keys` on, in the order of its parameters. */
 function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
   const starts: number[] = []
   let start = 0
@@ -124,7 +127,7 @@ function requestsJson(requests: readonly NewRequest[]): string | null {
   if (requests.length === 0) return null
   return JSON.stringify(
     requests.map(requestRow),
-    // Escaped before it becomes JSON: the database refuses an escaped U+0000 in JSON.
+    // Escapes texts before they become JSON, because PostgreSQL refuses U+0000 in JSON even if it is escaped.
     (_, value) => (typeof value === 'string' ? escapeForStore(value) : value),
   )
 }

@@ -7,19 +7,22 @@ import { at, INHERITED_COLUMN, jsonbOf, MESSAGE_COLUMN } from './jsonb-message.t
 import { shownDay } from './partitions.ts'
 import type { Span } from './span.ts'
 
-/** Up to this many events, the bounds of a range of time are exact, read from the index on the time of receipt. */
+/**
+ * If a range of time has at most this many events, its bounds are read from the index on the time of receipt, and are exact.
+ * Otherwise they are the bounds of whole days.
+ */
 const FEW_EVENTS = 20_000
 
-// OFFSET keeps the planner from copying the expression to each use of the message, where it would be parsed each time.
+// OFFSET 0 prevents the planner from inlining the subquery, so that the JSON is parsed once and not for each use.
 const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${jsonbOf('body')} AS message OFFSET 0) AS parsed`
 const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS NOT NULL THEN
   (SELECT ${jsonbOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
   END AS message OFFSET 0) AS outer_parsed`
 
-/** Columns that are indexed by `brief` of their texts. */
+/** Columns whose index contains `brief(column)`, see `schema.ts`. */
 const BRIEF: ReadonlySet<string> = new Set(['event.name', 'name', 'user_id', 'anonymous_id', 'message_id'])
 
-/** The dialect for events that lie in this span. */
+/** The dialect for a database that holds the events of this span. */
 export function dialectOf(span: Span): Dialect {
   const within = (bounds: Bounds, table = 'event'): Sql =>
     sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last} AND ${onDays(span, bounds, table)}`
@@ -30,7 +33,7 @@ export function dialectOf(span: Span): Dialect {
     boundsOf: (range) => boundsOf(span, range),
     slices,
     within,
-    // A subquery with IN would read all deliveries of the slice where the condition is negated.
+    // EXISTS, because a negated IN would read all deliveries of the slice.
     hasDelivery: (condition, slice) =>
       sql`EXISTS (SELECT FROM delivery WHERE delivery.seq = event.seq AND delivery.day = event.day
             AND ${within(slice, 'delivery')} AND ${condition})`,
@@ -47,7 +50,7 @@ export function dialectOf(span: Span): Dialect {
     lookup(_, condition, bounds, beside) {
       const found = sql`event WHERE ${condition} AND ${within(bounds)}`
       if (beside === undefined) return found
-      // OFFSET makes the planner use the index for each row. Otherwise it would build a hash table, and read all events for it.
+      // OFFSET 0 makes the planner look up each row in the index. Otherwise it would build a hash table of all events.
       return sql`${beside} CROSS JOIN LATERAL (SELECT * FROM ${found} OFFSET 0) AS event WHERE TRUE`
     },
   }
@@ -67,7 +70,7 @@ const POSTGRES = {
                AND seq BETWEEN ${bounds.first} AND ${bounds.last} AND received_at >= ${fromMs} AND received_at < ${toMs}
              ORDER BY seq DESC LIMIT 1) AS newest`,
     ),
-  // Columns compare by their bytes (collation "C"), so order and case are those of ASCII.
+  // With the collation "C" of all columns, ILIKE ignores only the case of ASCII letters.
   like: raw('ILIKE'),
   at,
   given(columns) {
@@ -82,7 +85,7 @@ const POSTGRES = {
   dayColumn: raw('day, '),
   dayOfGiven: raw('day_of(given.seq), '),
   deliveryTallyKey: raw('bucket, destination, state, brief(reason)'),
-  // The clock of the server, as the clocks of processes differ.
+  // The clock of the server, because the clocks of the processes may differ.
   now: () => raw('floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'),
   keyValueTable: raw('kept_value'),
   keyColumn: raw('name'),
@@ -92,13 +95,13 @@ const POSTGRES = {
   ),
 } satisfies Partial<Dialect>
 
-/** Tables are partitioned by day: a condition on the days limits the query to their partitions. */
+/** Tables are partitioned by day: with this condition, a query reads only the partitions of the days within the bounds. */
 function onDays(span: Span, bounds: Bounds, table: string): Sql {
   const [from, to] = span.daysOf(bounds)
   return sql`${raw(table)}.day BETWEEN ${from}::date AND ${to}::date`
 }
 
-/** The bounds of records received in a range of time. Other records may lie between them. */
+/** Bounds that contain all events received in a range of time, and possibly others. */
 function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   if (range.fromMs === undefined && range.toMs === undefined) return { first: span.first, last: span.last }
   const { fromMs = Number.MIN_SAFE_INTEGER, toMs = Number.MAX_SAFE_INTEGER } = range
@@ -126,14 +129,14 @@ function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   }
 }
 
-/** Sequence numbers in the first slice. */
+/** Size of the first slice, as a number of sequence numbers. */
 const FIRST_SLICE = 8192
-/** The time that a slice should take, milliseconds. The size of the next slice is adapted to the time of the last. */
+/** The time that a statement on one slice should take, milliseconds. The size of the next slice is adapted accordingly. */
 const SLICE_MS = 30
 const MAX_GROWTH = 8
 const MIN_SLICE = 1024
 
-/** Cuts bounds into slices in the order of the search. Each takes about the same time, however many records it has. */
+/** Divides bounds into slices in the order of the search, so that the statement on each slice takes about the same time. */
 function* slices(bounds: Bounds, order: 'oldest' | 'newest'): Generator<Bounds> {
   let size = FIRST_SLICE
   let { first, last } = bounds

@@ -1,4 +1,4 @@
-/** SQLSTATE codes of transient errors: the same statement may succeed later. */
+/** SQLSTATE codes of transient errors, after which the same statement may succeed. */
 const TRANSIENT = /^(08|53|57P0[1-5]$|40001$|40P01$|55P03$|25006$)/
 const NETWORK = new Set([
   'ECONNREFUSED',
@@ -14,14 +14,14 @@ const NETWORK = new Set([
 const LOST =
   /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered a connection error)/
 
-/** An error of the client, the server or the network; `errors` has one for each address of a host. */
+/** An error of the client, the server or the network. `errors` of an `AggregateError` has one error per address of the host. */
 interface Failure {
   code?: string
   message?: string
   errors?: unknown[]
 }
 
-/** Whether an error is transient: caused by the connection or a temporary state of the database, not by the statement. */
+/** Whether an error is transient, that is caused by the connection or a temporary state of the database. */
 export function isTransient(cause: unknown): boolean {
   const { code, message, errors } = cause as Failure
   if (Array.isArray(errors)) return errors.length > 0 && errors.every(isTransient)
@@ -37,7 +37,7 @@ const STATES: ReadonlyArray<[RegExp, string]> = [
   [/^53/, 'the database has no room or no connection left'],
 ]
 
-/** The state of the database as a plain sentence; the caller appends the message of the error. */
+/** A plain sentence that describes the state of the database. */
 export function stateOf(cause: unknown): string {
   const { code, message = '', errors } = cause as Failure
   if (Array.isArray(errors) && errors.length > 0) return stateOf(errors[0])
@@ -48,16 +48,16 @@ export function stateOf(cause: unknown): string {
   return LOST.test(message) ? 'the connection to the database is cut' : 'the database cannot be written to'
 }
 
-/** Error classes for bad data: a value not of its type, a violated constraint, a limit exceeded. */
+/** SQLSTATE classes for bad data: a value of a wrong type (22), a violated constraint (23), an exceeded limit (54). */
 const DATA = /^(22|23|54)/
 
-/** Whether the data caused the error: the same data would fail again, others would not. */
+/** Whether the data caused the error: the same data would fail again, but other data may be written. */
 export function isDataError(cause: unknown): boolean {
   const { code } = cause as Failure
   return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
 }
 
-/** The text of an error; if a host has several addresses, of the first one. */
+/** The message of an error. For a host with several addresses, the message for the first address. */
 export function messageOf(cause: unknown): string {
   const { message, errors, code } = cause as Failure
   if (message) return message
@@ -65,7 +65,7 @@ export function messageOf(cause: unknown): string {
   return code ?? String(cause)
 }
 
-/** The remedy for each error code of PostgreSQL or Node.js. */
+/** How to fix errors, by error code of PostgreSQL or Node.js. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'look at the user and the password, whose special characters are percent-encoded: # is %23',
   '28000': 'look at the user, and at pg_hba.conf of the server',
@@ -80,7 +80,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'name the CA: sslmode=verify-full&sslrootcert=<file>',
 }
 
-/** The remedy for a database that cannot be opened, after the message; empty when none is known. */
+/** Advice on how to fix an error, to be appended to its message; empty when there is none. */
 export function adviceOn(cause: unknown): string {
   const { code, message = '', errors } = cause as Failure
   if (message.includes('does not support SSL')) return ': turn its TLS on, or say sslmode=disable'

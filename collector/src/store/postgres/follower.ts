@@ -3,12 +3,12 @@ import type { Clock } from '../../clock.ts'
 import type { Feed } from '../feed.ts'
 import { CHANNEL } from './functions.ts'
 
-/** How often to check for commits of other processes: notifications do not come through some poolers. */
+/** Time between polls, which are needed because some connection poolers do not pass on notifications. */
 const POLL_MS = 500
 /** Milliseconds from a notification to the query, so that one query covers several notifications. */
 const NOTICE_MS = 40
 
-/** The state of the log, with the sequence number of the newest request. */
+/** The state of the stored events (see `FeedState`), with the sequence number of the newest request. */
 export interface LogState {
   lastSeq: number
   lastRequest: number
@@ -16,13 +16,13 @@ export interface LogState {
   revision: number
 }
 
-/** The statement that reads the state of the log. */
+/** The statement that reads a `LogState`. */
 export const READ_STATE = `SELECT last_seq AS "lastSeq", last_request AS "lastRequest", epoch,
   (SELECT revision FROM log_revision) AS revision FROM log_head`
 
 /**
- * Follows the commits of other processes on its own connection: reads the state of the log after a notification of the
- * database, and every half second.
+ * Watches for commits of other processes, on its own connection: reads the `LogState` every half second, and after each
+ * notification of the database.
  */
 export class Follower {
   readonly #newClient: () => pg.Client
@@ -37,7 +37,7 @@ export class Follower {
   #cancelPoll = () => {}
   #cancelNotice: (() => void) | undefined
 
-  /** @param lastRequest The number of the newest request. */
+  /** @param lastRequest The sequence number of the newest request. */
   constructor(newClient: () => pg.Client, feed: Feed, lastRequest: number, clock: Clock) {
     this.#newClient = newClient
     this.#feed = feed
@@ -45,12 +45,12 @@ export class Follower {
     this.#clock = clock
   }
 
-  /** Why the last query of the log failed; undefined when it succeeded. */
+  /** Why the last poll failed; undefined when it succeeded. */
   get failure(): unknown {
     return this.#failure
   }
 
-  /** Starts to poll. */
+  /** Polls now, and then every half second. */
   start(): void {
     void this.poll().then(() => {
       if (this.#isClosed) return
@@ -58,10 +58,10 @@ export class Follower {
     })
   }
 
-  /** Reads the state of the log, and resolves when it was read. Never rejects. */
+  /** Reads the `LogState` and updates the feed. Never rejects. */
   poll(): Promise<void> {
     if (this.#polling !== undefined) {
-      // The query that is under way may have begun before the newest event.
+      // The running query may have begun before the newest commit, so another one follows it.
       this.#isAskedAgain = true
       return this.#polling
     }
@@ -110,7 +110,7 @@ export class Follower {
     void client?.end().catch(() => {})
   }
 
-  /** Polls within milliseconds, once for several calls. */
+  /** Polls after `NOTICE_MS`, once for several calls. */
   pollSoon(): void {
     this.#cancelNotice ??= this.#clock.setTimer(() => {
       this.#cancelNotice = undefined
@@ -130,7 +130,7 @@ export class Follower {
     this.#feed.changedElsewhere(numbers)
   }
 
-  /** Reports requests that this process has written. */
+  /** Records the number of requests that this process has written. */
   committed(requests: number): void {
     this.#lastRequest += requests
   }
@@ -139,7 +139,7 @@ export class Follower {
     this.#isClosed = true
     this.#cancelPoll()
     this.#cancelNotice?.()
-    // Also ends a query that gets no response.
+    // Ends a query that gets no response, so that the next line does not wait for it.
     this.#disconnect()
     await this.#polling
     this.#disconnect()

@@ -2,30 +2,31 @@ import { BUCKET_MS } from '../buckets.ts'
 import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
 import { TALLY_NAME } from '../writing/counts.ts'
 
-/** The channel of `NOTIFY` on which processes announce writes. */
+/** The channel on which a process announces its writes with `NOTIFY`. */
 export const CHANNEL = 'trackpost'
 
-/** The fields of a request, in the order of its columns. */
+/** The columns of a request and their types, as a column list for `json_to_recordset`. */
 const REQUEST_FIELDS = REQUEST_COLUMNS.replaceAll(' NOT NULL', '')
 
 /**
- * With these settings, every look-up uses an index, even with a plan cached when the tables were small, and waits for locks are
- * limited. Where a scan cannot be avoided, its estimated cost is now so high that PostgreSQL would compile the plan each time
- * (about 50 ms), so JIT is off.
+ * With these settings, every look-up uses an index: otherwise PostgreSQL may cache a plan while the tables are small, and the
+ * plan may scan them. If a scan cannot be avoided, these settings raise its estimated cost so much that PostgreSQL would
+ * compile the plan each time (about 50 ms), so JIT is off. `lock_timeout` limits waits for locks.
  */
 export const SETTINGS =
   "SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '10s'"
 
 /**
- * Writes a commit in one statement, so that the lock on the log is never held across a network round trip: a process that dies
- * or loses its connection never delays the others.
+ * Writes a commit in one statement. So the lock on `log_head` is never held during a network round trip, and a process that
+ * dies or loses its connection never delays the others.
  *
- * Nothing is written when the caller must check something first. The column `what` of the returned rows says which case it is:
+ * The column `what` of the returned rows tells whether the commit was written. In the first three cases nothing was written,
+ * and the caller calls the function again with changed arguments, or not at all:
  *
- * - `cleared`: everything has been deleted since the epoch that the caller knows.
- * - `consumed`: the nth group of events was stored before, as its key shows; they begin at this sequence number.
- * - `known`: the messageId of the nth event was seen before, in the event with this sequence number and body.
- * - `written`: everything was written; the events begin at this sequence number.
+ * - `cleared`: everything was deleted since the epoch `known_epoch`.
+ * - `consumed`: the key of the nth group is known, so its events are stored already. `first_seq` is the first of them.
+ * - `known`: the messageId of the nth event is known, from the event `first_seq` with the body `first_body`.
+ * - `written`: everything was written. `first_seq` is the sequence number of the first event.
  */
 const APPEND = `
 CREATE FUNCTION append(
@@ -139,11 +140,11 @@ END
 $append$;
 `
 
-/** The day in whose partitions an event, its deliveries and their attempts lie. */
+/** Returns the day of storing of an event, by its sequence number: the event is in the partition of that day. */
 const DAY_OF = `
 CREATE FUNCTION day_of(bigint) RETURNS date LANGUAGE sql STABLE PARALLEL SAFE
   AS $$ SELECT day FROM log_day WHERE first_seq <= $1 ORDER BY first_seq DESC LIMIT 1 $$;
 `
 
-/** The functions that write events; made after the tables. */
+/** The SQL functions of the store, created after the tables. */
 export const FUNCTIONS = `${DAY_OF}${APPEND}`

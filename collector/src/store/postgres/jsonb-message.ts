@@ -3,12 +3,12 @@ import { isInherited } from '../inherited.ts'
 import { begins } from '../search/condition.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
-/** The message of the event at hand, parsed once; see `WITH_MESSAGE`. */
+/** The parsed message of the current event; see `WITH_MESSAGE` in `dialect.ts`. */
 export const MESSAGE_COLUMN = 'parsed.message'
-/** The inherited fields of the event at hand, parsed once; see `WITH_INHERITED`. */
+/** The parsed inherited fields of the current event; see `WITH_INHERITED` in `dialect.ts`. */
 export const INHERITED_COLUMN = 'outer_parsed.message'
 
-/** The value of a path as `jsonb`. */
+/** Conditions on the value at a path into the message. */
 export function at(path: readonly string[]): PathValue[] {
   const value = placeOf(path)
   const type = sql`jsonb_typeof(${value})`
@@ -28,7 +28,7 @@ export function at(path: readonly string[]): PathValue[] {
   ]
 }
 
-/** The value at a path, or NULL. `#>` reads a whole number as an index of an array too; `->` with a text reads only keys. */
+/** The value at a path, or NULL. `#>` takes a whole number as an array index or as a key; `->` with a text takes only keys. */
 function placeOf(keys: readonly string[]): Sql {
   const along = (from: Sql, some: readonly string[]) =>
     some.reduce(
@@ -40,22 +40,23 @@ function placeOf(keys: readonly string[]): Sql {
     )
   const own = raw(MESSAGE_COLUMN)
   if (!isInherited(keys[0])) return sql`(${along(own, keys)})`
-  // Inherited fields are merged one level deep: the object that has the second key has everything below it.
+  // Inherited fields are merged one level deep: the value at the first two keys comes whole from the message or from the batch.
   const [shared, deeper] = [keys.slice(0, 2), keys.slice(2)]
   const merged = sql`coalesce(${along(own, shared)}, ${along(raw(INHERITED_COLUMN), shared)})`
   return sql`(${along(merged, deeper)})`
 }
 
-/** Replaces U+0000 in texts of `jsonbOf`, and sorts like it. */
+/** Replaces U+0000 in the texts of `jsonbOf`. It begins with U+0001, so texts keep their order. */
 const NUL = '\u0001\ufdd0'
-/** Begins the four digits that replace a lone surrogate. */
+/** In the texts of `jsonbOf`, a lone surrogate is replaced by this character and four hexadecimal digits. */
 const SURROGATE = '\ufdd1'
 
 /**
- * An expression for the JSON text of a column as `jsonb`.
+ * An SQL expression that parses the JSON text of a column as `jsonb`.
  *
- * `jsonb` refuses U+0000 and lone surrogates, which JSON may have as escapes. Noncharacters replace them, so that such a
- * message can be searched like others. Escaped backslashes are rewritten first: after that, each backslash begins an escape.
+ * JSON may contain U+0000 and lone surrogates as escapes, which `jsonb` refuses. They are replaced by noncharacters, so that
+ * such messages can be searched too. Escaped backslashes are rewritten first, because otherwise `\\u0000` (a backslash, then
+ * `u0000`) would be taken for an escaped U+0000.
  */
 export function jsonbOf(column: string): string {
   return `(CASE WHEN strpos(${column}, '\\u') = 0 THEN ${column} ELSE
@@ -64,7 +65,7 @@ export function jsonbOf(column: string): string {
     '\\\\u(d[89a-f][0-9a-f]{2})', '\\\\ufdd1\\1', 'gi') END)::jsonb`
 }
 
-/** A key or text as it is written in `jsonbOf`. */
+/** A key or text with the same replacements as in `jsonbOf`. */
 function jsonText(text: string): string {
   if (!text.includes('\0') && text.isWellFormed()) return text
   return text

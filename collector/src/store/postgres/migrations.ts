@@ -3,15 +3,18 @@ import type { Database, Queryable } from './database.ts'
 import { FUNCTIONS } from './functions.ts'
 import { SCHEMA } from './schema.ts'
 
-/** The oldest server with all features used here. */
+/** The oldest major version of PostgreSQL that is supported. */
 export const MIN_SERVER_VERSION = 14
 
-/** The version of the tables in `SCHEMA`: those of 0.1.0, the first release. */
+/** The version of the tables in `SCHEMA`, which are those of the first release (0.1.0). */
 const FIRST_VERSION = 3
-/** Migrations, from `FIRST_VERSION` on, each to the next version. A released migration is never changed. */
+/**
+ * SQL migrations, each from one version of the tables to the next. The first one starts at `FIRST_VERSION`. A migration is
+ * never changed after its release.
+ */
 const MIGRATIONS: readonly string[] = []
 
-/** Functions hold no data: after each migration they are created again, to fit the new tables. */
+/** Drops the SQL functions and creates them again, so that they fit the tables after a migration. */
 const REMAKE_FUNCTIONS = `
 DO $drop$
 DECLARE
@@ -26,16 +29,16 @@ END
 $drop$;
 ${FUNCTIONS}`
 
-/** Version of the tables that this collector knows. */
+/** The version of the tables that this collector uses. */
 export const SCHEMA_VERSION = FIRST_VERSION + MIGRATIONS.length
 
 /**
- * The lock held while tables are created or dropped, so that only one process does it. An arbitrary number that other programs
- * are unlikely to use.
+ * The advisory lock that a process holds while it creates tables, or attaches or detaches partitions. The number is arbitrary,
+ * and unlikely to be used by other programs.
  */
 export const SCHEMA_LOCK = 7_263_514_028
 
-/** Time limit of a migration: large tables take long, and other processes that start wait for it. */
+/** Time limit of a migration. The migration of large tables takes long, and other processes that start wait for its end. */
 const MIGRATION_MS = 60 * 60 * 1000
 
 /** A database that cannot be used; the message is for the person who configured its address. */
@@ -43,16 +46,17 @@ export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
 
-/** A newer collector has migrated the tables: older processes cannot use them. */
+/** A newer collector has migrated the tables, and this collector cannot use them. */
 export class NewerTables extends UnusableDatabase {}
 
 /**
  * Creates or migrates the tables. If several processes call this at the same time, one does the work and the others wait.
  *
- * @param epoch The epoch of a new database; must be greater than that of any earlier database at this address.
- * @param migrations Only for tests: migrations to the next version.
- * @throws UnusableDatabase when the server is too old, the database holds no UTF-8, or its tables were made by a newer
- * collector.
+ * @param epoch The epoch (`FeedState.epoch`) of a new database. Must be greater than that of any earlier database at this
+ * address.
+ * @param migrations Passed only by tests.
+ * @throws UnusableDatabase when the server is too old, the encoding of the database is not UTF-8, or the tables have a version
+ * that this collector does not know.
  */
 export async function migrate(
   database: Pick<Database, 'query' | 'transaction'>,
@@ -69,7 +73,6 @@ export async function migrate(
       `the server is PostgreSQL ${major}, and ${MIN_SERVER_VERSION} or later is needed; upgrade it or name another one`,
     )
   }
-  // Other encodings cannot store all characters, or searches do not support them.
   if (server?.encoding !== 'UTF8') {
     throw new UnusableDatabase(
       `the encoding of the database is ${server?.encoding}, and UTF8 is needed; make it with ` +
@@ -96,7 +99,7 @@ export async function migrate(
       for (const step of [...steps, REMAKE_FUNCTIONS]) await connection.query(step)
       await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [latest])
       if (version > 0) return
-      // An epoch that no earlier database had: a page that is still open must not mix their events.
+      // No earlier database had this epoch, so a page that is still open in a browser does not mix the events of two databases.
       const id = randomBytes(6).toString('hex')
       await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
     },

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { AddressError } from '../address.ts'
 
-/** Parameters that the client reads itself. */
+/** Parameters of the address that the client `pg` uses. */
 const OF_CLIENT = [
   'application_name',
   'client_encoding',
@@ -26,7 +26,7 @@ const OF_CLIENT = [
   'user',
 ]
 
-/** Parameters of other clients, which this one ignores: providers put them into their addresses. */
+/** Parameters that `pg` ignores. They are allowed, because hosting providers put them into addresses for other clients. */
 const OF_LIBPQ: ReadonlySet<string> = new Set(
   `channel_binding connect_timeout dbname gssdelegation gssencmode gsslib hostaddr keepalives keepalives_count keepalives_idle
   keepalives_interval krbsrvname load_balance_hosts max_protocol_version min_protocol_version passfile replication require_auth
@@ -37,13 +37,13 @@ const OF_LIBPQ: ReadonlySet<string> = new Set(
 const FILES = ['sslrootcert', 'sslcert', 'sslkey']
 
 /**
- * Checks the parameters of an address, `postgres://...?sslmode=verify-full`: the client would silently ignore a misspelt one.
+ * Checks the parameters of an address, as in `postgres://...?sslmode=verify-full`, because `pg` silently ignores unknown ones.
  *
- * @throws AddressError when one is not known, or names a file that cannot be read.
+ * @throws AddressError when a parameter is unknown, or names a file that cannot be read.
  */
 export function checkParameters(address: string): void {
   const { searchParams } = new URL(address)
-  // The message does not name the parameter, which may be part of a password that is not percent-encoded.
+  // The message does not contain the unknown parameter, which may be a part of a password that is not percent-encoded.
   const isKnown = (name: string) => OF_CLIENT.includes(name) || OF_LIBPQ.has(name)
   if (![...searchParams.keys()].every(isKnown)) {
     throw new AddressError(
@@ -51,7 +51,7 @@ export function checkParameters(address: string): void {
     )
   }
   for (const name of FILES) {
-    // If there are several, the client takes the last one.
+    // If a parameter occurs several times, the client uses the last value.
     const path = searchParams.getAll(name).at(-1)
     if (!path) continue
     try {

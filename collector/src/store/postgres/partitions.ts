@@ -5,21 +5,21 @@ import { PARTITIONED } from './schema.ts'
 /** The number of days for which partitions are created in advance, including today. */
 const DAYS_AHEAD = 3
 /**
- * Attaching or detaching a partition briefly needs an exclusive lock on its table. While the lock waits for long queries, all
- * other statements queue behind it, so the wait is short, and maintenance tries again later. The wait is also
- * shorter than the `deadlock_timeout` of the server.
+ * Attaching or detaching a partition needs an exclusive lock on its table. While a transaction waits for this lock, all other
+ * statements on the table wait too. So the wait is limited, and maintenance tries again later. The limit is shorter than the
+ * default `deadlock_timeout` of PostgreSQL (1 s).
  */
 const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
 
-/** The current day, by the clock of the database. */
+/** SQL for the current day in UTC, by the clock of the database server. */
 export const TODAY = "(clock_timestamp() AT TIME ZONE 'UTC')::date"
 
-/** A day as text, the same whatever form of dates a database or user prefers. */
+/** SQL for a day as text in ISO 8601, independent of the `DateStyle` of the database or user. */
 export function shownDay(day: string): string {
   return `to_char(${day}, 'YYYY-MM-DD')`
 }
 
-/** The name of the partition of a day. */
+/** The name of the partition of a table for a day. */
 export function partitionOf(table: string, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`
 }
@@ -37,7 +37,7 @@ export async function partitionedDays(connection: Queryable, table: string): Pro
     .sort()
 }
 
-/** Creates the partitions of today and the next days, and of days that have rows in the default partition. */
+/** Creates the partitions for today, the next days, and all days with rows in the default partition. */
 export async function makePartitions(database: Database): Promise<void> {
   const days = await database.query<{ day: string }>(
     `SELECT ${shownDay(`${TODAY} + n`)} AS day FROM generate_series(0, ${DAYS_AHEAD - 1}) AS n
@@ -49,7 +49,7 @@ export async function makePartitions(database: Database): Promise<void> {
   }
 }
 
-/** One table at a time: a transaction that waits for its only table lock cannot be part of a deadlock. */
+/** Creates one partition. The transaction locks only one table, so it cannot be part of a deadlock. */
 async function makePartition(database: Database, table: string, day: string): Promise<void> {
   const name = partitionOf(table, day)
   const bounds = `FOR VALUES FROM ('${day}') TO ('${day}'::date + 1)`
@@ -67,7 +67,7 @@ async function makePartition(database: Database, table: string, day: string): Pr
   })
 }
 
-/** Detaches the partitions of a day: from then on no query sees their rows, and no statement changes them. */
+/** Detaches the partitions of a day from their tables. From then on, no statement on the tables reads or changes their rows. */
 export async function detachDay(database: Database, day: string): Promise<void> {
   for (const table of PARTITIONED) {
     await database.transaction(async (connection) => {
@@ -80,7 +80,7 @@ export async function detachDay(database: Database, day: string): Promise<void> 
   }
 }
 
-/** The days whose detached partitions still exist, including those of a process that ended before it dropped them. */
+/** The days with detached partitions that have not been dropped yet, by this process or by one that has ended. */
 export async function detachedDays(connection: Queryable): Promise<string[]> {
   const rows = await connection.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_class

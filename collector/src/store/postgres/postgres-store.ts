@@ -22,33 +22,33 @@ import { PostgresReader } from './reader.ts'
 import { clearAll, Retention } from './retention.ts'
 import { runOn, stepRunner } from './steps.ts'
 
-/** How the store is opened. */
+/** Options of the store. */
 export interface PostgresStoreOptions {
   /** As `postgres://user:password@host:port/database`. */
   address: string
   /** Milliseconds for which a messageId is remembered; undefined = for ever. */
   dedupWindowMs?: number | undefined
-  /** Days for which events are kept, by the day of storing. */
+  /** Days for which events are kept, counted from the day of storing. */
   retentionDays: number
   /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
   maxEvents?: number | undefined
   clock: Clock
-  /** Ends the wait for another process that creates or migrates the tables. */
+  /** Cancels opening, for example while another process creates or migrates the tables. */
   signal?: AbortSignal | undefined
   plan?: TrackingPlan | null
-  /** The time that one query may use before it returns the results so far, milliseconds. */
+  /** Time limit of one query, milliseconds. A query whose time is used up returns the results that it has found so far. */
   queryMs?: number
   onFault(what: string, cause: unknown): void
 }
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 const MAINTENANCE_MS = 10 * 60 * 1000
-/** Wait after failed maintenance: obstacles usually pass soon. */
+/** Wait after failed maintenance. It is short, because the cause is usually a lock that a query holds for a short time. */
 const MAINTENANCE_RETRY_MS = 5000
 const CLEAR_ATTEMPTS = 20
 const TRIAL_MS = 2000
 
-/** The ports on one PostgreSQL database, which any number of processes use. */
+/** A store in a PostgreSQL database. Several processes may use the database at the same time. */
 export class PostgresStore implements EventStore {
   readonly log: Writer
   readonly requests: RequestLog
@@ -69,9 +69,10 @@ export class PostgresStore implements EventStore {
   #closing: Promise<void> | undefined
 
   /**
-   * Connects, creates or migrates the tables, and makes the partitions of the next days.
+   * Connects, creates or migrates the tables, and creates the partitions for the next days.
    *
-   * @throws an error that says what is wrong with the database; the reason of the signal.
+   * @throws an error of the database or its client, or `UnusableDatabase`; the reason of the signal if it was aborted before
+   * the call.
    */
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
     options.signal?.throwIfAborted()
@@ -81,7 +82,8 @@ export class PostgresStore implements EventStore {
     try {
       await migrate(database, options.clock.now())
       await makePartitions(database).catch((cause: unknown) => {
-        // A long query, such as a backup, holds a lock. Until maintenance tries again, rows go into the default partition.
+        // A long query, such as a backup, may hold a lock on a table. Then rows go into the default partition until maintenance
+        // has created the partitions.
         if (!isTransient(cause)) throw cause
       })
       const [head] = await database.query<{ id: string; opening: number }>(
@@ -162,7 +164,7 @@ export class PostgresStore implements EventStore {
     if (this.#isClosing) return 'the database is closed'
     if (this.log.failure === undefined && this.#follower.failure === undefined) return null
     try {
-      // Changes nothing. A read-only server, such as a standby, refuses it.
+      // This update changes no value. A read-only server, such as a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
       await limited<unknown>(trial, TRIAL_MS, this.#options.clock, () =>
         Promise.reject(new Error(`no response within ${TRIAL_MS / 1000} s`)),
@@ -180,7 +182,7 @@ export class PostgresStore implements EventStore {
         await clearAll(this.#database)
         break
       } catch (cause) {
-        // A query holds a lock: wait, so that long queries can finish.
+        // Usually a query holds a lock on a table. The wait lets long queries finish.
         if (attempt >= CLEAR_ATTEMPTS || !isTransient(cause)) throw cause
         await sleep(this.#options.clock, attempt * 20)
       }
@@ -197,7 +199,7 @@ export class PostgresStore implements EventStore {
     this.#listener.committed(summaries, requests)
   }
 
-  /** Runs maintenance now, and then every few minutes. */
+  /** Runs maintenance now, and then every ten minutes. */
   #maintain(): void {
     this.#maintaining = this.#retention
       .run()
@@ -224,7 +226,7 @@ export class PostgresStore implements EventStore {
   }
 
   cut(): void {
-    // Closing ends retries, which would continue as long as the store is open.
+    // Without `close`, commits that fail would be retried.
     this.close().catch(() => {})
     this.#database.cut()
   }

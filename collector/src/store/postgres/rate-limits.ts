@@ -5,26 +5,27 @@ import type { Queryable } from './database.ts'
 
 const MAX_WAIT_MS = 1000
 const SECOND_US = 1_000_000
-/** A stored time further in the future than this was written before the clock of the server was set back. */
+/** If a stored time is further in the future than this, the clock of the server was set back, and the time is ignored. */
 const MAX_AHEAD_US = 60 * SECOND_US
-/** Longer names are counted under their hash: they would not fit into the index. */
+/** Sources with a longer name are counted under the hash of the name, because an index cannot contain long texts. */
 const MAX_CHARACTERS = 200
 const MAX_SOURCES = 10_000
 const CLEAN_MS = 60_000
 
 const NOW_US = `floor(extract(epoch FROM clock_timestamp()) * ${SECOND_US})::bigint`
-/** The time that this number of requests takes at the rate. */
+/** SQL for the time that this number of requests takes at the rate ($3), in microseconds. */
 const timeFor = (requests: string) => `floor(${requests} * ${SECOND_US}.0 / $3::integer)::bigint`
 const FIRST = 'least($2::integer, $3::integer)'
-/** The time when the statement began, from the row that it would insert. */
+/** SQL for the time at which the statement began, computed from the row that the statement would insert. */
 const BEGAN = `(excluded.started_at - ${timeFor('excluded.granted')})`
 const FULL_AT = `(CASE WHEN rate.started_at - ${BEGAN} > ${MAX_AHEAD_US} THEN ${BEGAN} ELSE greatest(rate.started_at, ${BEGAN}) END)`
 const ROOM = `greatest(0, least($2::integer, floor((${SECOND_US} - (${FULL_AT} - ${BEGAN})) * $3::integer / ${SECOND_US}.0)::integer))`
 
 /**
- * A token bucket that holds the requests of one second and refills at the rate. `started_at`, a name from the fixed windows of
- * earlier versions, is the time when the bucket will be full again, in microseconds by the clock of the server, which is read
- * once. `granted` is how many of the requests are within the rate.
+ * A token bucket with room for the requests of one second, which refills at the rate. Column `started_at` (named for an
+ * earlier algorithm) is the time at which the bucket will be full again, in microseconds by the clock of the server. Column
+ * `granted` is the number of requests of this statement ($2) that the rate allows. The result `left_ms` is the time until the
+ * rate allows the next request.
  */
 const TAKE = `
 INSERT INTO rate_window AS rate (source, started_at, taken, granted)
@@ -34,7 +35,7 @@ RETURNING granted, ceil((rate.started_at - ${SECOND_US} + ceil(${SECOND_US}.0 / 
 
 const CLEAN = `DELETE FROM rate_window WHERE started_at < ${NOW_US} - $1 * 1000`
 
-/** One request that waits to be counted. */
+/** One call of `take` that waits for the database. */
 interface Waiting {
   resolve(waitMs: number | undefined): void
   reject(cause: unknown): void
@@ -44,14 +45,14 @@ interface Waiting {
 interface Counter {
   waiting: Waiting[]
   isAsking: boolean
-  /** Until this time (monotonic) the rate is known to be used up: the database is not asked. */
+  /** Until this time (monotonic clock), requests are refused without asking the database, because the rate is used up. */
   fullUntilMs: number
 }
 
 /**
- * Counts requests exactly, for all processes on one database: allows a burst of one second's requests, and then the rate.
- * Requests that arrive while a statement for their source is running are counted together in the next one, so the number of
- * statements grows with the processes and sources, not with the requests.
+ * Limits the rate of requests of each source, exactly and across all processes that use the database. Allows a burst with the
+ * requests of one second. Requests that arrive while a statement for their source is running are counted together in the next
+ * statement. So the number of statements depends on the number of processes and sources, and not on the number of requests.
  */
 export class SharedRateLimits implements RateLimits {
   readonly #database: Queryable
@@ -78,7 +79,7 @@ export class SharedRateLimits implements RateLimits {
   #counterOf(source: string): Counter {
     const known = this.#counters.get(source)
     if (known !== undefined) return known
-    // Counters with a running statement are still referenced by it; the database has the state of the others.
+    // Nothing is lost: a running `#ask` still has a reference to its counter, and the database has the state of all buckets.
     if (this.#counters.size >= MAX_SOURCES) this.#counters.clear()
     const counter = { waiting: [], isAsking: false, fullUntilMs: Number.NEGATIVE_INFINITY }
     this.#counters.set(source, counter)
@@ -108,12 +109,12 @@ export class SharedRateLimits implements RateLimits {
     this.#clean()
   }
 
-  /** Deletes buckets that have been full for long: if any write key is accepted, there may be very many sources. */
+  /** Deletes buckets that have been full for a minute. If any write key is accepted, there may be very many sources. */
   #clean(): void {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#cleanedAtMs < CLEAN_MS) return
     this.#cleanedAtMs = nowMs
-    // Any error is ignored: the next run is soon.
+    // Errors are ignored, because the next run is a minute later.
     this.#database.query(CLEAN, [CLEAN_MS]).catch(() => {})
   }
 }

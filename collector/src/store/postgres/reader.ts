@@ -8,14 +8,14 @@ import { dialectOf } from './dialect.ts'
 import { readSpan } from './span.ts'
 import { runOn } from './steps.ts'
 
-/** Reads on separate connections, so that queries never delay incoming events. Each query sees one snapshot. */
+/** Runs queries on separate connections, so that they never delay incoming events. Each query sees one snapshot. */
 export class PostgresReader implements EventReader {
   readonly #database: Pick<Database, 'reading'>
   readonly #now: () => number
   readonly #plan: TrackingPlan | null
   readonly #queryMs: number
 
-  /** @param queryMs The time that one query may use before it returns the results so far. */
+  /** @param queryMs Time limit of one query, milliseconds. */
   constructor(
     database: Pick<Database, 'reading'>,
     now: () => number,
@@ -36,7 +36,7 @@ export class PostgresReader implements EventReader {
     signal?.throwIfAborted()
     const parameters = inNumbers(given)
     return this.#database.reading(async (connection) => {
-      // The time starts here: the wait for a connection does not count.
+      // The time limit starts here, so the wait for a connection does not count.
       const budget = new Budget(this.#queryMs)
       const dialect = dialectOf(await readSpan(connection))
       const context = { dialect, budget, nowMs: this.#now(), plan: this.#plan }

@@ -14,21 +14,22 @@ import {
 import { PARTITIONED } from './schema.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Time limit for adding up a day: many millions of events take long, but delay nobody. */
+/** Time limit of a statement that adds up the counts of a day. Many millions of rows take long, but delay no other process. */
 const ADDING_UP_MS = 60 * 60 * 1000
 /**
- * The advisory lock held while a day is dropped. With `SCHEMA_LOCK` instead, processes that start would have to wait for it.
+ * The advisory lock that a process holds while it drops a day. It differs from `SCHEMA_LOCK`, so that processes that start do
+ * not have to wait.
  */
 const DROP_LOCK = 7_263_514_029
-/** Days for which the keys of commits and groups are remembered. */
+/** Days for which the idempotency keys in `consumed` are kept. They prevent a repeated commit from being written twice. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
-/** Additional days for which a day with pending deliveries is kept. */
+/** Days after the end of the retention for which a day with pending deliveries is kept. */
 const PENDING_DAYS = 7
 
 /** The limits on stored data. */
 export interface RetentionOptions {
-  /** Days for which events are kept, by the day of storing. */
+  /** Days for which events are kept, counted from the day of storing. */
   retentionDays: number
   /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
   maxEvents: number | undefined
@@ -37,7 +38,10 @@ export interface RetentionOptions {
   onFault(what: string, cause: unknown): void
 }
 
-/** Makes partitions ahead, and deletes old data by whole days: dropping a partition is cheap, however many events it holds. */
+/**
+ * Maintenance of the tables: creates partitions for the next days, and deletes old data one whole day at a time. Dropping a
+ * partition takes little time, even with very many events.
+ */
 export class Retention {
   readonly #database: Database
   readonly #options: RetentionOptions
@@ -47,7 +51,7 @@ export class Retention {
     this.#options = options
   }
 
-  /** Does all work that is due. Several processes may call this at the same time. Returns whether events were deleted. */
+  /** Runs the maintenance. Several processes may call this at the same time. Returns whether events were deleted. */
   async run(): Promise<boolean> {
     await makePartitions(this.#database)
     for (const day of await this.#oldDays()) {
@@ -61,7 +65,7 @@ export class Retention {
     return hasDeleted
   }
 
-  /** The days that are over a limit, oldest first. */
+  /** The days beyond the limit on age or on the number of events, oldest first. */
   async #oldDays(): Promise<string[]> {
     const { retentionDays, maxEvents } = this.#options
     const rows = await this.#database.query<{ day: string; is_old: boolean; newer: number }>(
@@ -76,8 +80,8 @@ export class Retention {
   }
 
   /**
-   * Whether a day may be dropped: not while it has pending deliveries. After `PENDING_DAYS` they are given up, which is
-   * reported.
+   * Whether a day may be dropped. A day with pending deliveries is kept until `PENDING_DAYS` after the end of the retention.
+   * Then the deliveries are given up, which is reported as a fault.
    */
   async #mayDrop(day: string): Promise<boolean> {
     const [row] = await this.#database.query<{ pending: number; is_given_up: boolean }>(
@@ -94,7 +98,7 @@ export class Retention {
     return true
   }
 
-  /** Drops the detached partitions, and subtracts their rows from the counts in the same transaction. */
+  /** Drops the detached partitions of a day, and subtracts their rows from the counts in the same transaction. */
   async #dropDay(day: string): Promise<boolean> {
     return this.#database.transaction(
       async (connection) => {
@@ -102,10 +106,10 @@ export class Retention {
           'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
           [DROP_LOCK],
         )
-        // Another process is doing this.
+        // Another process is dropping a day.
         if (!lock?.is_mine) return false
         if (!(await detachedDays(connection)).includes(day)) return false
-        // Only some tables are detached: the next run continues.
+        // Some partitions of the day are still attached. The next run detaches them.
         for (const table of PARTITIONED)
           if ((await partitionedDays(connection, table)).includes(day)) return false
         for (const statement of subtractCounts(day)) await connection.query(statement)
@@ -138,7 +142,8 @@ export class Retention {
 }
 
 /**
- * Subtracts the rows of a day from the counts. The rows are added up first, so that other writers of counts wait only briefly.
+ * Statements that subtract the rows of a day from the counts. The rows are added up before the tables of counts are locked, so
+ * that appends wait only briefly.
  */
 function subtractCounts(day: string): string[] {
   const counts = countsOf(partitionOf('event', day), partitionOf('delivery', day))
@@ -149,7 +154,7 @@ function subtractCounts(day: string): string[] {
     `CREATE TEMP TABLE gone_requests ${gone} SELECT at / ${BUCKET_MS} AS bucket, status, coalesce(code, '') AS code, count(*) AS count
        FROM ${partitionOf('request', day)} GROUP BY 1, 2, 3`,
     'SELECT FROM log_head FOR UPDATE',
-    // If everything has been deleted since the day was detached, the counts no longer include it.
+    // If `clearAll` ran after the day was detached, `log_day` has no row for the day, and the counts no longer include the day.
     ...['gone_events', 'gone_deliveries'].map(
       (table) => `DELETE FROM ${table} WHERE NOT EXISTS (SELECT FROM log_day WHERE day = '${day}')`,
     ),
@@ -171,10 +176,14 @@ function subtractCounts(day: string): string[] {
   ]
 }
 
-/** Deletes everything except the numbering, the keys of groups and the assertions, atomically for all readers. */
+/**
+ * Deletes all events, requests, deliveries, counts and remembered messageIds in one transaction. Sequence numbers continue. The
+ * idempotency keys in `consumed`, the assertions, the sources, the rate limits and the key-value table are kept.
+ */
 export async function clearAll(database: Database): Promise<void> {
   await database.transaction(async (connection) => {
-    // The lock of appends is awaited, table locks only briefly: if long queries hold them, the caller tries again.
+    // The lock on `log_head` waits for running appends. The wait for locks on tables is limited, because long queries may hold
+    // them; then the caller tries again.
     await connection.query('SELECT FROM log_head FOR UPDATE')
     await connection.query("SET LOCAL lock_timeout = '800ms'")
     await connection.query(

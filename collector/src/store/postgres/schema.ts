@@ -1,15 +1,15 @@
 import { TABLES, type Table } from '../tables.ts'
 
-/** Tables that are partitioned by the day of storing, with one partition for each day. */
+/** Tables that are partitioned by the day of storing. */
 export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherited'] as const
 
-/** Texts of more characters are indexed by `brief`. */
+/** The SQL function `brief` shortens texts with more characters. */
 const BRIEF_CHARACTERS = 200
 
-/** All text compares by its bytes, which is the same on every system and after every upgrade. */
+/** Adds the collation "C" to text columns: texts are compared by their bytes, so the order never depends on the system. */
 const text = (columns: string) => columns.replace(/\btext\b/g, 'text COLLATE "C"')
 
-/** Rows that were stored before the partition of their day was created are in the default partition, `<name>_other`. */
+/** The statements that create a table. The default partition `<name>_other` takes rows of days that have no partition yet. */
 function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table]): string {
   if (isNumbered)
     return `CREATE TABLE ${name} (day date NOT NULL, seq bigint NOT NULL, ${text(columns)},
@@ -22,15 +22,18 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
 }
 
 /**
- * The tables as version 0.1.0 created them: those of every database, and in addition:
+ * The tables of version 0.1.0, the first release: those in `TABLES`, and tables that only PostgreSQL has.
  *
- * - `day`, the day of storing in UTC by the clock of the database, is the partition key; old partitions are dropped.
- *   `log_day` has the first sequence number of each day, to find the partition of a sequence number.
- * - `brief(text)` is indexed instead of a text, as an index cannot hold long texts: use `brief(name) = brief($1) AND name =
- *   $1`.
- * - `log_head` has one row. An append locks it first, so that sequence numbers become visible in their order.
- * - `consumed` has the keys of commits and groups: a commit whose response was lost is not written again.
- * - `rate_window` is unlogged: requests do not wait for the disk. It does no harm that a crash empties it.
+ * - Column `day` is the day of storing in UTC, by the clock of the database server, and the partition key. `log_day` has the
+ *   first sequence number of each day, by which the partition of a sequence number is found.
+ * - Indexes contain `brief(text)` instead of a text, because an index cannot contain long texts. So a query compares both:
+ *   `brief(name) = brief($1) AND name = $1`.
+ * - `log_head` has one row. Every append locks this row first, so that events become visible in the order of their sequence
+ *   numbers. `floor` is the newest sequence number that was deleted by a clear.
+ * - `consumed` has the idempotency key of each commit, or of each group in it: a commit that is repeated because its response
+ *   was lost is not written again.
+ * - `rate_window` is unlogged, so that requests do not wait for the disk. A crash empties the table, which only resets the rate
+ *   limits.
  */
 export const SCHEMA = `
 CREATE FUNCTION brief(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

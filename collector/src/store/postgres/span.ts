@@ -2,7 +2,7 @@ import type { Bounds } from '../dialect.ts'
 import type { Queryable } from './database.ts'
 import { shownDay } from './partitions.ts'
 
-/** The sequence numbers of the stored events, and the day of storing of each. */
+/** The range of sequence numbers of the stored events, and the day of storing of each sequence number. */
 export class Span implements Bounds {
   readonly first: number
   readonly last: number
@@ -14,7 +14,7 @@ export class Span implements Bounds {
     this.#days = days
   }
 
-  /** The first and the last day of the records with these sequence numbers. */
+  /** The first and the last day of storing of the events within these bounds. */
   daysOf({ first, last }: Bounds): [string, string] {
     let from: string | undefined
     let to: string | undefined
@@ -27,7 +27,7 @@ export class Span implements Bounds {
     return [from ?? '-infinity', to ?? 'infinity']
   }
 
-  /** The sequence numbers of each day, in their order; a day may occur twice if the clock was set back. */
+  /** The bounds of each day, in the order of the sequence numbers. A day may occur twice if the clock was set back. */
   get days(): Array<Bounds & { day: string }> {
     return this.#days.map(({ firstSeq, day }, index) => ({
       day,

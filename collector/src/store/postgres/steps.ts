@@ -6,7 +6,7 @@ import { dialectOf } from './dialect.ts'
 import { isTransient } from './errors.ts'
 import { readSpan } from './span.ts'
 
-/** Runs steps on a connection. When the signal is aborted, throws its reason before the next statement. */
+/** Runs steps on a connection. If the signal is aborted, throws its reason before the next statement. */
 export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: AbortSignal): Promise<T> {
   let step = steps.next([])
   while (!step.done) {
@@ -19,7 +19,7 @@ export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: 
   return step.value
 }
 
-/** The same statement with the placeholders of PostgreSQL. */
+/** Replaces each `?` in a statement by a placeholder of PostgreSQL (`$1`, `$2` and so on). */
 function numbered(sql: string): string {
   let count = 0
   return sql.replace(/\?/g, () => {
@@ -32,13 +32,16 @@ const ATTEMPTS = 5
 const FIRST_DELAY_MS = 100
 
 /**
- * With these settings, every look-up uses an index, even if a table was small when it was analysed. The timeouts bound how long
- * a process that hangs in a transaction can delay the others.
+ * With these settings, every look-up uses an index, even if PostgreSQL believes that a table is small. The timeouts limit how
+ * long a process that hangs in a transaction can delay the others.
  */
 const BEGIN = `BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
   SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
-/** A runner on the connections for writing, for its reads too: connections for reading may lead to a replica that lags. */
+/**
+ * A runner that uses the pool for writing, also for `read`: a connection pooler may send the read-only transactions of the
+ * other pool to a replica that lags behind.
+ */
 export function stepRunner(database: Pick<Database, 'query' | 'transaction'>, clock: Clock): StepRunner {
   const run = async <T>(connection: Queryable, steps: (context: StepContext) => Query<T>) => {
     const dialect = dialectOf(await readSpan(connection))

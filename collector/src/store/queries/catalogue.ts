@@ -17,11 +17,11 @@ import { recordsOf } from './records.ts'
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** Newest events from which the whole catalogue is inferred. */
+/** The number of newest events from which the properties of all catalogue entries are inferred. */
 const LIST_SAMPLES = 2000
-/** Newest events from which a single entry is inferred. */
+/** The number of newest events of one catalogue entry from which its properties are inferred. */
 const ENTRY_SAMPLES = 1000
-/** Milliseconds for which samples are searched. */
+/** Time limit of the search for these events, milliseconds. */
 const SAMPLES_MS = 100
 
 const SAMPLES_PER_PIECE = 200
@@ -83,7 +83,7 @@ function* countedEntries(
   return [...byKey.values()]
 }
 
-/** Infers the shapes of all events from the newest ones. */
+/** Infers the properties of events of each kind and name from the newest events. */
 function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> {
   const samples = new Samples()
   const budget = new Budget(SAMPLES_MS)
@@ -131,18 +131,18 @@ export function* catalogueDetail(
   return { ...entry, ...counts, sampled, fields, example: records[0] ?? null, schema: schemaOf(fields) }
 }
 
-/** The schemas of all events, inferred from the newest ones. */
+/** The JSON schemas of events, inferred from the newest events. */
 export function* schemas(context: QueryContext, range: TimeRange): Query<EventSchema[]> {
   return (yield* inferAll(context, range)).schemas()
 }
 
-/** The search that finds the events of an entry. */
+/** The search for the accepted events of a catalogue entry. */
 function samplesOf({ type, name }: { type: string; name: string }): Search {
   const parts = [equals('type', type), equals('status', 'accepted')]
   return { kind: 'and', parts: isNamed(type) ? [...parts, equals('name', name)] : parts }
 }
 
-/** The counts of a catalogue entry; `first` and `last` are buckets. */
+/** The counts of a catalogue entry. `first` and `last` are the numbers of its first and last bucket (see `Buckets`). */
 interface EntryCount {
   kind: string
   name: string

@@ -3,13 +3,13 @@ import type { Budget } from '../budget.ts'
 import type { StepContext } from '../dialect.ts'
 import type { TimeRange } from '../event-reader.ts'
 
-/** Everything that a query needs. */
+/** The context of a query. */
 export interface QueryContext extends StepContext {
   budget: Budget
   plan: TrackingPlan | null
 }
 
-/** A range of time with both ends, for statements that need both. */
+/** A range of time, with safe integers instead of missing ends. */
 export function closed({ fromMs, toMs }: TimeRange): { fromMs: number; toMs: number } {
   return { fromMs: fromMs ?? Number.MIN_SAFE_INTEGER, toMs: toMs ?? Number.MAX_SAFE_INTEGER }
 }

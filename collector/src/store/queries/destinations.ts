@@ -4,9 +4,9 @@ import { all, first, type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
-/** Failures listed for each destination. */
+/** The maximum number of failed deliveries that are listed for each destination. */
 const FAILURES_SHOWN = 50
-/** The time over which the rate of a destination is measured, milliseconds. */
+/** The time over which the delivery rate of a destination is measured, milliseconds. */
 const RATE_MS = 60_000
 const RATE_ROWS = 100_000
 
@@ -45,7 +45,7 @@ function* stateOf(context: QueryContext, name: string): Query<DestinationState> 
   }
 }
 
-/** Deliveries per second in the last minute. Reads only the newest events: older ones were normally delivered before that. */
+/** Deliveries per second in the last minute. Reads only the newest events: older events were usually delivered earlier. */
 function* rate({ dialect, nowMs }: QueryContext, name: string): Query<number> {
   const newest = { first: Math.max(dialect.first, dialect.last - RATE_ROWS + 1), last: dialect.last }
   const row = yield* first<{ value: number }>(

@@ -10,10 +10,10 @@ import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
 import { asSent, differenceOf } from './sent-message.ts'
 
-/** Repeats shown with an event. */
+/** The maximum number of repeats that are shown with an event. */
 const REPEATS_SHOWN = 20
 
-/** The columns of an event that its record does not have. */
+/** Columns of an event that an `EventRecord` does not contain in this form. */
 interface DetailRow {
   body: string | null
   sent: string | null
@@ -76,7 +76,7 @@ function* deliveriesOf({ dialect }: QueryContext, seq: number): Query<ShownDeliv
   )
 }
 
-/** The first event with the messageId of this one, if this one is a repeat; and the repeats other than this one. */
+/** Other events with the same messageId: the first event, if `record` is a repeat, and the repeats. */
 function* repeatsOf(
   context: QueryContext,
   record: EventRecord,
@@ -91,7 +91,7 @@ function* repeatsOf(
         sql`SELECT seq FROM seen WHERE source_id = ${sourceId} AND message_id = ${messageId}`,
       )
     : undefined
-  // The repeats come after the event itself.
+  // Repeats are newer than the first event.
   const bounds = { first: Math.max(known?.seq ?? record.seq, dialect.first), last: dialect.last }
   const same = dialect.equals('message_id', sql`${messageId}`)
   const rows = yield* all<{ seq: number }>(
@@ -109,7 +109,7 @@ function* repeatsOf(
 }
 
 /**
- * The message as it was sent, if its differences from the stored one are known.
+ * The message as the client sent it, and its differences from the stored message; null if they are not known.
  *
  * @param inherited The fields that the event inherits from its batch.
  */
@@ -125,13 +125,13 @@ function sentOf(
   return { sent: asSent(own, noted), difference: differenceOf(message, difference) }
 }
 
-/** How far the client's clock was behind when it sent the event. */
+/** How far the clock of the client was behind, milliseconds: the time of receipt minus `sentAt`. */
 function clockSkewMs({ message, receivedAt }: EventRecord): number | null {
   const sentAtMs = typeof message?.sentAt === 'string' ? Date.parse(message.sentAt) : Number.NaN
   return Number.isNaN(sentAtMs) ? null : Date.parse(receivedAt) - sentAtMs
 }
 
-/** A row of `delivery`. */
+/** A row of the table `delivery`. */
 interface DeliveryRow {
   destination: string
   state: DestinationOutcome['state']
@@ -142,7 +142,7 @@ interface DeliveryRow {
   last_ms: number | null
 }
 
-/** A row of `attempt`. */
+/** A row of the table `attempt`. */
 interface AttemptRow {
   at: number
   attempt: number
@@ -151,7 +151,7 @@ interface AttemptRow {
   reason: string | null
 }
 
-/** A delivery with its attempts: the last one is in the row of the delivery, the others in rows of `attempt`. */
+/** A delivery with its attempts. The last attempt is in `row`, and `before` has the earlier attempts. */
 function shownDelivery(row: DeliveryRow, before: readonly AttemptRow[]): ShownDelivery {
   const history = before.map(shownAttempt)
   if (row.last_at !== null) {

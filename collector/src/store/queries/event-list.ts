@@ -12,7 +12,7 @@ export function* listEvents(
   context: QueryContext,
   query: InNumbers<QueryParameters<'events'>>,
 ): Query<EventsPage> {
-  // Reads one event more than the page has, to see whether there is a next page.
+  // Reads one more event than the page can have, to find out whether there is a next page.
   const found = yield* findEvents(context, { ...query, limit: query.limit + 1 }, context.budget)
   const seqs = found.rows.slice(0, query.limit).map(({ seq }) => seq)
   const room = new PageRoom()

@@ -9,15 +9,15 @@ import type { QueryContext } from './context.ts'
 /** A search for events, with sequence numbers instead of cursors. */
 type NumberedSearch = InNumbers<EventSearch>
 
-/** A row with the sequence number of a record. */
+/** A row with a sequence number. */
 interface Numbered {
   seq: number
 }
 
-/** Rows of the records that were found, in the order of the search. */
+/** The result of a search; the rows are in the order of the search. */
 export interface Found<R extends Numbered = Numbered> {
   rows: R[]
-  /** Whether everything was searched, or the limit was reached. */
+  /** Whether everything was searched or the limit on rows was reached; false = the time was used up. */
   isComplete: boolean
   /** The last sequence number searched; undefined = nothing was searched. */
   searchedTo: number | undefined
@@ -26,7 +26,7 @@ export interface Found<R extends Numbered = Numbered> {
 interface SearchPlan {
   bounds: Bounds
   kind: SliceKind
-  /** `event WHERE ...` of one slice. */
+  /** The SQL `event WHERE ...` that finds the matching events of a slice. */
   matching(slice: Bounds): Sql
 }
 
@@ -50,7 +50,7 @@ function kindOf({ index, needsOnlyFacts }: EventCondition): SliceKind {
   return index === undefined && needsOnlyFacts ? 'index' : 'rows'
 }
 
-/** Finds records until there are enough, everything was searched, or the time is used up. */
+/** Finds events until there are enough, everything was searched, or the time is used up. */
 export function* findEvents(
   context: QueryContext,
   query: InNumbers<EventSearch & Paging>,
@@ -65,7 +65,7 @@ export function* findEvents(
 /**
  * Reads slice after slice until there are enough rows, everything was searched, or the time is used up.
  *
- * @param from Returns the statement for a slice: columns, table and condition.
+ * @param from Returns the middle part of the `SELECT` for a slice: columns, table and condition.
  */
 export function* search<R extends Numbered>(
   slices: Iterable<Bounds>,
@@ -91,7 +91,7 @@ export function* search<R extends Numbered>(
   return { rows, isComplete: true, searchedTo }
 }
 
-/** Counts records, newest first, until everything was counted or the time is used up. */
+/** Counts events, newest first, until everything was counted or the time is used up. */
 export function* count(context: QueryContext, query: NumberedSearch): Query<EventCount> {
   const { bounds, kind, matching } = yield* planOf(context, query)
   let count = 0

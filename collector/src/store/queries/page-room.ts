@@ -2,12 +2,12 @@ import { cursorOf } from '../cursor.ts'
 import type { Cursor } from '../ports.ts'
 import type { Found } from './find.ts'
 
-/** Characters of the messages in one page of full records; the rest comes with the next page. */
+/** The maximum number of characters of all messages on one page. Further events are on the next page. */
 const MAX_PAGE_CHARACTERS = 2 * 1024 * 1024
 
 /**
- * Limits the size of a page, as messages may have 32 KB: a large page would block the event loop, and stay in memory for a slow
- * client.
+ * Limits the size of a page of events. Messages may have 32 KB, and a page with many of these would block the event loop and
+ * take up memory until a slow client has received the page.
  */
 export class PageRoom {
   #left: number
@@ -22,7 +22,7 @@ export class PageRoom {
     return this.#isFull
   }
 
-  /** Reserves room for a message; false = it does not fit. The first one always fits. */
+  /** Reserves room for a message. Returns false if the message does not fit. The first message always fits. */
   take(body: string | null, inherited?: string | null): boolean {
     this.#isFull ||= this.#left <= 0
     this.#left -= (body?.length ?? 0) + (inherited?.length ?? 0)
@@ -30,21 +30,21 @@ export class PageRoom {
   }
 }
 
-/** Where a page ends. */
+/** The end of a page. */
 interface PageEnd {
-  /** Where the next page begins; null = this is the last one. */
+  /** Cursor of the next page; null = this is the last page. */
   next: Cursor | null
-  /** Whether the page reached its limit of length or size, or has all records. */
+  /** Whether the page has all records or has reached a limit on its length or size; false = the time was used up. */
   isComplete: boolean
-  /** The last number searched when the time ran out; undefined = it did not run out. */
+  /** The last sequence number that was searched before the time was used up; undefined = the time was enough. */
   searchedTo: number | undefined
 }
 
 /**
- * Where a page ends.
+ * Computes the end of a page.
  *
- * @param found The result of a search for one more than the limit of the page.
- * @param records The records of the page, needed with `room`.
+ * @param found The result of a search for `limit` + 1 records.
+ * @param records The records on the page; needed only with `room`.
  */
 export function endOfPage(
   found: Found,

@@ -12,6 +12,7 @@ const MAX_PROBLEMS = 200
 const MAX_SOURCES = 20
 const SEVERITIES = ['error', 'warning', 'info']
 
+/** The problems in a range of time: rejected events, refused requests, failed deliveries, and violations of the plan. */
 export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
   const bounds = yield* context.dialect.boundsOf(range)
   const found = [
@@ -55,7 +56,6 @@ function* problemsOfEvents({ dialect }: QueryContext, range: TimeRange, bounds: 
       if (known.sources.length < MAX_SOURCES) known.sources.push({ name: source, count })
     }
   }
-  // The newest record of each reason, as an example of the problem.
   for (const { reason, seq, at } of yield* dialect.newestByReason(
     [...byReason.keys()],
     bounds,
@@ -167,7 +167,7 @@ function* problemOfPlan(
   return { problem, isComplete }
 }
 
-/** Worst first. */
+/** The problems in the order of severity, then of frequency; at most `MAX_PROBLEMS`. */
 function ordered(problems: readonly Problem[]): Problem[] {
   return problems
     .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)

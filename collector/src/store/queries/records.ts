@@ -8,17 +8,17 @@ import type { PageRoom } from './page-room.ts'
 
 const ROWS_PER_STATEMENT = 100
 
-/** The part of a query context that is needed to read records. */
+/** The parts of a query context that are needed to read events. */
 interface Reading {
   dialect: Dialect
-  /** Whether numbers in messages that JavaScript cannot hold are as `parseExact` returns them. */
+  /** Whether messages are parsed with `parseExact`, which preserves numbers that JavaScript cannot represent. */
   isExact?: boolean | undefined
 }
 
 /**
- * The records with these sequence numbers, in the order of the list, without those deleted in the meantime.
+ * The events with these sequence numbers, in the order of `seqs`. Events that were deleted in the meantime are left out.
  *
- * @param room Records that do not fit are left out as well.
+ * @param room Limits the size of the result: events after the limit are left out too.
  */
 export function* recordsOf(
   { dialect, isExact = false }: Reading,
@@ -32,7 +32,7 @@ export function* recordsOf(
   return records
 }
 
-/** The summaries of these records, without messages. Previews have numbers as `parseExact` returns them. */
+/** The summaries of the events with these sequence numbers, without messages. */
 export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<EventSummary[]> {
   return (yield* recordsOf({ ...reading, isExact: true }, seqs)).map(({ message: _, ...summary }) => summary)
 }
@@ -73,7 +73,7 @@ function* readSome(
   }
 }
 
-/** Reads inherited fields, as JSON texts by the sequence numbers that events refer to. Null is ignored. */
+/** Reads rows of the table `inherited`. Returns their JSON texts by `seq`. Null in `seqs` is ignored. */
 export function* inheritedOf(
   dialect: Pick<Dialect, 'among'>,
   seqs: ReadonlyArray<number | null>,
@@ -95,7 +95,9 @@ export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number |
 }
 
 /**
- * The time of the record at which a search ended early, or of the next one if it was deleted. Null when it did not end early.
+ * The time of the record with this sequence number, or of the next record if that one was deleted; null for undefined.
+ *
+ * @param from A column `at` and the table of the record: `... AS at FROM ...`.
  */
 export function* timeAt(from: Sql, seq: number | undefined): Query<string | null> {
   if (seq === undefined) return null

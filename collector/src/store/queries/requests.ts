@@ -13,7 +13,7 @@ import { summariesOf, timeAt } from './records.ts'
 
 type RequestRow = ReturnType<typeof requestRow> & { seq: number }
 
-/** Events shown with a request. */
+/** The maximum number of events that are shown with a request. */
 const EVENTS_SHOWN = 100
 
 const COLUMNS = raw(['seq', ...namesOf(REQUEST_COLUMNS)].join(', '))
@@ -36,7 +36,7 @@ export function* listRequests(
   const found = yield* search<RequestRow>(
     dialect.slices(bounds, query.order, 'rows'),
     bounds,
-    // Reads one request more than the page has, to see whether there is a next page.
+    // Reads one more request than the page can have, to find out whether there is a next page.
     { order: query.order, limit: query.limit + 1 },
     budget,
     (slice) => sql`${COLUMNS} FROM request WHERE seq BETWEEN ${slice.first} AND ${slice.last}
@@ -81,7 +81,7 @@ export function* requestDetail(context: QueryContext, { id }: { id: string }): Q
   }
 }
 
-/** The summary of a request, from its row. */
+/** Converts a row of the table `request` to a summary. */
 function requestSummary(row: RequestRow): RequestSummary {
   const problem = row.problem === null ? null : (JSON.parse(row.problem) as RequestProblem)
   return {

@@ -3,7 +3,7 @@ import type { SentDifference } from '../ports.ts'
 import type { ShownDifference } from '../query-results.ts'
 
 /**
- * The message as the client sent it, without the values that were removed.
+ * Restores the message as the client sent it, except for values that the collector removed.
  *
  * @param own The stored message, without inherited fields.
  */
@@ -20,7 +20,7 @@ export function asSent(own: Message, difference: SentDifference): Message {
   return sent
 }
 
-/** The difference, with the old and new values of changed paths. */
+/** The difference between the sent and the stored message, with the sent and the stored value of each changed path. */
 export function differenceOf(kept: Message, difference: SentDifference): ShownDifference {
   return {
     added: [...difference.added],
@@ -32,7 +32,7 @@ export function differenceOf(kept: Message, difference: SentDifference): ShownDi
   }
 }
 
-/** The object at the end of a path, and the last key. Only own keys are followed. Keys may contain dots. */
+/** Finds the object that contains the last key of a path, and this key. Only own keys are followed. Keys may contain dots. */
 function place(root: Message, path: string): [holder: Record<string, unknown> | undefined, key: string] {
   let holder: Record<string, unknown> = root
   let rest = path

@@ -8,7 +8,7 @@ import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
-/** The maximum number of ids that are followed for one person. */
+/** The maximum number of userIds and anonymousIds that are joined for one person. */
 const MAX_IDS = 50
 const MAX_LINKS = 200
 const MAX_HISTORY = 200
@@ -50,7 +50,7 @@ function* timeOf(context: QueryContext, seq: number): Query<string> {
   return new Date((yield* receivedAtOf(context, seq)) ?? 0).toISOString()
 }
 
-/** All events of a person. Events of an anonymousId with another userId belong to that user. */
+/** SQL for all events of a person. An event with an anonymousId of the person but the userId of another user is left out. */
 function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
   const bounds = { first: Math.max(dialect.first, after + 1), last: dialect.last }
   const found = (column: IdColumn, ids: Iterable<string>) =>
@@ -58,7 +58,7 @@ function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: str
   return sql`${found('user_id', users)} UNION ALL ${found('anonymous_id', anonymous)} AND user_id IS NULL`
 }
 
-/** Collects the ids of a person: follows events with two ids, and aliases, from id to id. */
+/** Collects the ids of a person: two ids are joined if one event has both, or if an `alias` event connects them. */
 function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity; isComplete: boolean }> {
   const { dialect, budget } = context
   const identity = new Identity()
@@ -76,18 +76,18 @@ function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity
   return { identity, isComplete: identity.isFull || followed === identity.queue.length }
 }
 
-/** The events that have an id in a column. */
+/** SQL for the events that have this id in a column. */
 function eventsWith(dialect: Dialect, column: LookupColumn, id: string): Sql {
   return dialect.lookup(column, dialect.equals(column, sql`${id}`), dialect)
 }
 
-/** An id that is not the userId of any event counts as an anonymousId. */
+/** The column of an id. An id that is not the userId of any event counts as an anonymousId. */
 function* columnOf(dialect: Dialect, id: string): Query<IdColumn> {
   const row = yield* first(sql`SELECT seq FROM ${eventsWith(dialect, 'user_id', id)} LIMIT 1`)
   return row === undefined ? 'anonymous_id' : 'user_id'
 }
 
-/** For each other id that occurred together with an id, the first event with both. */
+/** For each id of the other column that occurs together with `id`, the first event with both ids. */
 function* firstPairs(dialect: Dialect, column: IdColumn, id: string): Query<Pair[]> {
   const other = raw(column === 'user_id' ? 'anonymous_id' : 'user_id')
   const firsts = yield* all<{ seq: number }>(
@@ -101,7 +101,7 @@ function* firstPairs(dialect: Dialect, column: IdColumn, id: string): Query<Pair
   )
 }
 
-/** Aliases from or to an id. The previousId of an alias is in the column `name`. */
+/** The `alias` events from or to an id. The previousId of an `alias` event is in the column `name`. */
 function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   const found: Alias[] = []
   for (const column of ['user_id', 'name'] as const) {
@@ -114,7 +114,7 @@ function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   return found
 }
 
-/** Reads the identify and group events of a person, oldest first. */
+/** Collects traits from the `identify` and `group` events of a person, oldest first. */
 function* traitsOf(
   { dialect, budget }: QueryContext,
   identity: Identity,
@@ -133,7 +133,7 @@ function* traitsOf(
   }
 }
 
-/** The first event that carried two ids. */
+/** The first event with a certain pair of ids. `found` is the id that was found. */
 interface Pair {
   seq: number
   at: number
@@ -141,7 +141,7 @@ interface Pair {
   found: string
 }
 
-/** An alias event, which joins two ids. */
+/** An `alias` event, which joins two ids. */
 interface Alias {
   seq: number
   at: number
@@ -149,13 +149,13 @@ interface Alias {
   previousId: string
 }
 
-/** Ids that belong to one person, and what joined them; filled while they are followed. */
+/** The ids that belong to one person, and the events that joined these ids. */
 class Identity {
   readonly users = new Set<string>()
   readonly anonymous = new Set<string>()
   readonly links: UserLink[] = []
   readonly #known = new Set<string>()
-  /** The ids to follow. The queue grows while it is iterated. */
+  /** The ids for which events and aliases are read. The queue grows while it is iterated. */
   readonly queue: Array<[column: IdColumn, id: string]> = []
 
   get isFull(): boolean {
@@ -175,7 +175,7 @@ class Identity {
     this.#link({ from: previousId, to: userId, by: 'alias', at, seq })
   }
 
-  /** Adds an id, to be followed as well, unless it is there or there are too many. */
+  /** Adds an id to the person and to the queue, unless the id is known or there are too many ids. */
   join(column: IdColumn, id: string): void {
     const set = column === 'user_id' ? this.users : this.anonymous
     if (set.has(id) || this.isFull) return
@@ -191,7 +191,7 @@ class Identity {
   }
 }
 
-/** An identify or group event. */
+/** An `identify` or `group` event. */
 interface TraitsRow {
   seq: number
   kind: string
@@ -206,7 +206,7 @@ class Traits {
   readonly #history: UserDetail['traitHistory'] = []
   readonly #groups = new Map<string, UserDetail['groups'][number]>()
 
-  /** Takes events in the order in which they came. */
+  /** Adds an event. Must be called with the oldest event first. */
   add({ seq, kind, name, at, body }: TraitsRow): void {
     const data = entriesOf((parseExact(body) as Message).traits)
     const atText = new Date(at).toISOString()

@@ -5,7 +5,7 @@ import { contains } from '../search/condition.ts'
 import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
-/** Sequence numbers in one segment of the log, the unit of a search for users. A page ends where a segment ends. */
+/** Users are searched in segments of this many sequence numbers, newest first. A page ends at the end of a segment. */
 const SEGMENT_SIZE = 4096
 const MAX_SEGMENTS = 64
 const IDS_PER_STATEMENT = 50
@@ -18,9 +18,10 @@ interface FoundUser {
 }
 
 /**
- * Users in the order in which they were active last, segment by segment of the log.
+ * Users in the order of their last event, newest first.
  *
- * The cursor is the end of a segment: whoever appears in a newer one was on an earlier page.
+ * Pages go from newer to older segments. The cursor is the lowest sequence number that was read. A user with a newer event than
+ * the page was listed on an earlier page, and is left out.
  */
 export function* listUsers(
   context: QueryContext,
@@ -51,7 +52,7 @@ export function* listUsers(
       isComplete = found.length >= query.limit
       break
     }
-    // Where no users are found, reading several segments at once takes no longer.
+    // If a segment has no matching users, the next statement reads more segments.
     if (found.length === 0) segments = Math.min(MAX_SEGMENTS, segments * 2)
     last = slice.first - 1
   }
@@ -59,7 +60,7 @@ export function* listUsers(
   return { users: yield* entriesOf(context, found), next, isComplete }
 }
 
-/** Limits anonymousIds to events without a userId: the others are events of that user. */
+/** For anonymousIds, selects only events without a userId: an event with both ids counts for the userId. */
 function withoutUser(column: IdColumn): Sql {
   return raw(column === 'user_id' ? '' : 'AND user_id IS NULL')
 }
@@ -73,7 +74,7 @@ function* usersIn(dialect: Dialect, column: IdColumn, slice: Bounds, q: string):
   return rows.map(({ id, seq }) => ({ id, column, lastSeq: seq }))
 }
 
-/** Which of the ids were active after the page began, and so were on an earlier page. */
+/** The ids of the users who have events newer than this page (`seq > last`), and so were listed on an earlier page. */
 function* activeAfter(
   dialect: Dialect,
   column: IdColumn,

@@ -4,20 +4,23 @@ import type { Dialect, PathValue } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
-/** Turns the terms of a search into conditions on one table. */
+/** Converts the terms of a search to SQL conditions on the rows of one table. */
 export interface SearchedTable {
-  /** Whether a text occurs in a record. */
+  /** The condition that a text occurs in a row. */
   text(text: string): Sql
-  /** Never called with `!=`, which is the negation of `=`. */
+  /** The condition that a comparison holds. Never called with `!=`, because `conditionOf` negates the condition for `=`. */
   comparison(comparison: Comparison): Sql
-  /** Comparisons with another table. `condition` is for those joined by AND: one row must satisfy all of them. */
+  /**
+   * For comparisons of columns of a related table; `has` tells which ones these are. `condition` combines the comparisons that
+   * are joined by AND: a single row of the related table must satisfy all of them.
+   */
   together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }
 
 /**
- * A search as a condition.
+ * Converts a search to an SQL condition.
  *
- * @throws SearchSyntaxError for a value that its field cannot have.
+ * @throws SearchSyntaxError when the search has an invalid value for a field.
  */
 export function conditionOf(search: Search, table: SearchedTable): Sql {
   switch (search.kind) {
@@ -34,7 +37,7 @@ export function conditionOf(search: Search, table: SearchedTable): Sql {
     case 'or':
       return anyOf(search.parts.map((part) => conditionOf(part, table)))
     case 'not':
-      // An absent field does not match, so its negation does.
+      // For a missing field, the condition is NULL. IS NOT TRUE makes the negation true then.
       return sql`(${conditionOf(search.part, table)}) IS NOT TRUE`
     case 'text':
       return table.text(search.text)
@@ -58,7 +61,7 @@ function joined([first, ...others]: readonly Sql[], by: string, none: string): S
   return sql`(${others.reduce((before, one) => sql`${before} ${raw(by)} ${one}`, first)})`
 }
 
-/** Whether one of the values matches. */
+/** The condition that at least one value of the comparison matches. */
 export function anyValue(
   { values }: Comparison,
   anything: Sql,
@@ -68,7 +71,7 @@ export function anyValue(
 }
 
 export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
-  // Written this way so that partial indexes of non-null values can be used.
+  // IS NOT NULL allows the use of partial indexes, which contain only values that are not null.
   const hasText = raw(`(${column} IS NOT NULL AND ${column} <> '')`)
   return anyValue(comparison, hasText, ({ is, text }) => {
     const stored = escapeForStore(text)
@@ -78,12 +81,12 @@ export function textColumn(dialect: Dialect, comparison: Comparison, column: str
   })
 }
 
-/** Whether an expression begins with a text. */
+/** The condition that an expression begins with a text. */
 export function begins(expression: Sql, text: string): Sql {
   return sql`substr(${expression}, 1, ${raw(String([...text].length))}) = ${text}`
 }
 
-/** Whether a text occurs in a column; the case of ASCII letters is ignored. */
+/** The condition that a text occurs in a column. Ignores the case of ASCII letters. */
 export function contains({ like }: Dialect, column: string, text: string): Sql {
   const pattern = `%${escapeForStore(text).replace(/[\\%_]/g, '\\$&')}%`
   return sql`${raw(column)} ${like} ${pattern} ESCAPE '\\'`
@@ -93,13 +96,13 @@ export function numberColumn(comparison: Comparison, column: string): Sql {
   return anyValue(comparison, isNotNull(column), ({ is, text }) => {
     const number = is === 'exact' ? numberOf(text) : undefined
     if (number === undefined) throw invalidValue(comparison, 'expected a number')
-    // Fractions are compared as floating-point numbers; the index is used for whole numbers only.
+    // An index on a column of integers can be used only if the value is an integer too.
     const type = Number.isSafeInteger(number) ? 'bigint' : 'double precision'
     return sql`${raw(column)} ${raw(comparison.operator)} CAST(${number} AS ${raw(type)})`
   })
 }
 
-/** A column of times, milliseconds since the epoch. */
+/** The condition on a column with times, milliseconds since the epoch. */
 export function timeColumn(comparison: Comparison, column: string, nowMs: number): Sql {
   return anyOf(
     comparison.values.map((value) => {
@@ -111,7 +114,7 @@ export function timeColumn(comparison: Comparison, column: string, nowMs: number
   )
 }
 
-/** Whether a value at a path into the message matches. */
+/** The condition on the value at a path into the message. */
 export function pathCondition(dialect: Dialect, { path, operator, values }: Comparison): Sql {
   const one = (at: PathValue, value: Value): Sql[] => {
     if (value.is === 'anything') return [at.exists]
@@ -146,7 +149,10 @@ export function numberOf(text: string): number | undefined {
   return Number.isFinite(number) ? number : undefined
 }
 
-/** The database ignores case only for ASCII letters; for others, the usual spellings are tried. */
+/**
+ * Spellings of a text for a search that ignores case. The databases ignore case only for ASCII letters, so a text with other
+ * letters is also searched in lower case, in upper case, and with a capital first letter.
+ */
 export function caseVariants(text: string): string[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: matches text that is only ASCII
   if (/^[\u0000-\u007f]*$/.test(text)) return [text]

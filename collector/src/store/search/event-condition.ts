@@ -18,7 +18,7 @@ import {
   timeColumn,
 } from './condition.ts'
 
-/** Columns that hold a text, by the name of the field. */
+/** Columns that contain text, by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
   name: 'event.name',
   user: 'user_id',
@@ -39,18 +39,18 @@ const INDEXED: Readonly<Record<string, string[]>> = {
 const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
 
 /**
- * A search over events as conditions.
+ * Converts a search over events to an SQL condition.
  *
- * @throws SearchSyntaxError for a value that its field cannot have.
+ * @throws SearchSyntaxError when the search has an invalid value for a field.
  */
 export function eventCondition(dialect: Dialect, search: Search, nowMs: number): EventCondition {
   const on = (slice: Bounds) => conditionOnSlice(dialect, search, nowMs, slice)
-  // Throws for an impossible value even if there is no slice to search.
+  // This call throws for an invalid value, even if there are no events to search.
   on({ first: 1, last: 0 })
   return { on, index: indexFor(search), needsOnlyFacts: needsOnlyFacts(search) }
 }
 
-/** The index for the most selective of the exact terms that are joined by AND. */
+/** The index for the term that probably matches the fewest events, among the exact terms that are joined by AND. */
 function indexFor(search: Search): EventCondition['index'] {
   const parts = search.kind === 'and' ? search.parts : [search]
   const exactly = (field: string) =>
@@ -91,7 +91,7 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
     text: (text) =>
       anyOf(
         caseVariants(text).flatMap((variant) => {
-          // The message is stored as JSON, where quotes and similar characters are escaped.
+          // The message is stored as JSON, which escapes quotes and some other characters.
           const inJson = JSON.stringify(variant).slice(1, -1)
           return [
             contains(dialect, 'body', inJson),
@@ -109,8 +109,9 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
 }
 
 /**
- * Whether a text occurs in the fields that an event of the slice inherits from its batch. Fields that the event overrides are
- * searched too. Evaluated once for a slice: an event refers to a row within its slice, or to the last one before it.
+ * The condition that a text occurs in the fields that an event of the slice inherits from its batch. Fields that the event
+ * overrides are searched too. The subquery runs once for each slice. It reads the rows of `inherited` in the slice and the last
+ * row before, because only these can belong to events of the slice.
  */
 function inheritedContains(dialect: Dialect, text: string, { first, last }: Bounds): Sql {
   return sql`event.inherited IN (SELECT seq FROM inherited
@@ -127,7 +128,7 @@ function deliveryCondition(dialect: Dialect, comparison: Comparison): Sql {
   return anyValue(comparison, isNotNull('state'), ({ text }) => {
     const state = STATES.find((one) => one === text)
     if (state === undefined) throw invalidValue(comparison, `expected ${STATES.join(', ')}`)
-    // A literal: with a bound value, the partial index `delivery_failed` could not be used.
+    // The state is a literal, because the partial index `delivery_failed` cannot be used with a bound value.
     return raw(`state = '${state}'`)
   })
 }
@@ -156,12 +157,12 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
     case 'received':
       return timeColumn(comparison, 'received_at', nowMs)
     case 'violation':
-      // The column is a list as JSON; the text may occur anywhere in it.
+      // The column is a list of violations as JSON. The text may occur anywhere in the list.
       return anyValue(comparison, isNotNull('violations'), ({ text }) =>
         contains(dialect, 'violations', JSON.stringify(text).slice(1, -1)),
       )
     case 'warning':
-      // The column is a list of codes as JSON; one of them must equal the value or begin with it.
+      // The column is a list of codes as JSON. One of the codes must equal the value or begin with it.
       return anyValue(comparison, isNotNull('warnings'), ({ is, text }) => {
         const quoted = JSON.stringify(text)
         return contains(dialect, 'warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)

@@ -11,7 +11,7 @@ import {
   timeColumn,
 } from './condition.ts'
 
-/** Columns by the name of their field. */
+/** Columns that contain text, by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
   method: 'method',
   path: 'path',
@@ -33,9 +33,9 @@ const NUMBERS: Readonly<Record<string, string>> = {
 const SEARCHED = ['path', 'code', 'source', 'address', 'agent', 'library', 'problem', 'body']
 
 /**
- * A search over requests as a condition.
+ * Converts a search over requests to an SQL condition.
  *
- * @throws SearchSyntaxError for a value that its field cannot have.
+ * @throws SearchSyntaxError when the search has an invalid value for a field.
  */
 export function requestCondition(dialect: Dialect, search: Search, nowMs: number): Sql {
   return conditionOf(search, {

@@ -2,39 +2,42 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
 import { workerUrl } from '../../worker-url.ts'
 
-/** Events between two checkpoints. */
+/** Number of committed events after which the next checkpoint begins. */
 const EVENTS_BETWEEN = 20_000
-/** Pages of 4 KB from which a log is checkpointed completely: 192 MB. The space of a shorter one is not worth a hold. */
+/**
+ * The number of pages (4 KB each, 192 MB together) from which the write-ahead log is checkpointed completely. A shorter log may
+ * grow further, because holding commits costs more than the space.
+ */
 const MAX_LOG_PAGES = 49_152
-/** The cost of a commit itself, counted in events: the log gets every page that it touches. */
+/** Each commit counts as this many additional events, because the log receives every page that the commit changes. */
 const EVENTS_PER_COMMIT = 30
-/** Passes before a hold, while events come in. Each pass leaves only the commits made during it, fewer than the pass before. */
+/** Passes before commits are held. Each pass has less to copy than the one before: only the commits made during that one. */
 const FREE_PASSES = 3
-/** The time limit of the first hold. Each time a hold was too short, the next is longer. */
+/** The time limit of the first hold, milliseconds. If a hold was too short, the next one is `HOLD_GROWTH` times as long. */
 const FIRST_HOLD_MS = 30
 const HOLD_GROWTH = 1.5
-/** The wait for a query that reads from the log. It is short, as queries consist of short statements. */
+/** How long to wait for a query that reads from the log, milliseconds. Queries consist of short statements. */
 const READER_MOVES_ON_MS = 20
 const READER_MOVES_ON_IN_HOLD_MS = 1
-/** The limit on passes of one checkpoint. After it, the log may grow until the next checkpoint. */
+/** The maximum number of passes in one checkpoint. Then the log may grow until the next checkpoint. */
 const MAX_PASSES = 100
 
-/** The result of a pass: whether everything committed before it began is in the file now, and how long the log is. */
+/** The result of a pass: whether the file has everything that was committed before the pass, and the length of the log. */
 export type PassResult = { isWhole: boolean; logPages: number } | { cause: unknown }
 
-/** The part of the writer that holds commits. */
+/** The methods of `Writer` that hold and resume commits. */
 export interface HeldWriter {
   hold(): void
   resume(): void
 }
 
 /**
- * A task of the thread. `pass` copies the log into the file; `empty` waits briefly until no query reads from the log, so that
- * the next commit starts the log over.
+ * A task of the checkpoint thread. `pass` copies the log into the database file. `empty` waits briefly until no query reads
+ * from the log, so that the next commit overwrites the log from its beginning.
  */
 export type CheckpointTask = 'pass' | 'empty'
 
-/** Starts a thread that checkpoints the log of this file, on request. */
+/** Starts a thread that checkpoints the log of the file at this path, on request. */
 export function checkpointThread(path: string): Worker {
   return new Worker(workerUrl('checkpoint'), { workerData: { path } })
 }
@@ -42,9 +45,9 @@ export function checkpointThread(path: string): Worker {
 /** One checkpoint, in several passes. */
 interface Checkpoint {
   passes: number
-  /** `held`: nothing is committed. `after hold`: commits go on during the next pass. */
+  /** `held`: commits are held. `after hold`: a hold has reached its time limit, and the next pass runs without a hold. */
   phase: 'free' | 'held' | 'after hold'
-  /** Everything is in the file, and the thread waits for queries that read from the log. */
+  /** Whether the file has everything, and the thread waits for queries that still read from the log (task `empty`). */
   isEmptying: boolean
   nextHoldMs: number
   cancelHold(): void
@@ -58,31 +61,30 @@ export interface CheckpointerParts {
   writer: HeldWriter
   clock: Clock
   onFault(what: string, cause: unknown): void
-  /** Pages from which the log is checkpointed completely; by default 192 MB. */
+  /** Number of pages from which the log is checkpointed completely. Default: `MAX_LOG_PAGES`. */
   maxLogPages?: number | undefined
 }
 
 /**
- * Has the write-ahead log checkpointed, that is copied into the database file, while events come in.
+ * Checkpoints the write-ahead log of SQLite while events come in: copies the log into the database file.
  *
- * A separate thread does this, as it waits for the disk. Most of the log is copied while commits continue. But only a log that
- * is copied completely is written from its beginning again, and stops growing. So when the log has become long, commits (not
- * the event loop) are held while the rest is copied.
+ * The copying waits for the disk, so a separate thread does it. Most of the log is copied while commits continue. But SQLite
+ * overwrites the log from its beginning only after copying all of it; until then, the log grows. So when the log has become
+ * long, commits are held while the rest is copied. The event loop continues during a hold.
  *
- * During a hold, all clients with uncommitted events wait: for the last pass, which syncs the whole file to the disk, and then
- * for the first commit, which syncs the beginning of the log. So holds are rare, and each ends after some milliseconds in any
- * case. By then nearly everything is on the disk, and the next hold can be short.
+ * During a hold, all clients with uncommitted events wait. So holds are rare, and each hold has a time limit of some
+ * milliseconds. If the time is not enough, most of the rest was copied, and a later hold can finish the checkpoint.
  */
 export class Checkpointer {
   readonly #parts: CheckpointerParts
   #worker: Worker | undefined
-  /** Resolves when the thread has ended, by itself or not. */
+  /** Resolves when the thread has ended. */
   #ended: Promise<void> = Promise.resolve()
   #eventsSince = 0
-  /** Undefined = there is none at the moment. */
+  /** The running checkpoint, if there is one. */
   #checkpoint: Checkpoint | undefined
   #isTaskRunning = false
-  /** Whether there was a commit after the last pass had begun. */
+  /** Whether there was a commit since the last pass began. */
   #hasCommitted = false
   #isClosed = false
 
@@ -91,7 +93,7 @@ export class Checkpointer {
     this.#start()
   }
 
-  /** A thread that has died is restarted only when it is needed: the cause may still exist. */
+  /** Starts the thread if there is none. A thread that has died is not restarted at once, because the cause may still exist. */
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const { onFault } = this.#parts
@@ -109,7 +111,7 @@ export class Checkpointer {
     worker.on('error', (error) => {
       cause = error
     })
-    // Created with the thread: `close` must not wait for the `exit` of a thread that has already ended.
+    // The listener is added when the thread starts, because in `close` the thread may have ended already.
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
         this.#worker = undefined
@@ -160,13 +162,13 @@ export class Checkpointer {
     writer.hold()
     checkpoint.cancelHold = clock.setTimer(() => {
       checkpoint.phase = 'after hold'
-      // A task still runs: it needed more time. Without one, a reader was in the way, and a longer hold does not help.
+      // If a task still runs, it needed more time. If none runs, a query read from the log, and a longer hold would not help.
       if (this.#isTaskRunning) checkpoint.nextHoldMs *= HOLD_GROWTH
       writer.resume()
     }, checkpoint.nextHoldMs)
   }
 
-  /** A pass is incomplete when a query reads from the log: that part cannot be copied. */
+  /** Decides how to continue after a pass. A pass is not whole if a query still reads from a part of the log. */
   #passed({ isWhole, logPages }: { isWhole: boolean; logPages: number }): void {
     const checkpoint = this.#checkpoint
     if (checkpoint === undefined) return
@@ -195,7 +197,7 @@ export class Checkpointer {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#finish()
-    // So far the thread did not keep the process alive; from now on it does.
+    // The process must not end before the thread has closed the file.
     this.#worker?.ref()
     this.#worker?.postMessage('close')
     await this.#ended

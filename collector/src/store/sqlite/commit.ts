@@ -22,12 +22,10 @@ const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
-/**
- * The time for which the keys of groups are remembered. Groups that are sent again later are recognised by their messageIds.
- */
+/** How long the keys of groups are remembered. If a group is sent again later, messageIds show that its events are known. */
 const KEYS_KEPT_MS = 3 * 24 * 60 * 60 * 1000
 
-/** Writes events, requests and counts, with deduplication, inside a transaction of the caller. */
+/** Writes events, requests and counts, with deduplication. The caller begins and ends the transaction. */
 export class Commit {
   readonly #database: Database
   readonly #sourceIds = new Map<string, number>()
@@ -43,7 +41,7 @@ export class Commit {
 
   constructor(database: Database, dedupWindowMs: number | undefined) {
     this.#database = database
-    // The messageId of a cleared event counts as new, although its row in `seen` may still exist.
+    // After a clear, rows of `seen` remain for a while. A messageId whose row is from before the clear counts as new.
     const expired =
       dedupWindowMs === undefined ? '' : `seen.at <= excluded.at - ${Math.floor(dedupWindowMs)} OR`
     this.#events = new RowInsert(database, 'event', EVENT_COLUMNS)
@@ -62,7 +60,7 @@ export class Commit {
     this.#requestTally = new Counts(database, 'request_tally')
   }
 
-  /** Writes the batch and returns the result of each event in groups that were not left out, in order. */
+  /** Writes the batch and returns the result of each event, in order, without the events of groups that were left out. */
   run({ groups, requests, isOnce }: Batch, nowMs: number): EventSummary[] {
     const written = new NewEvents(isOnce ? this.#unknown(groups, nowMs) : groups)
     const summaries = written.events.length === 0 ? [] : this.#insert(written)
@@ -71,9 +69,9 @@ export class Commit {
     return summaries
   }
 
-  /** Drops cached values of a transaction that was rolled back. */
+  /** Forgets cached values after a transaction was rolled back. */
   failed(): void {
-    // A source that the transaction added no longer exists.
+    // Sources that the transaction has added no longer exist.
     this.#sourceIds.clear()
     for (const counts of this.#counts) counts.discard()
   }
@@ -143,7 +141,7 @@ export class Commit {
     )
   }
 
-  /** Stores the first and last time of the events in each segment. */
+  /** Stores the first and last time of receipt in each segment that has events of the batch. */
   #markSegments({ events }: NewEvents, firstSeq: number): void {
     const mark = this.#database.statement(
       `INSERT INTO segment VALUES (?, ?, ?) ON CONFLICT (n) DO UPDATE
@@ -171,11 +169,11 @@ export class Commit {
       const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
       rows.push([sourceId, escapeForStore(messageId), firstSeq + index, receivedAtMs])
     }
-    // Usually all messageIds are new. Otherwise an event is a repeat if its row in `seen` has another sequence number.
+    // If fewer rows were written than passed, some messageIds are known.
     if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#seenBefore(written, rows, firstSeq))
   }
 
-  /** The stored events that have the messageId of an event of the batch. */
+  /** The earlier events that have the same messageId as an event of the batch. */
   #seenBefore({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): SeenEvent[] {
     const known = rows.flatMap(([sourceId, messageId, seq]): SeenRow[] => {
       const first = this.#database.get<Omit<SeenRow, 'index'> & { seq: number }>(
@@ -194,7 +192,7 @@ export class Commit {
     if (known !== undefined) return known
     this.#database.run('INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING', name)
     const id = this.#database.value<number>('SELECT id AS value FROM source WHERE name = ?', name) as number
-    // Bounded: if any write key is accepted, clients choose the names.
+    // The cache is limited because clients choose the names of sources if the collector accepts any write key.
     if (this.#sourceIds.size >= MAX_SOURCE_IDS) this.#sourceIds.clear()
     this.#sourceIds.set(name, id)
     return id

@@ -7,22 +7,21 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
 
-/** The path of a database in memory, which ends with its connection. */
+/** The path of a database in memory. Its data are lost when the connection is closed. */
 export const MEMORY = ':memory:'
 
-/** How long a connection waits for other writers, milliseconds. */
+/** How long a connection waits for the write lock, milliseconds. */
 const LOCK_WAIT_MS = 5000
 const TRIAL_WAIT_MS = 50
-/** As large as a small batch, so that the trial fails if the disk is full or the file has reached its limit. */
+/** The size of the data that `tryToWrite` writes. It is that of a small batch, so that the trial fails if the disk is full. */
 const TRIAL_BYTES = 65_536
 
-/** The limit on cached prepared statements, as searches create ever new ones. */
+/** The limit on cached prepared statements. There is a limit because different searches need different statements. */
 const MAX_STATEMENTS = 300
 
 /**
- * One connection to the file, with its prepared statements.
- *
- * A transaction never stays open between two turns of the event loop.
+ * One connection to a SQLite file, with its prepared statements. All methods are synchronous, so a transaction never stays open
+ * between two turns of the event loop.
  */
 export class Database {
   #sqlite: Sqlite.Database
@@ -31,7 +30,7 @@ export class Database {
   readonly #prepare: (database: Database) => void
   #inode: bigint | undefined
 
-  /** @param prepare Called for each connection: sets its pragmas, and creates the tables. */
+  /** @param prepare Called each time the file is opened; sets pragmas, and creates the tables. */
   constructor(path: string, prepare: (database: Database) => void = () => {}) {
     this.path = path
     this.#prepare = prepare
@@ -76,12 +75,12 @@ export class Database {
     return this.statement(sql).get(...values) as T | undefined
   }
 
-  /** The single value of a query, or undefined when there is no row. */
+  /** The column `value` of the first row of a query; undefined when there is no row. */
   value<T extends SqlValue>(sql: string, ...values: SqlValue[]): T | undefined {
     return this.get<{ value: T }>(sql, ...values)?.value
   }
 
-  /** Returns the number of changed rows. */
+  /** Runs a statement that writes. Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     return this.statement(sql).run(...values).changes
   }
@@ -90,12 +89,12 @@ export class Database {
     this.#sqlite.exec(sql)
   }
 
-  /** Returns the rows that the pragma has, if any. */
+  /** Runs a pragma and returns its rows. */
   pragma<T>(text: string): T[] {
     return this.#sqlite.pragma(text) as T[]
   }
 
-  /** Runs in one transaction that writes, which is rolled back when `run` throws. */
+  /** Calls `run` in a transaction that may write. The transaction is rolled back when `run` throws. */
   transaction<T>(run: () => T): T {
     this.exec('BEGIN IMMEDIATE')
     try {
@@ -106,14 +105,14 @@ export class Database {
       try {
         this.exec('ROLLBACK')
       } catch {
-        // SQLite has already rolled back, as it does when the disk is full.
+        // SQLite has already rolled back by itself, for example because the disk is full.
       }
       throw cause
     }
   }
 
   /**
-   * Writes some data and deletes it again; waits only briefly for other writers.
+   * Writes some data and deletes it again. Waits only `TRIAL_WAIT_MS` for the write lock.
    *
    * @throws when the database cannot write.
    */
@@ -129,18 +128,18 @@ export class Database {
     }
   }
 
-  /** Deletes the file and starts an empty one; for a disk that is too full to delete rows. */
+  /** Deletes the file and creates an empty one, when the disk is too full to delete rows. */
   startOver(): void {
     this.close()
     for (const end of ['', '-wal']) {
-      // Truncated before it is removed: other connections may hold it open, and would keep its space in use.
+      // The file is truncated first: if another connection still has it open, removing it alone would not free its space.
       if (existsSync(`${this.path}${end}`)) truncateSync(`${this.path}${end}`)
     }
     for (const end of ['', '-wal', '-shm']) rmSync(`${this.path}${end}`, { force: true })
     this.reopen()
   }
 
-  /** Closes the file, and opens the one that is there now. */
+  /** Closes the file, and opens the file that is at the path now. */
   reopen(): void {
     this.close()
     this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
@@ -153,7 +152,7 @@ export class Database {
   }
 }
 
-/** How the writing connection is opened. */
+/** Options of the connection that writes. */
 export interface OpenOptions {
   path: string
   durability: 'process' | 'power'
@@ -164,9 +163,9 @@ export interface OpenOptions {
 const PAGE_BYTES = 4096
 
 /**
- * Opens the file for writing, and makes the tables of a new one.
+ * Opens the file for writing. Creates the tables if the file is new.
  *
- * @throws when the file cannot be opened, is no database, or has the tables of another version.
+ * @throws when the file cannot be opened, is not a database, or has tables of another version.
  */
 export function openDatabase(options: OpenOptions): Database {
   return new Database(options.path, (database) => prepareForWriting(database, options))
@@ -175,22 +174,23 @@ export function openDatabase(options: OpenOptions): Database {
 function prepareForWriting(database: Database, options: OpenOptions): void {
   database.pragma('journal_mode = WAL')
   database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
-  // The next two limits bound memory and the size of the log, however long the process runs.
+  // 16,000 KiB of memory for the page cache.
   database.pragma('cache_size = -16000')
-  // The limit is more than the log needs at full load: to truncate it and let it grow again costs more than its space.
+  // After a checkpoint, SQLite truncates a longer log to 256 MB. The log needs less at full load: truncating the log and
+  // letting it grow again would cost more than the space.
   database.pragma('journal_size_limit = 268435456')
-  // A safety net of 512 MB: usually a separate thread checkpoints the log earlier, see `Checkpointer`. An automatic checkpoint
-  // would run on this thread, and the event loop would wait for the disk.
+  // As a safety net, SQLite itself checkpoints the log from 512 MB on, which blocks the event loop until the disk has written.
+  // Usually a separate thread checkpoints the log earlier, see `Checkpointer`.
   database.pragma('wal_autocheckpoint = 131072')
   makeTables(database)
-  // Without a window, nothing is looked up by age, and the index would be useless.
+  // The index is used only to delete messageIds that are older than the deduplication window.
   if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
   if (options.maxBytes !== undefined) {
     database.pragma(`max_page_count = ${Math.floor(options.maxBytes / PAGE_BYTES)}`)
   }
 }
 
-/** Opens the file for queries, in a separate thread. */
+/** Opens the file for queries. */
 export function openForReading(path: string): Database {
   const database = new Database(path)
   database.pragma('query_only = 1')
@@ -198,7 +198,7 @@ export function openForReading(path: string): Database {
   return database
 }
 
-/** Creates the tables in one transaction: another process that opens the file at the same time waits, and then finds them. */
+/** Creates the tables in one transaction. Another process that opens the file at the same time waits until they exist. */
 function makeTables(database: Database): void {
   const versionOf = () => database.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0
   if (versionOf() === SCHEMA_VERSION) return
@@ -213,7 +213,7 @@ function makeTables(database: Database): void {
     database.exec(SCHEMA)
     for (const [key, value] of [
       ['id', randomBytes(6).toString('hex')],
-      // An epoch that no earlier database had: a page that is still open must not mix their events.
+      // No earlier database had this epoch, so a page that is still open in a browser does not mix the events of two databases.
       ['epoch', systemClock.now()],
       ['openings', 0],
       ['floor', 0],
@@ -224,18 +224,18 @@ function makeTables(database: Database): void {
   })
 }
 
-/** Error codes for bad data, rather than problems of the disk or other users of the file. */
+/** Error codes of SQLite for bad data. */
 const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** Whether the data caused the error: the same data would fail again, others would not. */
+/** Whether the data caused the error: the same data would fail again, but other data may be written. */
 export function isDataError(cause: unknown): boolean {
   const { code, message } = cause as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && DATA.test(code)) return true
-  // For a value that SQLite does not support, the library throws an error without a code.
+  // For a value of a type that SQLite does not support, `libsql` throws an error without a code.
   return cause instanceof TypeError || /can only bind/.test(String(message))
 }
 
-/** A single value in the table `meta`. */
+/** The value of a key in the table `meta`. */
 export function readMeta<T extends SqlValue>(database: Database, key: string): T {
   return database.value<T>('SELECT value FROM meta WHERE key = ?', key) as T
 }

@@ -18,17 +18,17 @@ import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 /** Time limit of the search for the newest event of each reason, milliseconds. */
 const EXAMPLES_MS = 60
 
-/** The number of segments in a slice of each kind. */
+/** The number of segments (see `SEGMENT_BITS`) in a slice of each kind. */
 const SEGMENTS: Readonly<Record<SliceKind, number>> = {
   rows: 1,
   index: 16,
   few: Number.MAX_SAFE_INTEGER / SEGMENT_SIZE,
 }
 
-/** Must be the expression of the indexes: for any other, SQLite does not use them. */
+/** SQL for the segment of an event. Must be the same expression as in the indexes, because SQLite compares the expressions. */
 const SEGMENT = raw(`seq >> ${SEGMENT_BITS}`)
 
-/** Sequence number of the newest event, even if it has been cleared. */
+/** Sequence number of the newest event, including events that were deleted by a clear. */
 export function newestSeq(database: Database): number {
   return Math.max(
     database.value<number>('SELECT max(seq) AS value FROM event') ?? 0,
@@ -36,7 +36,7 @@ export function newestSeq(database: Database): number {
   )
 }
 
-/** The dialect of a file, with the sequence numbers that it holds at the moment. */
+/** The dialect for a file, with the range of sequence numbers that are stored now. */
 export function dialectOf(database: Database): Dialect {
   const floor = readMeta<number>(database, 'floor')
   const oldest = database.value<number>('SELECT min(seq) AS value FROM event') ?? 1
@@ -57,7 +57,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   lookup(column, condition, { first, last }, beside) {
     const by = raw(`INDEXED BY event_${column}`)
     const [from, to] = [segmentOf(first), segmentOf(last)]
-    // Within one segment, no join is needed, and the rows come in the order of the index.
+    // Within one segment, no join with the segments is needed, and the rows come in the order of the index.
     if (beside === undefined && from === to)
       return sql`event ${by} WHERE ${SEGMENT} = ${from} AND ${condition} AND seq BETWEEN ${first} AND ${last}`
     return sql`${beside === undefined ? NOTHING : sql`${beside} CROSS JOIN `}(WITH RECURSIVE part(n) AS
@@ -80,7 +80,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
     const fields = names.map((name, index) => `value ->> ${index} AS ${name}`).join(', ')
     return sql`(SELECT ${raw(fields)} FROM json_each(${JSON.stringify(rows)})) AS given`
   },
-  // There is one writer at a time, so nothing must be locked.
+  // SQLite allows one writer at a time, so locks on rows are not needed.
   lockDeliveries: NOTHING,
   skipLocked: NOTHING,
   dayColumn: NOTHING,
@@ -97,7 +97,7 @@ export function among(seqs: readonly number[], table: SequencedTable = 'event'):
   return sql`${raw(table)}.seq IN (SELECT value FROM json_each(${JSON.stringify(seqs)}))`
 }
 
-/** The bounds of records received in a range of time. If the clock was set, other records may lie between them. */
+/** Bounds of the segments that have events received in a range of time. They may contain other events too. */
 function* boundsOf(whole: Bounds, { fromMs, toMs }: TimeRange): Query<Bounds> {
   if (fromMs === undefined && toMs === undefined) return whole
   const found = yield* first<{ first: number | null; last: number | null }>(
@@ -111,7 +111,7 @@ function* boundsOf(whole: Bounds, { fromMs, toMs }: TimeRange): Query<Bounds> {
   }
 }
 
-/** Cuts bounds into slices that end where segments end, in the order of the search. */
+/** Divides bounds into slices of whole segments, in the order of the search. The first and last slice may be shorter. */
 function* slices(bounds: Bounds, order: 'oldest' | 'newest', segments: number): Generator<Bounds> {
   const size = segments * SEGMENT_SIZE
   if (order === 'oldest') {
@@ -135,7 +135,7 @@ function matching(condition: EventCondition, slice: Bounds): Sql {
   if (index === undefined)
     return sql`event ${raw(needsOnlyFacts ? 'INDEXED BY event_facts' : '')} WHERE ${within} AND ${condition.on(slice)}`
   const segment = index.isSegmented ? sql`${SEGMENT} = ${segmentOf(slice.first)} AND` : NOTHING
-  // Finds events by the indexes alone, before the rest of the condition: with two columns, only so are both indexes used.
+  // Finds the events in a subquery that uses only the indexes. Otherwise SQLite would not use the indexes of two columns.
   const found = index.columns.map(
     (column) =>
       sql`SELECT seq FROM event INDEXED BY event_${raw(column)} WHERE ${segment} event.${raw(column)} = ${index.value} AND ${within}`,
@@ -165,8 +165,8 @@ function* newestByReason(
 }
 
 /**
- * The JSON text that has the value at a path into inherited fields: the event's own body if it has the second key of the path,
- * otherwise the inherited fields. Fields are merged one level deep, so the text with the second key has everything below it.
+ * SQL for the JSON text that contains the value at a path whose first key is an inherited field. It is the body of the event if
+ * the body has the first two keys of the path, otherwise the inherited fields: these are merged one level deep.
  */
 function holderOf(path: readonly string[]): Sql {
   const labels = path.slice(0, 2).map((key) => `.${label(key)}`)
@@ -187,12 +187,10 @@ function valueAt(message: Sql, path: string): PathValue {
   }
 }
 
-/**
- * Up to this many whole numbers in a path are tried both as indexes of arrays and as keys; if there are more, all are indexes.
- */
+/** The first whole numbers in a path are tried both as array indexes and as keys. Numbers after these count as indexes. */
 const MAX_UNCLEAR = 3
 
-/** The possible meanings of a path, in the syntax of SQLite. */
+/** The possible meanings of a path, in the path syntax of the JSON functions of SQLite. */
 function jsonPaths(keys: readonly string[]): string[] {
   let paths = ['$']
   let unclear = 0
@@ -206,7 +204,7 @@ function jsonPaths(keys: readonly string[]): string[] {
   return paths
 }
 
-/** A key as SQLite reads it in a path: with the escapes of JSON, except for quotes, which would end it. */
+/** A key in the path syntax of SQLite: with JSON escapes, but `\u0022` instead of `\"`, where SQLite would end the key. */
 function label(key: string): string {
   return `"${JSON.stringify(key).slice(1, -1).replaceAll('\\"', '\\u0022')}"`
 }

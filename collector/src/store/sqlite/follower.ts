@@ -4,15 +4,15 @@ import type { SyncStore } from './sync-store.ts'
 
 const POLL_MS = 250
 
-/** Listeners for a change of the file itself. */
+/** Listeners for a replaced or removed file. */
 export interface FileListener {
   /** Another process has replaced the file to clear it, and this process has opened the new one. */
   reopened(): void
-  /** The file was removed, or replaced by something else. */
+  /** The file was removed, or replaced by a file that is not the same database. */
   lost(): void
 }
 
-/** Polls for commits of other processes on the same file, every quarter of a second. */
+/** Checks for commits of other processes to the same file, every quarter of a second. */
 export class Follower {
   readonly #store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>
   readonly #feed: Feed
@@ -35,7 +35,7 @@ export class Follower {
     this.#dataVersion = store.version().data
   }
 
-  /** Starts to poll. */
+  /** Starts the checks. */
   start(): void {
     this.#cancel = this.#clock.setTimer(() => {
       this.#poll()
@@ -57,7 +57,7 @@ export class Follower {
     if (data === this.#dataVersion) return
     this.#dataVersion = data
     const known = this.#feed.state()
-    // No new events and no clear: the other process has stored results of deliveries.
+    // Without new events and without a clear, the other process has probably stored results of deliveries.
     const isQuiet = lastSeq === known.lastSeq && epoch === known.epoch
     this.#feed.changedElsewhere({ lastSeq, epoch, revision: known.revision + (isQuiet ? 1 : 0) })
   }

@@ -15,7 +15,7 @@ import { executorOn, runInTurns, runNow } from './steps.ts'
 /**
  * Runs a query on a connection, in turns with other queries.
  *
- * @param queryMs The time that it may use before it returns the results so far, milliseconds.
+ * @param queryMs Time limit of the query, milliseconds. A query whose time is used up returns the results found so far.
  */
 export function runQuery<N extends QueryName>(
   database: Database,
@@ -28,7 +28,7 @@ export function runQuery<N extends QueryName>(
   return runInTurns(stepsOf(context, name, parameters), executorOn(database), signal)
 }
 
-/** Runs a query on a connection synchronously, however long it takes. */
+/** Runs a query on a connection synchronously, without a time limit. */
 export function runQueryNow<T>(
   database: Database,
   nowMs: number,
@@ -38,14 +38,14 @@ export function runQueryNow<T>(
   return runNow(query({ dialect: dialectOf(database), nowMs, plan: null, budget }), executorOn(database))
 }
 
-/** A reader of one file. */
+/** A reader of a SQLite database. */
 export interface FileReader extends EventReader {
   /** Opens the file again after it was replaced. */
   reopen(): void
   close(): Promise<void>
 }
 
-/** Reads on the connection that writes, as a database in memory has no other. Long queries are split into turns. */
+/** A reader for a database in memory, which has only the connection that writes. A long query runs in several turns. */
 export class InlineReader implements FileReader {
   readonly #database: Database
   readonly #now: () => number
@@ -78,7 +78,7 @@ export class InlineReader implements FileReader {
   async close(): Promise<void> {}
 }
 
-/** A message to the thread: run this query. */
+/** A message to the reader thread: run this query. */
 export interface QueryMessage<N extends QueryName = QueryName> {
   id: number
   nowMs: number
@@ -86,17 +86,17 @@ export interface QueryMessage<N extends QueryName = QueryName> {
   parameters: InNumbers<QueryParameters<N>>
 }
 
-/** A message to the thread: stop the query with this id, nobody waits for it any more. */
+/** A message to the reader thread: stop the query with this id, because nobody waits for its result any more. */
 export interface Cancellation {
   cancel: number
 }
 
-/** A message from the thread. An error is sent in parts, as its class would be lost. */
+/** A message from the reader thread. An error is sent as a plain object, because a message does not preserve its class. */
 export type Reply =
   | { id: number; result: unknown }
   | { id: number; error: { message: string; position?: number; length?: number } }
 
-/** How the thread is started. */
+/** The data that the reader thread gets when it starts. */
 export interface ReaderWorkerData {
   path: string
   plan: TrackingPlanFile | null
@@ -110,7 +110,7 @@ interface Pending {
   reject(cause: unknown): void
 }
 
-/** Reads in a separate thread, on a separate connection. The thread starts with the first query. */
+/** Runs queries in a separate thread, on a separate connection. The thread starts with the first query. */
 export class WorkerReader implements FileReader {
   readonly #data: ReaderWorkerData
   readonly #now: () => number
@@ -138,7 +138,7 @@ export class WorkerReader implements FileReader {
     return new Promise<QueryResult<N>>((resolve, reject) => {
       this.#lastId++
       const id = this.#lastId
-      // The promise settles only when the thread replies: until then, the thread still works on the query.
+      // The thread replies to a cancelled query too, so the promise settles when the thread has stopped it.
       const cancel = () => worker.postMessage({ cancel: id } satisfies Cancellation)
       this.#pending.set(id, { signal, cancel, resolve, reject })
       signal?.addEventListener('abort', cancel)
@@ -201,7 +201,7 @@ export class WorkerReader implements FileReader {
   }
 }
 
-/** Asks the thread to end between two statements: to terminate it during a statement would crash the library. */
+/** Asks the thread to end. `worker.terminate()` is not used, because `libsql` crashes when it is terminated in a statement. */
 function ended(worker: Worker): Promise<void> {
   return new Promise((resolve) => {
     worker.once('exit', () => resolve())

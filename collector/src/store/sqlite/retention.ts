@@ -9,18 +9,18 @@ const ROWS_PER_TRIM = 1000
 const ROWS_PER_SWEEP = 5000
 const MAX_REQUESTS = 1_000_000
 
-/** The result of a trim. */
+/** The result of `Retention.trim`. */
 export interface Trimmed {
   hasDeleted: boolean
-  /** Whether there is more to delete now. */
+  /** Whether more rows must be deleted now. */
   hasMore: boolean
-  /** Whether the last rows left by a clear were deleted. */
+  /** Whether this call has deleted the last rows that a clear has left. */
   hasSwept: boolean
 }
 
 const NOTHING: Trimmed = { hasDeleted: false, hasMore: false, hasSwept: false }
 
-/** Deletes data beyond the limits on events, requests and known messageIds, and everything in a clear. */
+/** Deletes data beyond the limits on events, requests and known messageIds, and all data on request. */
 export class Retention {
   readonly #database: Database
   readonly #maxEvents: number
@@ -28,11 +28,14 @@ export class Retention {
   readonly #keptMs: number | undefined
   readonly #eventsBetween: number
   #eventsUntilTrim = 0
-  /** The last key of `seen` that the sweep after a clear has reached; undefined = nothing is left to sweep. */
+  /**
+   * The last key of `seen` that was checked since a clear. Rows of `seen` from before the clear are deleted in steps ("sweep").
+   * Undefined = all rows have been checked.
+   */
   #sweepFrom: [sourceId: number, messageId: string] | undefined
   #isClearing = false
 
-  /** @param keptMs How long events are kept at least, in milliseconds; undefined = for ever. */
+  /** @param keptMs The age from which events are deleted, milliseconds; undefined = events of any age are kept. */
   constructor(
     database: Database,
     maxEvents: number,
@@ -53,7 +56,7 @@ export class Retention {
     this.#eventsUntilTrim -= events
   }
 
-  /** Hides everything from queries at once; the rows are deleted a few at a time. Sequence numbers continue. */
+  /** Hides all data from queries at once. `trim` deletes the rows later, a few at a time. Sequence numbers continue. */
   clear(): void {
     const database = this.#database
     database.transaction(() => {
@@ -71,7 +74,7 @@ export class Retention {
     this.#eventsUntilTrim = 0
   }
 
-  /** Deletes some of the data beyond the limits, if enough events were committed since the last time. */
+  /** Deletes some of the data beyond the limits, if enough events were committed since the last call. */
   trim(nowMs: number): Trimmed {
     if (this.#eventsUntilTrim > 0) return NOTHING
     this.#eventsUntilTrim = this.#eventsBetween
@@ -95,11 +98,11 @@ export class Retention {
     const end = Math.max(floor, newestSeq(database) - this.#maxEvents, this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
-    // Cleared events are already subtracted from the counts.
+    // `clear` has deleted all counts, so events from before the clear must not be subtracted.
     if (last > floor) this.#subtractCounts(Math.max(oldest, floor + 1), last)
     for (const table of ['event', 'delivery', 'attempt'])
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
-    // Leaves the last of these rows: the first remaining event may refer to it.
+    // Keeps the last row of `inherited` up to this point, because the first remaining event may refer to it.
     database.run(
       'DELETE FROM inherited WHERE seq < (SELECT max(seq) FROM inherited WHERE seq <= ?)',
       last + 1,
@@ -108,7 +111,7 @@ export class Retention {
     return { hasDeleted: true, hasMore: last < end, hasSwept: false }
   }
 
-  /** The newest event to delete for its age. Only whole segments are deleted, so a few thousand events may stay longer. */
+  /** The newest event to delete because of its age. Only whole segments are deleted, so a few thousand events stay longer. */
   #newestExpired(nowMs: number): number {
     if (this.#keptMs === undefined) return 0
     const kept = this.#database.value<number>(
@@ -158,13 +161,13 @@ export class Retention {
       limit,
       ROWS_PER_TRIM,
     )
-    // Requests are counted by time: counts older than all stored requests are deleted.
+    // The counts of requests are kept by time: those from before the oldest stored request are deleted.
     this.#database.run(
       `DELETE FROM request_tally WHERE bucket < (SELECT at / ${BUCKET_MS} FROM request ORDER BY seq LIMIT 1)`,
     )
   }
 
-  /** Deletes messageIds left by a clear, in the order of their key. */
+  /** Deletes some rows of `seen` from before a clear, in the order of the key. Returns whether more rows must be checked. */
   #sweepSeen(): boolean {
     if (this.#sweepFrom === undefined) return false
     const database = this.#database

@@ -1,22 +1,21 @@
 import { type CountTable, TABLES } from '../tables.ts'
 import type { Database, SqlValue } from './database.ts'
 
-/** Rows in one statement: a call into the native library costs more than a row. */
+/** Possible numbers of rows in one statement. There are several rows, because a call of the native library is expensive. */
 const SIZES = [25, 5, 1] as const
-/** The limit on prepared statements for one table. Beyond it, values that all rows share are bound for each row too. */
+/** The limit on prepared statements for one table. After that, new statements bind every value of every row. */
 const MAX_SHAPES = 40
 
 /**
- * Inserts any number of rows, several with each statement.
- *
- * Binding a value costs about as much as storing it, so a value that is the same in all rows of a statement is bound once.
+ * Inserts any number of rows, several with each statement. Binding a value costs about as much as storing it. So if a column
+ * has the same value in all rows of a statement, the value is bound once.
  */
 export class RowInsert {
   readonly #database: Database
   readonly #head: string
   readonly #columns: number
   readonly #conflict: string
-  /** Statements by their number of rows, and by the columns in which all rows have the same value: one bit for each. */
+  /** Statements by number of rows (lowest 5 bits) and by the columns with a shared value (one bit for each column). */
   readonly #statements = new Map<number, string>()
 
   constructor(database: Database, table: string, columns: readonly string[], conflict = '') {
@@ -26,7 +25,7 @@ export class RowInsert {
     this.#conflict = conflict
   }
 
-  /** Returns how many rows were added or replaced. */
+  /** Inserts the rows. Returns how many rows were added or updated. */
   run(rows: readonly SqlValue[][]): number {
     let changes = 0
     for (let start = 0; start < rows.length; ) {
@@ -56,7 +55,7 @@ export class RowInsert {
     return this.#database.statement(this.#sql(rows.length, shared)).run(values).changes
   }
 
-  /** The statement for a number of rows. Shared values are bound first, in the order of the columns. */
+  /** The statement for a number of rows. The values of shared columns are bound first, in the order of the columns. */
   #sql(size: number, shared: number): string {
     const key = shared * 32 + size
     const known = this.#statements.get(key)
@@ -106,7 +105,7 @@ export class Counts {
 
   add(key: SqlValue[], count = 1): void {
     const last = this.#last
-    // Usually the same key as before: events of one kind arrive together.
+    // Usually the key is the same as in the call before, because events of one kind arrive together.
     const counted = last !== undefined && isSame(last.key, key) ? last : this.#counted(key)
     counted.count += count
     this.#last = counted
@@ -121,7 +120,7 @@ export class Counts {
     return counted
   }
 
-  /** Writes what was added up since the last time. */
+  /** Writes the counts that were added since the last call, and forgets them. */
   flush(): void {
     const all = this.#byKey
     if (all.size === 0) return
@@ -130,7 +129,7 @@ export class Counts {
     for (const { key, count } of all.values()) if (count !== 0) statement.run(...key, count)
   }
 
-  /** Forgets what was added up. */
+  /** Forgets the counts without writing them. */
   discard(): void {
     this.#byKey = new Map()
     this.#last = undefined

@@ -1,21 +1,22 @@
 import { TABLES, type Table } from '../tables.ts'
 
-/** Version of the tables, kept in the file. That of 0.1.0, the first release, is 4. */
+/** Version of the tables, stored in the pragma `user_version`. It is 4 since the first release (0.1.0). */
 export const SCHEMA_VERSION = 4
 
 /**
- * The size of a segment of events, as a number of bits. Indexes begin with the segment: writes stay close together however
- * large the table is, and a look-up goes through segments, newest first, and may stop at any.
+ * Events are divided into segments of 2^12 consecutive sequence numbers. The first column of some indexes is the segment. So
+ * new entries are close together in an index, even in a large table, and a look-up can go from segment to segment and stop
+ * early.
  */
 export const SEGMENT_BITS = 12
 export const SEGMENT_SIZE = 2 ** SEGMENT_BITS
 
-/** The segment of a sequence number. By division, as shifts have only 32 bits in JavaScript. */
+/** The segment of a sequence number. Divides, because the operator `>>` of JavaScript has only 32 bits. */
 export function segmentOf(seq: number): number {
   return Math.floor(seq / SEGMENT_SIZE)
 }
 
-/** A table whose key is only `seq` uses it as the rowid of SQLite; the others are stored in the order of their keys. */
+/** The statement that creates a table. If the key is only `seq`, it is the rowid; other tables are stored in key order. */
 function tableOf([name, { isNumbered, columns, key }]: [string, Table]): string {
   if (isNumbered && key.length === 0) return `CREATE TABLE ${name} (seq INTEGER PRIMARY KEY, ${columns});`
   const whole = isNumbered ? ['seq', ...key] : key
@@ -26,6 +27,7 @@ function tableOf([name, { isNumbered, columns, key }]: [string, Table]): string 
 const segmented = (column: string) =>
   `CREATE INDEX event_${column} ON event (seq >> ${SEGMENT_BITS}, ${column}) WHERE ${column} IS NOT NULL;`
 
+/** The statements that create all tables and indexes. */
 export const SCHEMA = `
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,

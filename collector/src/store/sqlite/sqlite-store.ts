@@ -14,28 +14,29 @@ import { Follower } from './follower.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { SyncStore, type SyncStoreOptions } from './sync-store.ts'
 
-/** How the store is opened. */
+/** Options of the store. */
 export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
   clock: Clock
-  /** The tracking plan and its file: threads load it from there themselves. */
+  /** The tracking plan and its file. The reader thread loads the plan from the file. */
   plan: LoadedPlan | null
-  /** The time that one query may use before it returns the results so far, milliseconds. */
+  /** Time limit of one query, milliseconds. A query whose time is used up returns the results that it has found so far. */
   queryMs?: number
   onFault(what: string, cause: unknown): void
 }
 
 /**
- * Every commit writes all pages that it touches, and events that arrive within a few milliseconds mostly touch the same ones.
- * Longer rests save no more, and would slow down fifty clients that each wait for a response.
+ * The longest rest of the writer, see `WriterParts.restMs`. A commit writes every page that it changes, and events that arrive
+ * within a few milliseconds mostly change the same pages. A longer rest would save no more time, and would delay the responses
+ * to clients.
  */
 const REST_MS = 4
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 
 /**
- * The ports on one SQLite file, which other processes may use as well.
+ * A store in a SQLite file, which other processes may use at the same time.
  *
- * Rate limits are not among them: each request would write, and compete with commits for the one write lock of the file.
+ * The store has no `rateLimits`: each request would write to the file, and compete with commits for the write lock.
  */
 export class SqliteStore implements EventStore {
   readonly log: Writer
@@ -52,7 +53,7 @@ export class SqliteStore implements EventStore {
   #checkpointer: Checkpointer | undefined
   #isTrimScheduled = false
   #isClosing = false
-  /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
+  /** @throws when the file cannot be opened, is not a database, or has tables of another version. */
   constructor(options: SqliteStoreOptions) {
     const { clock, path, plan, queryMs, onFault } = options
     this.#options = options
@@ -122,7 +123,7 @@ export class SqliteStore implements EventStore {
     return this.local.totals()
   }
 
-  /** The work is done when the call returns, before the promise resolves. */
+  /** Clears the store synchronously, before the promise is returned. */
   async clear(): Promise<void> {
     if (this.local.clear()) this.#reopenThreads()
     const { lastSeq, epoch } = this.local.version()
@@ -131,7 +132,7 @@ export class SqliteStore implements EventStore {
     this.#scheduleTrim()
   }
 
-  /** Lets the threads for queries and checkpoints open the file again, after it was replaced. */
+  /** Makes the threads for queries and checkpoints open the file again after it was replaced. */
   #reopenThreads(): void {
     this.reader.reopen()
     void this.#checkpointer?.close()
@@ -160,7 +161,7 @@ export class SqliteStore implements EventStore {
     this.changes.changed({ revision: this.changes.state().revision + 1 })
   }
 
-  /** Deletes a few rows at a time, each time in a separate turn. */
+  /** Deletes old rows, a few in each turn of the event loop. */
   #scheduleTrim(): void {
     if (this.#isTrimScheduled) return
     this.#isTrimScheduled = true
@@ -173,7 +174,7 @@ export class SqliteStore implements EventStore {
           this.#listener.changed()
           this.#checkpointer?.committed(0)
         }
-        // Truncates the log: the space of cleared events is free now, even if the file could not grow.
+        // After a clear, the log is truncated to free its space on the disk.
         if (hasSwept) this.local.checkpoint('TRUNCATE')
         if (hasMore) this.#scheduleTrim()
       } catch (cause) {

@@ -5,17 +5,17 @@ import type { Query, Sql } from '../sql.ts'
 import type { Database, SqlValue } from './database.ts'
 import { dialectOf } from './dialect.ts'
 
-/** The longest time that one query may block a thread, except for a single statement. */
+/** How long a query may block the thread, milliseconds. A single statement may take longer. */
 const SLICE_MS = 8
 
 type Executor = (statement: Sql) => readonly unknown[]
 
-/** Runs the statements of a query on a connection. */
+/** A function that runs a statement on a connection and returns its rows. */
 export function executorOn(database: Database): Executor {
   return ({ sql, values }) => database.all(sql, ...(values as SqlValue[]))
 }
 
-/** Runs a query to its end. */
+/** Runs a query synchronously. */
 export function runNow<T>(query: Query<T>, execute: Executor): T {
   let step = query.next([])
   while (!step.done) step = query.next(step.value === undefined ? [] : execute(step.value))
@@ -23,9 +23,9 @@ export function runNow<T>(query: Query<T>, execute: Executor): T {
 }
 
 /**
- * Runs a query without blocking the thread for long.
+ * Runs a query in several turns of the event loop, so that the thread is never blocked for long.
  *
- * @throws the reason of the signal, between two steps, when it is aborted.
+ * @throws the reason of the signal when the signal is aborted. The signal is checked before each statement.
  */
 export async function runInTurns<T>(query: Query<T>, execute: Executor, signal?: AbortSignal): Promise<T> {
   let sliceStart = systemClock.monotonic()
@@ -42,9 +42,9 @@ export async function runInTurns<T>(query: Query<T>, execute: Executor, signal?:
 }
 
 /**
- * Runs steps that write on the connection of this process.
+ * A runner that uses the connection that writes.
  *
- * @param requireSameFile Throws when the file was removed or replaced: data written to the old file would be lost.
+ * @param requireSameFile Throws when the file was removed or replaced, because data written to the old file would be lost.
  */
 export function stepRunner(database: Database, now: () => number, requireSameFile: () => void): StepRunner {
   const contextOf = () => ({ dialect: dialectOf(database), nowMs: now() })

@@ -25,22 +25,22 @@ import { runQueryNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { executorOn, runNow, stepRunner } from './steps.ts'
 
-/** How the database is opened. */
+/** Options of the store. */
 export interface SyncStoreOptions {
   /** A file path, or `:memory:`. */
   path: string
   /**
-   * `process`: acknowledged events survive the death of this process, even by kill -9 (SQLite's `synchronous=NORMAL` in WAL
-   * mode). `power`: they survive a power cut too, at the cost of one disk flush per commit.
+   * `process`: acknowledged events survive the death of this process, even by `kill -9` (`synchronous = NORMAL` in WAL mode).
+   * `power`: acknowledged events also survive a power cut (`synchronous = FULL`), at the cost of one disk flush per commit.
    */
   durability: 'process' | 'power'
   /** Milliseconds for which a messageId is remembered; undefined = for ever. */
   dedupWindowMs?: number | undefined
-  /** The maximum number of events; the oldest are deleted, but their messageIds stay known. */
+  /** The maximum number of events. Older events are deleted, but their messageIds are still remembered. */
   maxEvents: number
   /** Days for which events are kept; undefined = for ever. */
   retentionDays?: number | undefined
-  /** Size at which the database refuses to grow, bytes; undefined = as large as the disk. */
+  /** The maximum size of the database, bytes; undefined = as large as the disk. Writes that need more space fail. */
   maxBytes?: number | undefined
   /** The current time, milliseconds since the epoch. Default: the system clock. */
   now?: () => number
@@ -48,7 +48,7 @@ export interface SyncStoreOptions {
   onOutcomes?: () => void
 }
 
-/** The version of the data: a change shows that another process has written. */
+/** The version of the data. `data` is the pragma `data_version`, which changes when another process writes. */
 export interface Version {
   data: number
   epoch: number
@@ -58,10 +58,9 @@ export interface Version {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * The database of this process: the one connection that writes.
+ * The connection of this process that writes to the SQLite file. Several processes may use the file at the same time.
  *
- * Every method is synchronous; a transaction never stays open between two turns of the event loop. Several processes may share
- * the file.
+ * Every method is synchronous, so a transaction never stays open between two turns of the event loop.
  */
 export class SyncStore {
   readonly database: Database
@@ -69,14 +68,14 @@ export class SyncStore {
   /** The keys that sign tokens. */
   readonly tokenKeys: TokenKeys
   readonly assertions: Assertions
-  /** How often the file has been opened, this time included. */
+  /** How often the file has been opened, including this time. */
   readonly opening: number
   readonly #commit: Commit
   readonly #retention: Retention
   readonly #now: () => number
   readonly #id: string
 
-  /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
+  /** @throws when the file cannot be opened, is not a database, or has tables of another version. */
   constructor(options: SyncStoreOptions) {
     const { path, durability, dedupWindowMs, maxEvents, maxBytes, retentionDays } = options
     this.#now = options.now ?? systemClock.now
@@ -109,7 +108,7 @@ export class SyncStore {
   /**
    * Stores events and requests in one transaction, and returns the result of each event, in order.
    *
-   * Deduplication happens here, by the primary key of `seen`: it is exact across processes and restarts.
+   * The primary key of the table `seen` makes deduplication exact, across processes and restarts.
    *
    * @throws when the database cannot write; then nothing was stored.
    */
@@ -117,7 +116,7 @@ export class SyncStore {
     this.#requireSameFile()
     try {
       const summaries = this.database.transaction(() => this.#commit.run(batch, this.#now()))
-      // Checked after the transaction too: data written to a file that was removed in the meantime are lost.
+      // Data written to a file that was removed during the transaction are lost.
       this.#requireSameFile()
       this.#retention.committed(summaries.length)
       return summaries
@@ -127,7 +126,7 @@ export class SyncStore {
     }
   }
 
-  /** The records that match, with their messages; by default oldest first. */
+  /** The events that match, with their messages; by default oldest first. */
   events({ order = 'oldest', limit = Number.MAX_SAFE_INTEGER, ...filter }: EventQuery = {}): EventRecord[] {
     const query = { ...searchInNumbers(filter), order, limit }
     return runQueryNow(this.database, this.#now(), function* (context) {
@@ -139,7 +138,7 @@ export class SyncStore {
     })
   }
 
-  /** How many records match. */
+  /** The number of events that match. */
   count(filter: EventFilter = {}): number {
     const query = searchInNumbers(filter)
     return runQueryNow(this.database, this.#now(), (context) => count(context, query)).count
@@ -159,10 +158,10 @@ export class SyncStore {
   }
 
   /**
-   * Deletes everything: records, deliveries and known messageIds. Sequence numbers continue.
+   * Deletes all events, requests, deliveries and known messageIds. Sequence numbers continue.
    *
-   * @returns Whether the file had to be replaced, since the disk was too full to delete rows; other connections must be opened
-   * again.
+   * @returns Whether the file had to be replaced, because the disk was too full to delete rows. Other connections must then be
+   * opened again.
    */
   clear(): boolean {
     try {
@@ -196,12 +195,12 @@ export class SyncStore {
     return this.#retention.trim(this.#now())
   }
 
-  /** Copies the log into the file. `PASSIVE` copies only what no reader prevents, and never waits. */
+  /** Copies the write-ahead log into the file. `PASSIVE` never waits, and leaves a part of the log if a query reads from it. */
   checkpoint(mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
     this.database.pragma(`wal_checkpoint(${mode})`)
   }
 
-  /** Whether the file is still the one that was opened. Writes are refused otherwise: data in a removed file are lost. */
+  /** Whether the path still leads to the file that was opened. Otherwise writes are refused, because they would be lost. */
   isSameFile(): boolean {
     return this.database.isSameFile
   }
@@ -211,9 +210,10 @@ export class SyncStore {
   }
 
   /**
-   * Opens the file that is there now, if it is the same database: another process may have replaced the file to clear it.
+   * Opens the file that is at the path now, if it has the same database id: another process may have replaced the file in
+   * `clear`.
    *
-   * @returns Whether it is the same database.
+   * @returns Whether the file was opened.
    */
   reopen(): boolean {
     const { path } = this.database
@@ -227,19 +227,19 @@ export class SyncStore {
       }
       this.database.reopen()
     } catch {
-      // The file is not a database, or not yet: the next check may succeed.
+      // The file is not a database, or another process is still creating it. A later call may succeed.
       return false
     }
     this.#commit.failed()
     return true
   }
 
-  /** Closes the file. The log is checkpointed first, so that the file alone has everything. */
+  /** Closes the file. First copies the write-ahead log into the file, so that the file alone contains all data. */
   close(): void {
     try {
       this.checkpoint('TRUNCATE')
     } catch {
-      // The log stays beside the file and is read at the next start; nothing is lost.
+      // Nothing is lost: SQLite reads the log when the file is opened again.
     }
     this.database.close()
   }

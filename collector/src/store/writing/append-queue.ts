@@ -1,12 +1,12 @@
 import type { EventSummary } from '../../record.ts'
 import type { EventGroup, NewEvent } from '../ports.ts'
 
-/** Events of one call, which waits for them to be written. */
+/** The events of one call of `append` or `appendOnce`, which waits until they are written. */
 export interface Append {
   events: readonly NewEvent[]
-  /** Set for events that may arrive more than once; they get a separate commit. */
+  /** Set for `appendOnce`. These events are written in a separate commit. */
   groups?: readonly EventGroup[] | undefined
-  /** Characters of all their messages. */
+  /** Number of characters of all the messages. */
   size: number
   resolve(summaries: EventSummary[]): void
   reject(cause: unknown): void
@@ -17,31 +17,31 @@ export const EVENTS_PER_COMMIT = 1000
 /** The maximum number of characters of the messages in a commit. */
 const SIZE_PER_COMMIT = 4 * 1024 * 1024
 const MAX_EVENTS = 100_000
-/** The limit on waiting characters: large events would fill the memory long before the limit on their number. */
+/** The limit on characters in the queue: large events would fill the memory long before they reach `MAX_EVENTS`. */
 const MAX_SIZE = 128 * 1024 * 1024
 
-/** The queue of events waiting for a commit, with bounds on the queue and on one commit. */
+/** The queue of appends that wait for a commit, with limits on the size of the queue and of a commit. */
 export class AppendQueue {
   readonly #waiting: Append[] = []
   #unsettled = 0
   #size = 0
 
-  /** The number of calls that wait. */
+  /** The number of waiting appends. */
   get length(): number {
     return this.#waiting.length
   }
 
-  /** Events that wait. */
+  /** The number of events in waiting appends. */
   get waitingEvents(): number {
     return this.#waiting.reduce((sum, { events }) => sum + events.length, 0)
   }
 
-  /** Events that wait or are in a commit. */
+  /** The number of events that wait or are in a running commit. */
   get unsettledEvents(): number {
     return this.#unsettled
   }
 
-  /** Resolves when the events are written. */
+  /** Adds an append. Resolves when its events are written; rejects at once when the queue is full. */
   add(what: Pick<Append, 'events' | 'groups'>): Promise<EventSummary[]> {
     const count = what.events.length
     const size = what.events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
@@ -71,7 +71,7 @@ export class AppendQueue {
     })
   }
 
-  /** Removes and returns the first appends, as many as fit into one commit. */
+  /** Removes and returns as many of the first appends as fit into one commit. */
   take(): Append[] {
     let count = 0
     let eventCount = 0

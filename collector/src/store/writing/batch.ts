@@ -12,24 +12,27 @@ import { outcome, summaryOf } from '../summary.ts'
 export interface Batch {
   groups: readonly EventGroup[]
   requests: readonly NewRequest[]
-  /** Whether groups with a known key are left out; otherwise a known key means that the batch itself was written before. */
+  /**
+   * Whether groups with a known key are left out (`appendOnce`). Otherwise the batch has a key of its own, and if that key is
+   * known, an earlier attempt to write this batch has succeeded.
+   */
   isOnce: boolean
 }
 
-/** A stored event with the messageId of an event of the batch, and its content if it is still stored. */
+/** An earlier event that has the same messageId as an event of the batch. Its content is null if it is no longer stored. */
 export interface SeenEvent extends Content {
-  /** The index of the repeat in the batch. */
+  /** The index of the event in the batch. */
   index: number
 }
 
-/** A seen event as a row; `inherited` is the sequence number of its row in the table `inherited`. */
+/** A `SeenEvent` whose inherited fields are not read yet: `inherited` is the `seq` of the row in the table `inherited`. */
 export interface SeenRow {
   index: number
   body: string | null
   inherited: number | null
 }
 
-/** A row of `delivery` for an event of the batch. */
+/** A row for the table `delivery`; `index` is the index of the event in the batch. */
 export interface NewDelivery {
   index: number
   destination: string
@@ -40,14 +43,14 @@ export interface NewDelivery {
 /** The events of one transaction, and the result of their deduplication. */
 export class NewEvents {
   readonly events: readonly NewEvent[]
-  /** The names of their sources, and the index of the source of each event. */
+  /** The distinct names of the sources, and for each event the index of its source in `sources`. */
   readonly sources: string[] = []
   readonly sourceIndexes: readonly number[]
   /** For each event, the index of the event that holds its inherited fields; null = it inherits nothing. */
   readonly inheritedFrom: ReadonlyArray<number | null>
-  /** For each event, why it is rejected: its own reason, or that its messageId was seen before. Null = accepted. */
+  /** For each event, why it is rejected: `NewEvent.reason`, or because its messageId is known. Null = accepted. */
   reasons: Array<Reason | null>
-  /** The first event for each source and messageId. */
+  /** The earlier events that are known, by source and messageId. */
   readonly #firsts = new Map<string, Content>()
 
   constructor(groups: readonly EventGroup[]) {
@@ -67,7 +70,7 @@ export class NewEvents {
     return known < 0 ? this.sources.push(name) - 1 : known
   }
 
-  /** Decides which events are duplicates, of known events or of each other. */
+  /** Decides which events are duplicates, of the events in `known` or of other events in the batch. Updates `reasons`. */
   deduplicate(known: readonly SeenEvent[]): void {
     const keys = this.events.map(({ reason, messageId }, index) =>
       reason === null && messageId !== null
@@ -107,7 +110,10 @@ export class NewEvents {
   }
 }
 
-/** Reads the inherited fields of seen events, for at most `BATCHES_COMPARED` batches; those of other batches count as equal. */
+/**
+ * Reads the inherited fields of seen events, for at most `BATCHES_COMPARED` batches. For the events of further batches, the
+ * inherited fields are assumed to be equal.
+ */
 export function* seenEvents(
   dialect: Pick<Dialect, 'among'>,
   rows: readonly SeenRow[],
@@ -130,7 +136,7 @@ function plannedFor({ deliveries }: NewEvent): Array<Omit<NewDelivery, 'index'>>
   }))
 }
 
-/** Columns of an event, escaped, that have the same values in each database. */
+/** Values of an event for columns that are the same in SQLite and PostgreSQL, escaped where necessary. */
 export function columnsOf(event: NewEvent) {
   return {
     name: escapeForStore(event.name),

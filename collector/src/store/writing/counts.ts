@@ -1,10 +1,10 @@
 import { BUCKET_MS } from '../buckets.ts'
 
-/** The name under which an event is counted; empty for kinds whose names are ids. */
+/** SQL for the name under which an event is counted; empty for kinds of events whose column `name` contains an id. */
 export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
 
 /**
- * Statements that count events and their deliveries in the form of the rows of `tally`, `total` and `delivery_tally`.
+ * Statements that count events and their deliveries. Their results have the columns of `tally`, `total` and `delivery_tally`.
  *
  * @param events The table `event` or a partition of it.
  * @param deliveries The table `delivery` or a partition of it.

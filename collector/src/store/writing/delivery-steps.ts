@@ -7,10 +7,10 @@ import type { ClaimedDelivery, DeliveryUpdate } from '../ports.ts'
 import { inheritedOf } from '../queries/records.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 
-/** Attempts stored for each event and destination, including the one in the row of the delivery. */
+/** Number of attempts that are stored for each delivery. The last one is in the row of `delivery`, the others in `attempt`. */
 const ATTEMPTS_KEPT = 20
 
-/** A delivery as it is before it changes. */
+/** A delivery before a change of its state. */
 interface DeliveryBefore {
   seq: number
   state: string
@@ -24,9 +24,9 @@ interface DeliveryBefore {
 type Change = { seq: number; before: DeliveryBefore; state: string; reason: string | null }
 
 /**
- * Leases due deliveries, oldest first: they are due again when the lease ends.
+ * Leases due deliveries, oldest first, by setting their due time to the end of the lease.
  *
- * @param id The id of the database, with which the keys of deliveries begin.
+ * @param id The id of the database. The keys of deliveries begin with it.
  */
 export function* claim(
   { dialect, nowMs }: StepContext,
@@ -68,7 +68,7 @@ export function* claim(
   })
 }
 
-/** Sets when pending deliveries are due; 0 = at once. */
+/** Sets the due time of pending deliveries, milliseconds since the epoch; 0 = at once. */
 export function* setDue(
   dialect: Dialect,
   destination: string,
@@ -81,8 +81,8 @@ export function* setDue(
 }
 
 /**
- * Stores the results of attempts. Deliveries settled by another process or deleted in the meantime are left alone. The last
- * attempt is in the row of the delivery itself, so that a delivery that succeeds at once needs no second row.
+ * Stores the results of attempts. Skips deliveries that were deleted, or finished by another process, in the meantime. The last
+ * attempt is stored in the row of `delivery`, so that a delivery that succeeds at once needs no row in `attempt`.
  */
 export function* settle(
   { dialect }: StepContext,
@@ -102,7 +102,7 @@ export function* settle(
     dialect,
     destination,
     changes
-      // After a lost connection, the same results are stored again: the row then has this attempt already.
+      // After a lost connection, this function may run again with the same results. The row may then have this attempt already.
       .filter(({ before, attempt }) => before.last_at !== rounded(attempt?.atMs))
       .map(({ before, attempts }) => ({ ...before, attempts: attempts - 1 })),
   )
@@ -123,7 +123,7 @@ export function* settle(
   yield dialect.notifyOutcomes
 }
 
-/** Makes deliveries in one of the states due again, with a new key when `rounds` is 1. Returns their number. */
+/** Makes those deliveries due at once that have one of the states; if `rounds` is 1, under new keys. Returns their number. */
 export function* redeliver(
   { dialect }: StepContext,
   destination: string,
@@ -143,7 +143,7 @@ export function* redeliver(
   return before.length
 }
 
-/** The deliveries in one of the states, always locked in the same order, so that no deadlock is possible. */
+/** Reads and locks the deliveries that have one of the states. They are locked in the order of `seq` to prevent deadlocks. */
 function* locked(
   dialect: Dialect,
   destination: string,
@@ -160,7 +160,7 @@ function* locked(
   )
 }
 
-/** Copies the last attempt of each delivery from its row into `attempt`, and deletes the oldest attempts beyond the limit. */
+/** Copies the last attempt of each delivery from `delivery` to `attempt`, and deletes the oldest attempts beyond the limit. */
 function* keepAttempts(
   dialect: Dialect,
   destination: string,
@@ -187,9 +187,7 @@ function* keepAttempts(
       ORDER BY newer.at DESC, newer.attempt DESC LIMIT 1 OFFSET ${ATTEMPTS_KEPT - 2})`
 }
 
-/**
- * Counts deliveries under their new state. All writers of counts write in the order of the keys, so no deadlock is possible.
- */
+/** Updates the counts of deliveries by state. All transactions write counts in the order of the keys to prevent deadlocks. */
 function* moveCounts(dialect: Dialect, destination: string, changes: readonly Change[]): Query<void> {
   const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
   const add = (bucket: number, state: string, given: string | null, by: number) => {
@@ -217,7 +215,7 @@ function* moveCounts(dialect: Dialect, destination: string, changes: readonly Ch
     ON CONFLICT (${dialect.deliveryTallyKey}) DO UPDATE SET count = delivery_tally.count + excluded.count`
 }
 
-/** When the next delivery is due, milliseconds since the epoch. */
+/** When the next delivery is due, milliseconds since the epoch; undefined = no delivery is pending. */
 export function* nextDue({ dialect }: StepContext, destination: string): Query<number | undefined> {
   const next = yield* first<{ due_at: number }>(
     sql`SELECT due_at FROM delivery WHERE destination = ${destination} AND state = 'pending' AND seq >= ${dialect.first}
@@ -226,7 +224,7 @@ export function* nextDue({ dialect }: StepContext, destination: string): Query<n
   return next?.due_at
 }
 
-/** The sequence numbers of events, each once; ids that were never issued are left out. */
+/** The sequence numbers for ids of events, without repetitions and without invalid ids. */
 export function numbersOf(ids: readonly string[]): number[] {
   return [...new Set(ids.map(numberOf).filter((seq) => seq !== undefined))]
 }

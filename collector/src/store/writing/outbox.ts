@@ -5,15 +5,15 @@ import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './delivery
 
 const ROWS_PER_RETRY = 5000
 
-/** A transactional outbox: pending deliveries are in the same database as their events. */
+/** A transactional outbox: pending deliveries are stored in the same transaction as their events. */
 export class Outbox implements DeliveryQueue {
   readonly #runner: StepRunner
   readonly #id: string
   readonly #onChange: () => void
 
   /**
-   * @param id The id of the database, which makes keys unique for receivers that several databases deliver to.
-   * @param onChange Called after results were written.
+   * @param id The id of the database. It is a part of each `Idempotency-Key`, so that the keys of several databases differ.
+   * @param onChange Called after results of deliveries were written.
    */
   constructor(runner: StepRunner, id: string, onChange: () => void) {
     this.#runner = runner
@@ -22,7 +22,7 @@ export class Outbox implements DeliveryQueue {
   }
 
   async claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]> {
-    // Usually nothing is due, which is checked without a lock.
+    // Usually nothing is due. This read finds that out without locks.
     const isDue = await this.#runner.read(function* (context) {
       const nextMs = yield* nextDue(context, destination)
       return nextMs !== undefined && nextMs <= context.nowMs
@@ -33,7 +33,7 @@ export class Outbox implements DeliveryQueue {
 
   async settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void> {
     if (updates.length === 0) return
-    // Retried for a while: an event whose delivery is not stored would be sent again.
+    // Repeated after a transient error, because a delivery whose result is not stored would be sent again.
     await this.#runner.write((context) => settle(context, destination, updates), true)
     this.#onChange()
   }
@@ -55,7 +55,7 @@ export class Outbox implements DeliveryQueue {
     return this.#redeliver(destination, seqs, ['failed', 'pending'], 0)
   }
 
-  /** A replay has a new key: a receiver that deduplicates by keys must accept it. A pending delivery is sent anyway. */
+  /** Gives the delivery a new key, because a receiver that deduplicates by keys would ignore the old key. */
   async replay(destination: string, eventId: string): Promise<boolean> {
     return (await this.#redeliver(destination, numbersOf([eventId]), ['delivered', 'failed'], 1)) > 0
   }
@@ -76,7 +76,7 @@ export class Outbox implements DeliveryQueue {
 
   async attend(destinations: readonly string[]): Promise<void> {
     if (destinations.length === 0) return
-    // In the order of the keys, so that processes cannot deadlock.
+    // Rows are written in the order of their keys, so that processes cannot deadlock.
     await this.#runner.write(function* ({ dialect, nowMs }) {
       const given = dialect.given({ name: { type: 'text', values: destinations } })
       yield sql`INSERT INTO ${dialect.keyValueTable} (${dialect.keyColumn}, value)
@@ -88,7 +88,7 @@ export class Outbox implements DeliveryQueue {
   unattended(withinMs: number): Promise<UnattendedDestination[]> {
     return this.#runner.read(({ dialect, nowMs }) => {
       const key = sql`'attended ' || destination`
-      // CASE limits the cast to times, whatever the order of the conditions: other values are no numbers.
+      // Only values with this key are numbers. With AND instead of CASE, the database might cast other values first, and fail.
       const at = sql`CASE WHEN ${dialect.keyColumn} = ${key} THEN CAST(value AS bigint) END`
       return all<UnattendedDestination>(
         sql`SELECT destination, sum(count) AS pending FROM delivery_tally
@@ -99,7 +99,7 @@ export class Outbox implements DeliveryQueue {
   }
 }
 
-/** The deliveries that failed, or are pending after an attempt. */
+/** The sequence numbers of deliveries that have failed, or are pending after at least one attempt. */
 function* unfinished({ dialect }: StepContext, destination: string): Query<number[]> {
   const rows = yield* all<{ seq: number }>(
     sql`SELECT seq FROM delivery WHERE destination = ${destination} AND seq >= ${dialect.first}

@@ -3,13 +3,16 @@ import type { StepContext, StepRunner } from '../dialect.ts'
 import type { AssertionMemory, KeptText, TokenKeyStore } from '../ports.ts'
 import { first, type Query, sql } from '../sql.ts'
 
-/** Longer ids of assertions are stored as their hash: they would not fit into the index. */
+/** If the id of an assertion (`jti`) is longer, its hash is stored, because an index cannot contain long texts. */
 const MAX_CHARACTERS = 200
-/** The largest difference between the clocks of processes: an assertion that has expired for one may be valid for another. */
+/**
+ * The largest supported difference between the clocks of processes. An expired assertion is deleted only after this time,
+ * because it may still be valid by the clock of another process.
+ */
 const MAX_CLOCK_SKEW_MS = 3_600_000
 const ROWS_PER_DELETE = 100
 
-/** Remembers client assertions for all processes on one database, and deletes those that expired long ago. */
+/** Remembers client assertions for all processes that use the database, and deletes assertions that expired long ago. */
 export class Assertions implements AssertionMemory {
   readonly #runner: StepRunner
 
@@ -23,7 +26,7 @@ export class Assertions implements AssertionMemory {
   }
 }
 
-/** The first caller inserts the row; an expired row counts as absent. */
+/** Inserts an assertion. Returns false if it is already stored and has not expired. */
 function* use({ dialect }: StepContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
   yield sql`DELETE FROM assertion WHERE jti IN (
     SELECT jti FROM assertion WHERE expires_at < ${nowMs - MAX_CLOCK_SKEW_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.skipLocked})`
@@ -35,7 +38,7 @@ function* use({ dialect }: StepContext, key: string, expiresAtMs: number, nowMs:
   return used !== undefined
 }
 
-/** The keys that sign tokens, for all processes on one database. The text itself serves as the version. */
+/** Stores the keys that sign tokens, for all processes that use the database. The text itself serves as its version. */
 export class TokenKeys implements TokenKeyStore {
   readonly #runner: StepRunner
 

@@ -13,53 +13,54 @@ import { type Append, AppendQueue, EVENTS_PER_COMMIT } from './append-queue.ts'
 import type { Batch } from './batch.ts'
 import { requestIds } from './request-ids.ts'
 
-/** The limit on requests that wait to be written; further ones are dropped. */
+/** The limit on records of requests that wait to be written. Further records are dropped. */
 const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
-/** The first request is written at once, the next ones after this time: a commit for each request would cost too much. */
+/** Shortest time between two commits with records of requests, because a commit for each request would cost too much. */
 const REQUESTS_REST_MS = 200
 
-/** The number of waiting events from which a second commit runs beside the first. */
+/** If at least this many events wait, a second commit is started while the first one is running. */
 const EVENTS_FOR_SECOND_COMMIT = 200
-/** A commit of at least this many appends is followed by a rest: a pause that collects appends for the next commit. */
+/** After a commit of at least this many appends, the writer rests: it pauses to collect appends for the next commit. */
 const APPENDS_FOR_REST = 4
-/** A rest ends when nothing has arrived for this time: all clients are already waiting for the commit. */
+/** A rest ends early when no append has arrived for this time: probably all clients are already waiting for the next commit. */
 const QUIET_MS = 1
 
-/** The longest wait for an unreachable database; after it, callers get an error. */
+/** How long a commit is repeated while the database is unreachable. Then the callers get an error. */
 const PATIENCE_MS = 5000
 const FIRST_DELAY_MS = 20
 const MAX_DELAY_MS = 500
-/** After that wait, all appends are refused at once for this time, before the next attempt. */
+/** After a commit has failed for `PATIENCE_MS`, all appends are refused at once for this time. */
 const REFUSAL_MS = 1000
 
-/** The parts of the store that a writer needs. */
+/** Options of a writer. */
 export interface WriterParts {
-  /** Writes a batch, or throws. A batch that is passed again after a lost connection is written once. */
+  /** Writes a batch, or throws. A batch that is passed again after a lost connection must be written only once. */
   commit(batch: Batch): EventSummary[] | Promise<EventSummary[]>
-  /** Whether the data caused a commit to fail: the same data would fail again, others would not. */
+  /** Whether the data caused a commit to fail: the same data would fail again, but other data may be written. */
   isDataError(cause: unknown): boolean
-  /** Whether the same commit may succeed soon. */
+  /** Whether the same commit may succeed if it is repeated soon. */
   isTransient(cause: unknown): boolean
-  /** Concurrent commits: while one is written, a second one can be prepared. More would only make commits smaller. */
+  /** The maximum number of concurrent commits. More than two would only make the commits smaller. */
   commitsAtATime: 1 | 2
   /**
-   * The longest rest after a commit of many appends, milliseconds; 0 = none. Useful where commits run on this thread: writing
-   * together what arrives within a few milliseconds saves time.
+   * The longest rest after a commit of several appends, milliseconds; 0 = no rest. A rest saves time if commits block this
+   * thread, because one commit takes less time than several commits with the same events.
    */
   restMs: number
   /** Called after every commit, once its appends are settled. */
   onCommit(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void
   onFault(what: string, cause: unknown): void
-  /** How often the database has been opened: makes request ids unique. */
+  /** How often the database has been opened. Request ids contain this number, which makes them unique. */
   opening: number
   clock: Clock
 }
 
 /**
- * Group commit: the events of several requests are written in one transaction, and each request gets its response once that is
- * committed. A single caller never waits for others. While a commit is running, the next one fills up, so commits get fewer and
- * larger the slower the database is. A request with too many events for one commit is written in several.
+ * Group commit: the events of several requests are written in one transaction, and each request gets its response when the
+ * transaction is committed. A single append is written at once. Appends that arrive during a commit are written together in the
+ * next one, so a slower database gets fewer and larger commits. If a request has too many events for one commit, it is written
+ * in several commits.
  */
 export class Writer implements EventLog {
   readonly #parts: WriterParts
@@ -81,7 +82,7 @@ export class Writer implements EventLog {
     this.#nextRequestId = requestIds(parts.opening)
   }
 
-  /** Stores requests, in the same commits as events. */
+  /** Stores records of requests, in the same commits as events. */
   readonly requests: RequestLog = {
     nextId: () => this.#nextRequestId(),
     append: (request) => {
@@ -91,12 +92,12 @@ export class Writer implements EventLog {
     },
   }
 
-  /** Events that wait for a commit or are in one. */
+  /** The number of events that wait for a commit or are in a running commit. */
   get waitingEvents(): number {
     return this.#appends.unsettledEvents
   }
 
-  /** Why the database cannot be written to; undefined when the last commit was written. */
+  /** The error of the last commit; undefined when the database can be written to. */
   get failure(): unknown {
     return this.#failure
   }
@@ -107,7 +108,7 @@ export class Writer implements EventLog {
     this.#refusesUntilMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Starts no commit before `resume`. The event loop continues, and incoming events wait. */
+  /** Prevents new commits until `resume` is called or the writer is closed. Incoming events wait. */
   hold(): void {
     this.#isHeld = true
     this.#cancelTurn?.()
@@ -120,9 +121,10 @@ export class Writer implements EventLog {
   }
 
   /**
-   * Resolves with the result of each event once they are in the database. Rejects when they could not be written: then none of
-   * them was, or, with more events than one commit takes, only the first ones. If the connection is lost during a commit, the
-   * database may have stored them nevertheless; when a client sends them again, they are duplicates.
+   * Resolves with the result of each event when all events are in the database. Rejects when events could not be written. Then
+   * no event was written, with two exceptions: if the events need more than one commit, the first ones may be written; and if
+   * the connection was lost during a commit, the database may have stored its events. When a client sends such events again,
+   * they are duplicates.
    */
   async append(events: readonly NewEvent[]): Promise<EventSummary[]> {
     if (events.length <= EVENTS_PER_COMMIT) return events.length === 0 ? [] : this.#wait({ events })
@@ -155,7 +157,7 @@ export class Writer implements EventLog {
     if (this.#cancelTurn !== undefined || !this.#mayBegin()) return
     const { clock } = this.#parts
     if (this.#restsUntilMs > clock.monotonic() && !this.#isClosed) return this.#rest()
-    // Runs after all readable sockets have been read, so that their requests share the commit.
+    // `setImmediate` runs after all readable sockets have been read, so that the requests from these sockets share the commit.
     const turn = setImmediate(() => this.#beginAll())
     this.#cancelTurn = () => clearImmediate(turn)
   }
@@ -206,7 +208,7 @@ export class Writer implements EventLog {
     const areRequestsDue = this.#areRequestsDue()
     const group = this.#appends.take()
     const requests = areRequestsDue ? this.#requests.splice(0, REQUESTS_PER_COMMIT) : []
-    // While requests remain, the next commit writes them at once.
+    // While records of requests remain, the next commit does not wait.
     if (areRequestsDue && this.#requests.length === 0)
       this.#requestsRestUntilMs = clock.monotonic() + REQUESTS_REST_MS
     const one: Promise<void> = this.#commit(group, requests).finally(() => {
@@ -228,7 +230,7 @@ export class Writer implements EventLog {
     }
     let start = 0
     for (const { events, groups, resolve } of group) {
-      // For groups, the results of single events are not returned, as some groups may have been left out.
+      // `appendOnce` ignores the summaries.
       resolve(groups === undefined ? summaries.slice(start, start + events.length) : summaries)
       start += events.length
     }
@@ -239,14 +241,14 @@ export class Writer implements EventLog {
     const { isTransient, onFault } = this.#parts
     if (requests.length > 0) onFault('requests could not be recorded', cause)
     if (isTransient(cause) || group.length === 0) for (const { reject } of group) reject(cause)
-    // The log of requests is only for people: it must not cost an event.
+    // Records of requests are only shown to people. No event may be lost because of them.
     else if (requests.length > 0) await this.#commit(group, [])
-    // An append with bad data, or too large for the remaining space, must not make the others fail.
+    // One append may have bad data or be too large for the disk. The other appends are committed without it.
     else if (group.length > 1) for (const one of group) await this.#commit([one], [])
     else group[0]?.reject(cause)
   }
 
-  /** Repeats the commit while the error may pass, for as long as callers may still be waiting. */
+  /** Commits a batch. Repeats the commit after a transient error, for at most `PATIENCE_MS`. */
   async #write(batch: Batch): Promise<EventSummary[]> {
     const { clock, commit, isDataError, isTransient } = this.#parts
     const startMs = clock.monotonic()
@@ -256,7 +258,7 @@ export class Writer implements EventLog {
         this.recovered()
         return summaries
       } catch (cause) {
-        // Refused data say nothing about the state of the database.
+        // An error that is caused by the data does not mean that the database cannot be written to.
         if (!isDataError(cause)) this.#failure = cause
         if (!isTransient(cause)) throw cause
         if (this.#isClosed || clock.monotonic() - startMs + delayMs > PATIENCE_MS) {
@@ -268,13 +270,13 @@ export class Writer implements EventLog {
     }
   }
 
-  /** Rejects all waiting appends, as the database is unreachable, and for `REFUSAL_MS` also new ones. */
+  /** Rejects all waiting appends, and for `REFUSAL_MS` also new ones, because the database is unreachable. */
   #refuse(cause: unknown): void {
     this.#refusesUntilMs = this.#parts.clock.monotonic() + REFUSAL_MS
     for (const { reject } of this.#appends.takeAll()) reject(cause)
   }
 
-  /** Accepts no further appends; resolves when all waiting ones are written or have failed. */
+  /** Refuses further appends. Resolves when all waiting appends and records of requests are written or have failed. */
   async close(): Promise<void> {
     this.#isClosed = true
     do {
