@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { fakeClock, openCollector, post, track } from './support.ts'
 
 const adminToken = 'correct-horse-battery'
-/** Reachable from this machine only, but not an address that counts as loopback. */
+/** The collector does not treat this address as loopback, although only this machine can reach it. */
 const publicly = { host: '::ffff:127.0.0.1', allowPublic: true }
 const url = (collector: { port: number }) => `http://127.0.0.1:${collector.port}`
 const status = async (address: string, init: RequestInit = {}) =>
@@ -69,7 +69,7 @@ test('logging out removes the cookie of this browser only', async () => {
   expect(await status(`${address}/logout`, { headers: { cookie } })).toBe(404)
 })
 
-test('a request without a token is not counted as refused, one with a wrong token is', async () => {
+test('a request with a wrong token is counted as refused, but not a request without a token or with an old cookie', async () => {
   const collector = await openCollector({ ...publicly, adminToken })
   const address = url(collector)
 
@@ -96,14 +96,14 @@ test('behind a TLS proxy the cookie is Secure', async () => {
   expect(opened.headers.get('set-cookie')).toContain('; Secure')
 })
 
-test('with a token, the API requires it on loopback too, and events need none', async () => {
+test('if an admin token is set, the API requires it on loopback too, but events can be sent without it', async () => {
   const collector = await openCollector({ adminToken })
 
   expect(await status(`${collector.url}/api/stats`)).toBe(401)
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
 })
 
-test('guesses of the token are slowed down, and existing logins keep working', async () => {
+test('failed logins are limited per minute, and the correct token keeps working', async () => {
   const clock = fakeClock()
   const address = url(
     await openCollector({ ...publicly, adminToken, clock, config: { failedLoginsPerMinute: 3 } }),

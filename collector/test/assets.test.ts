@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openCollector } from './support.ts'
 
-test('an unchanged file of the page is not sent again', async () => {
+test('an unchanged file of the web page is not sent again', async () => {
   const collector = await openCollector()
   const first = await fetch(collector.url)
   const etag = first.headers.get('etag') ?? ''
@@ -24,7 +24,7 @@ test('a file is compressed only for clients that accept compression', async () =
   expect(await gzipped.text()).toBe(await plain.text())
 })
 
-test('a path that is not a file of the page is 404', async () => {
+test('a path that is not a file of the web page gets 404', async () => {
   const collector = await openCollector()
 
   for (const path of [

@@ -1,10 +1,7 @@
-/**
- * The address bar of the browser has pop-ups, which are pages in separate processes: three for each window, and half of the CPU
- * time of a test. No test needs them.
- */
+/** The pop-ups of the address bar. Each window starts three processes for them, which take half of the CPU time of a test. */
 const POPUPS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
 
-/** The features that Playwright itself turns off. They are repeated here because the browser uses only the last list. */
+/** The features that Playwright turns off. They are repeated here because Chromium uses only the last `--disable-features`. */
 export const OFF_IN_PLAYWRIGHT = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',
@@ -24,7 +21,7 @@ export const OFF_IN_PLAYWRIGHT = [
   'msEdgeUpdateLaunchServicesPreferredVersion',
 ]
 
-/** How tests start a Chromium. */
+/** The arguments with which tests start Chromium. */
 export const BROWSER_ARGS = [
   '--no-sandbox',
   `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...POPUPS].join(',')}`,

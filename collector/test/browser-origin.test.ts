@@ -133,7 +133,7 @@ test('two Host headers get 400', async () => {
   expect(response).toMatch(/^HTTP\/1\.1 400 /)
 })
 
-test('on loopback, names of containers and those in hostNames are accepted', async () => {
+test('on loopback, the Host may be host.docker.internal, a subdomain of localhost, or a name in hostNames', async () => {
   const { port } = await openCollector({ config: { hostNames: ['Collector.internal'] } })
   const ask = (host: string) =>
     exchange(port, `GET /api/stats HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
@@ -145,7 +145,7 @@ test('on loopback, names of containers and those in hostNames are accepted', asy
 })
 
 test.each(['cross-site', 'same-site'])(
-  'the page and /api are closed to requests that are %s',
+  '%s requests are refused by the web page, except for links to it, and by /api',
   async (site) => {
     const { port } = await openCollector()
     // `fetch` would send its own `Sec-Fetch-Mode`.

@@ -6,7 +6,7 @@ import { BROWSER_ARGS } from './browser-args.ts'
 const executablePath = findBrowser()
 let running: Browser | undefined
 
-/** Starts one Chromium for the tests of a file. If there is none, the tests are skipped and counted as skipped. */
+/** Starts one Chromium for all tests of a file. If this machine has no Chromium, the tests are skipped. */
 export function useBrowser(): void {
   beforeAll(async () => {
     if (executablePath !== undefined) {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** Builds the command line and the page, so that tests run what users get. */
+/** Builds the collector and its web page, so that tests run what users get. */
 export default function build(): void {
   if (process.env['IS_BUILT'] === '1') return
   const folder = fileURLToPath(new URL('..', import.meta.url))

@@ -62,7 +62,7 @@ test('an IPv6 address can be in brackets, as in a URL', async () => {
   expect(await run('healthcheck', '--host', '[::1]', '--port', port)).toMatchObject({ code: 0 })
 })
 
-test('--public-url is the publicUrl of the config', async () => {
+test('--public-url sets publicUrl of the config', async () => {
   const { code, err } = await run('--public-url', 'https://ada:pw@events.example.com')
   expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('publicUrl: ') })
 
@@ -101,7 +101,7 @@ test('--help lists every option and exits with 0', async () => {
   }
 })
 
-test('without a configuration it listens, accepts any key, and exits with 0 on SIGTERM', async () => {
+test('without a configuration, the collector listens, accepts any key, and exits with 0 on SIGTERM', async () => {
   const { child, url } = await start('--store', ':memory:')
 
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -110,7 +110,7 @@ test('without a configuration it listens, accepts any key, and exits with 0 on S
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
-test('after the reader of its output has gone, SIGTERM still ends it with 0', async () => {
+test('SIGTERM ends the collector with 0, even if nobody reads its output any more', async () => {
   const { child, url } = await start('--database', ':memory:')
   child.stdout?.destroy()
   child.stderr?.destroy()
@@ -118,7 +118,7 @@ test('after the reader of its output has gone, SIGTERM still ends it with 0', as
   expect((await post({ url }, '/v1/track', track())).status).toBe(200)
   child.kill('SIGTERM')
 
-  // Its last line goes to a closed pipe.
+  // The collector writes its last line to a closed pipe.
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
@@ -147,7 +147,7 @@ writeFileSync(
   }),
 )
 
-test('check lists every rule of a plan that recorded events break, and exits with 1', async () => {
+test('check lists every rule of the plan that stored events break, and exits with 1', async () => {
   const database = join(newFolder(), 'events.db')
   const collector = await openCollector({ database })
   await post(collector, '/v1/batch', {
@@ -197,7 +197,7 @@ test.each([
   expect(err).toMatch(message)
 })
 
-test('--plan marks violations of the plan, and --release-to names a target', async () => {
+test('--plan marks events that violate the plan, and --release-to sets the target of released events', async () => {
   const { url } = await start(
     '--database',
     ':memory:',
@@ -214,7 +214,7 @@ test('--plan marks violations of the plan, and --release-to names a target', asy
   expect(await (await fetch(`${url}/api/release`)).json()).toEqual({ target: 'https://api.example.com' })
 })
 
-test('--quiet prints nothing', async () => {
+test('--quiet prints nothing to stdout', async () => {
   const { port, release } = await holdPort()
   onTestFinished(release)
   const child = launch('--port', String(port), '--database', ':memory:', '--quiet')
@@ -384,7 +384,7 @@ test('after kill -9 under load, every event that got 200 is stored, and a batch 
   expect(answered.size).toBeGreaterThan(1000)
   expect([...answered].filter((id) => !kept.has(id))).toEqual([])
 
-  // A client sends events again that got no response. This sends all events again, also those that got 200.
+  // A client would only repeat the batches that got no response. The test repeats all batches.
   for (const batch of sent) await post(collector, '/v1/batch', { batch })
   const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
   expect(all).toHaveLength(sent.length * 20)

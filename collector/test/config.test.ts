@@ -9,7 +9,7 @@ import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
 import { loadConfig, parseConfig } from '../src/config/load.ts'
 import type { configSchema } from '../src/config/schema.ts'
 
-test('the exported types match the checked schema', () => {
+test('the exported types match the schema', () => {
   expectTypeOf<ConfigInput>().branded.toEqualTypeOf<z.input<typeof configSchema>>()
 })
 
@@ -67,7 +67,7 @@ test.each([
   expect(() => parseConfig(config, 'my.json')).toThrow(/^my\.json: /)
 })
 
-test('paths in a config file are relative to it', () => {
+test('paths in a config file are relative to its folder', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
   const path = join(folder, 'config.json')
   writeFileSync(path, JSON.stringify({ destinations: [{ name: 'A', type: 'file', path: 'out/a.ndjson' }] }))

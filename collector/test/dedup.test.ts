@@ -20,7 +20,7 @@ test('the same message again gets 200 and is recorded as a duplicate', async () 
   expect(collector.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])
 })
 
-test('the same id with other content is a dedup_conflict, and the first event counts', async () => {
+test('an event with a known id but other content is a dedup_conflict, and the first event stays', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', {
@@ -92,7 +92,7 @@ test('known ids survive a restart', async () => {
   expect(second.stats()).toMatchObject({ accepted: 1, rejected: 1 })
 })
 
-test('after the window, an id is accepted again and its record is deleted', async () => {
+test('after the deduplication window, an id is accepted again', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { dedupWindow: 1 } })
   const batch = Array.from({ length: 400 }, (_, index) => track({ messageId: `w-${index}` }))
@@ -108,7 +108,7 @@ test('after the window, an id is accepted again and its record is deleted', asyn
   expect(await send()).toBe(800)
 })
 
-test('clear deletes the records and the ids, and numbering continues', async () => {
+test('clear deletes the events and the known ids, but sequence numbers continue', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ messageId: 'x' }))
   const before = collector.events()[0]?.seq ?? 0

@@ -32,7 +32,7 @@ test.each([
   { '\u0001exact:1': 'a key' },
   ['in the middle "\u0001exact:2" of a text', 'at its beginning: \u0001exact:3', ',"\u0001exact:4"'],
   ['\u0001exact:1.e+-', '\u0001exact:', '\u0001exact:00', '\u0001exact:1 '],
-])('a text that looks like the marker of such a number is unchanged: %j', (value) => {
+])('a string that looks like the internal marker of a long number is unchanged: %j', (value) => {
   expect(JSON.parse(stringifyExact(value))).toEqual(value)
 })
 
@@ -51,7 +51,7 @@ test('messages that differ only in the last digits are different', () => {
   expect(contentComparer()(body(LONG), body('12345678901234567892'))).toBe(false)
 })
 
-/** The requests to a webhook, as text. */
+/** Starts a webhook receiver that records the body of each request as text. */
 async function startHook(): Promise<{ url: string; received: string[] }> {
   const received: string[] = []
   const server = createServer(async (request, response) => {
@@ -99,6 +99,6 @@ test('numbers of any length are stored, shown, exported and delivered with all d
     expect(text).toContain(LONG)
     expect(text).not.toContain(String(Number(LONG)))
   }
-  // Code in the same process gets numbers.
+  // `events()` in the same process returns JavaScript numbers.
   expect(collector.events()[0]?.message).toMatchObject({ userId: Number(LONG) })
 })

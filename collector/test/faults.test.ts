@@ -45,7 +45,7 @@ test('a fault can apply to one source, found by its header or by the key in the 
   expect(keyInBody.status).toBe(500)
 })
 
-test('reset ends the connection, and hang leaves it without a response until the close', async () => {
+test('reset ends the connection, and hang sends no response until the collector is closed', async () => {
   const collector = await openCollector()
   const send = () => post(collector, '/v1/track', track())
 
@@ -76,7 +76,7 @@ test('delay delays the response, and without a status the request is handled as 
   expect(collector.count({ status: 'accepted' })).toBe(1)
 })
 
-test('failRate fails that share of requests to /v1, by the random numbers of the clock', async () => {
+test('failRate makes this share of the requests to /v1 fail', async () => {
   const dice = [0.1, 0.3, 0.19, 0.9]
   const collector = await openCollector({
     failRate: 0.2,

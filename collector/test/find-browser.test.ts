@@ -31,7 +31,7 @@ test('the newest download of Playwright is found if there is no other browser', 
 
   const found = findBrowser({ PLAYWRIGHT_BROWSERS_PATH: join(folder, 'cache') })
 
-  // A browser of the system comes first, if this machine has one.
+  // If this machine has a system browser, `findBrowser` prefers that browser.
   expect([newest, '/usr/bin/chromium', '/usr/bin/google-chrome']).toContain(found)
 })
 

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { helpFor } from '../src/help.ts'
 import { REASONS } from '../src/record.ts'
 
-test('every reason that loses an event is an error; a duplicate loses none', () => {
+test('every reason that loses an event is an error; a duplicate loses no event', () => {
   const harmless = Object.keys(REASONS).filter((reason) => helpFor(reason).severity !== 'error')
 
-  // An item that was refused only because of another item in its batch is sent again when that one is corrected.
+  // If an item was refused only because of another item in its batch, the client sends it again with the corrected batch.
   expect(harmless).toEqual(['duplicate', 'batch_refused'])
 })
 

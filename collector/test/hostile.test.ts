@@ -22,7 +22,7 @@ test.each(['x', 'é', '€', '😀'])(
     const over = await post(collector, '/v1/track', padded(32_769, unit))
 
     expect([fits.status, over.status]).toEqual([200, 400])
-    // The code is about the event, which is too large, and not about the whole body.
+    // The code refers to the event, not to the whole body.
     expect(await over.json()).toMatchObject({ code: 'event_too_large' })
   },
 )
@@ -110,7 +110,7 @@ test('an endless body is refused at the limit, and hardly more is read', async (
 
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer).toContain('body_too_large')
-  // The bytes that the collector reads, plus the buffers of both ends of the connection.
+  // The number includes the bytes in the buffers of both ends of the connection.
   expect(written).toBeLessThan(20_000_000)
 })
 
@@ -206,7 +206,7 @@ test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are 
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
 })
 
-test('slow headers get 408 at the time limit for headers, and a slow body at that for bodies', async () => {
+test('slow headers get 408 at the header time limit, and slow bodies get 408 at the body time limit', async () => {
   const collector = await openCollector({ limits: { headersMs: 300, requestMs: 600 } })
   const startMs = performance.now()
   const slow = (start: string) =>
@@ -362,15 +362,15 @@ describe('a page of another site whose name resolves to this collector (DNS rebi
     },
   )
 
-  test('cannot be detected if the collector has names that it does not know', async () => {
-    // Reachable from this machine only, but not an address that counts as loopback.
+  test('cannot be detected on a public address, because the collector does not know its own names', async () => {
+    // The collector does not treat this address as loopback, although only this machine can reach it.
     const { port } = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
 
     expect(await ask(port, 'collector.example', '/v1/track')).toMatch(/^HTTP\/1\.1 405 /)
   })
 })
 
-test('a full database means 503 with Retry-After, and earlier events stay', async () => {
+test('if the database is full, requests get 503 with Retry-After, and earlier events stay', async () => {
   const faults: string[] = []
   const collector = await openCollector({
     config: { maxDatabaseBytes: 200_000 },

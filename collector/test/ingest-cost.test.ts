@@ -21,11 +21,11 @@ function peakOf({ child }: Running): number {
   return Number(kilobytes) * 1024
 }
 
-// Only Linux reports the peak memory of a process.
+// Only Linux has /proc, from which the test reads the peak memory of a process.
 const linuxTest = process.platform === 'linux' ? test : test.skip
 const linuxNatsTest = process.platform === 'linux' ? natsTest : test.skip
 
-/** Does not use `fetch`: with so many bytes, the health checks would wait in this process and not in the collector. */
+/** Not `fetch`: it would keep this process so busy that the health checks wait here, and not in the collector. */
 async function send(url: string, body: string): Promise<number | undefined> {
   const sent = request(`${url}/v1/batch`, {
     method: 'POST',
@@ -62,18 +62,21 @@ async function warmUp({ url }: Running): Promise<void> {
   for (let count = 0; count < 20; count++) await send(url, tiny)
 }
 
-linuxTest('a request whose items inherit too much uses little memory, and gets 200', async () => {
-  const store = join(newFolder(), 'events.db')
-  const running = await start(['--port', '0', '--store', store], HEAP)
+linuxTest(
+  'a request whose items inherit too much data from their batch uses little memory, and gets 200',
+  async () => {
+    const store = join(newFolder(), 'events.db')
+    const running = await start(['--port', '0', '--store', store], HEAP)
 
-  await expectCheap(running, heavy)
+    await expectCheap(running, heavy)
 
-  const stats = await (await fetch(`${running.url}/api/events?q=reason:event_too_large&limit=1`)).json()
-  expect(stats.events[0]).toMatchObject({ name: 'a', userId: 'u', reason: 'event_too_large' })
-  running.child.kill('SIGTERM')
-  expect(await running.ended).toEqual([0, null])
-  expect(statSync(store).size).toBeLessThan(3 * REQUESTS * heavy.length)
-})
+    const stats = await (await fetch(`${running.url}/api/events?q=reason:event_too_large&limit=1`)).json()
+    expect(stats.events[0]).toMatchObject({ name: 'a', userId: 'u', reason: 'event_too_large' })
+    running.child.kill('SIGTERM')
+    expect(await running.ended).toEqual([0, null])
+    expect(statSync(store).size).toBeLessThan(3 * REQUESTS * heavy.length)
+  },
+)
 
 linuxTest('data that 5,000 items inherit is stored once', async () => {
   const store = join(newFolder(), 'events.db')
@@ -90,15 +93,12 @@ linuxTest('data that 5,000 items inherit is stored once', async () => {
   expect(statSync(store).size).toBeLessThan(40 * MB)
 })
 
-linuxNatsTest(
-  'a front writes inherited data into the log once for each message, with as little memory',
-  async () => {
-    const { url: log } = await startNats()
-    const running = await start(['--port', '0', '--log', log], HEAP)
+linuxNatsTest('a front that writes to a log also uses little memory for such a request', async () => {
+  const { url: log } = await startNats()
+  const running = await start(['--port', '0', '--log', log], HEAP)
 
-    await expectCheap(running, heavy)
-  },
-)
+  await expectCheap(running, heavy)
+})
 
 test('only the item that is larger than 32 KB with its inherited data is refused', async () => {
   const running = await start(['--port', '0', '--store', ':memory:'])
@@ -121,7 +121,7 @@ test('only the item that is larger than 32 KB with its inherited data is refused
   expect(events[1].message.context).toBeUndefined()
 })
 
-test('a usual context of 2 KB is merged into each item, whatever context the item has', async () => {
+test('a context of 2 KB is merged into each item, with or without a context of its own', async () => {
   const running = await start(['--port', '0', '--store', ':memory:'])
   const context = { app: { name: 'Shop', text: 'x'.repeat(2000) }, locale: 'de-DE', direct: true }
   const item = (messageId: string, own: object) => ({

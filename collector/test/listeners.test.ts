@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { listenersOf } from '../src/listeners.ts'
 import { openCollector } from './support.ts'
 
-/** Collects the warnings of the process from now on. */
+/** Returns a list that collects the warnings of the collector in this process from now on. */
 function warnings(): string[] {
   const told: string[] = []
   const listen = ({ name, message }: Error) =>
@@ -15,7 +15,7 @@ function warnings(): string[] {
   return told
 }
 
-test('a listener that throws or rejects causes a warning, and nothing else stops', async () => {
+test('a listener that throws or rejects causes a warning, and no exception reaches the caller', async () => {
   const told = warnings()
   const { onFault, onRecovery } = listenersOf({
     onFault: () => {

@@ -36,7 +36,7 @@ test('an event that violates the plan is accepted with its violations', () => {
   expect(event).toMatchObject({ reason: null, violations: [violation], requestId: '7' })
 })
 
-test('an event that matches the plan, one without a plan and a refused one have no violations', () => {
+test('an event that matches the plan, an event without a plan and a refused event have no violations', () => {
   const planned = newEvent(track({ event: 'Order', properties: { total: 19.9 } }), 0, context)
   const free = newEvent(track({ event: 'Order', properties: {} }), 0, { ...context, plan: undefined })
   const refused = newEvent(track({ event: 'Order', properties: {}, userId: undefined }), 0, context)

@@ -15,7 +15,7 @@ async function tokenFor(collector: Collector): Promise<string> {
   return (await requestToken(collector, await assertion(collector))).access_token ?? ''
 }
 
-test('an assertion gets a bearer token, with which events are accepted', async () => {
+test('an assertion is exchanged for a bearer token, with which events are accepted', async () => {
   const collector = await open()
 
   const answer = await requestToken(collector, await assertion(collector))
@@ -77,7 +77,7 @@ test.each(badAssertions)(
   },
 )
 
-/** A JWT that is put together by hand, since no library would make it. */
+/** Builds a JWT without a library, because no library would make such a token. */
 function forged(header: object, payload: object, secret?: string): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const text = `${part(header)}.${part(payload)}`
@@ -85,7 +85,7 @@ function forged(header: object, payload: object, secret?: string): string {
   return `${text}.${signature}`
 }
 
-test('an assertion with alg none, or HS256 under the public key, or an included key, is refused', async () => {
+test('an assertion with alg none, with HS256 and the public key as secret, or with a key in its header is refused', async () => {
   const collector = await open()
   const claims = {
     iss: 'app',
@@ -112,7 +112,7 @@ test.each([
   ['an assertion that is not a JWT', { client_assertion: 'x.y' }, 'invalid_request'],
   ['a missing assertion', { client_assertion: '' }, 'invalid_request'],
   ['the scope', { scope: 'admin' }, 'invalid_scope'],
-])('a wrong form is refused for %s', async (_what, form, error) => {
+])('a token request is refused because of %s', async (_what, form, error) => {
   const collector = await open()
 
   expect(await requestToken(collector, await assertion(collector), form)).toMatchObject({
@@ -121,13 +121,13 @@ test.each([
   })
 })
 
-test('a form of another type is 415', async () => {
+test('a token request with another content type gets 415', async () => {
   const collector = await open()
 
   expect((await postPlain(collector, '/token', {})).status).toBe(415)
 })
 
-test('an assertion is valid once, even in parallel', async () => {
+test('an assertion can be used only once, even by parallel requests', async () => {
   const collector = await open()
   const same = await assertion(collector)
 

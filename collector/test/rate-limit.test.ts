@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { RateLimit } from '../src/auth/rate-limit.ts'
 import { fakeClock } from './support.ts'
 
-test('no second contains more requests than the rate, wherever it begins, and waits are exact', async () => {
+test('no period of one second contains more requests than the rate, and waits are exact', async () => {
   const clock = fakeClock()
   const limit = new RateLimit(clock)
   const times: number[] = []

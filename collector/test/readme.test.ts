@@ -33,7 +33,7 @@ test('the README lists every option of the command line, with its default', () =
   }
 })
 
-test('the README lists every reason for which an event is not accepted in spite of a 200', () => {
+test('the README lists every reason for which an event is not accepted although its request gets 200', () => {
   const answered = Object.keys(REASONS)
   const accepted = answered.slice(0, answered.indexOf('bad_content_type'))
 

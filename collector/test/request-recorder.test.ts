@@ -138,7 +138,7 @@ test('a connection that ends without a response has status 0, or the status of i
   ])
 })
 
-test('at most 200 refused requests a second are recorded, and all others', () => {
+test('at most 200 refused requests a second are recorded, but all other requests', () => {
   const { written, clock, recorder } = setUp()
   const send = (times: number, status: number) => {
     for (let i = 0; i < times; i++) {

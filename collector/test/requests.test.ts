@@ -11,13 +11,13 @@ interface RequestLine {
   [field: string]: unknown
 }
 
-/** The recorded requests, oldest first. */
+/** Waits until `count` requests are recorded. Returns them, oldest first. */
 async function requests(collector: Collector, count: number): Promise<RequestLine[]> {
   const read = async () => {
     const response = await fetch(`${collector.url}/api/requests?order=oldest`)
     return ((await response.json()) as { requests: RequestLine[] }).requests
   }
-  // A request is recorded when its connection has finished it, which is after the response.
+  // A request is recorded only after its response has been sent.
   await expect.poll(async () => (await read()).length).toBe(count)
   return read()
 }
@@ -109,7 +109,7 @@ test('requests of the page and for its data do not count as requests of clients'
   expect(await requests(collector, 1)).toMatchObject([{ path: '/v1/m', events: { total: 0 } }])
 })
 
-test('a request that the end of the collector cuts off is recorded before the store is closed', async () => {
+test('a request that is cut off when the collector closes is recorded before the store is closed', async () => {
   const clock = fakeClock()
   const faults: string[] = []
   const collector = await openCollector({ clock, onFault: (what) => faults.push(what) })
@@ -126,7 +126,7 @@ test('a request that the end of the collector cuts off is recorded before the st
   clock.advance(5000)
   await Promise.all([closed, cut])
 
-  // A late record would be written in one of the next turns.
+  // A record that comes too late would cause a fault in one of the next turns of the event loop.
   for (let turn = 0; turn < 10; turn++) await nextTurn()
   expect(faults).toEqual([])
 })

@@ -70,7 +70,7 @@ test('our SDK sends all six kinds and every field arrives', async () => {
   }
 })
 
-test('our SDK gets a token, and a new one when it is revoked', async () => {
+test('our SDK gets a token, and gets a new token when the first one is revoked', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -106,7 +106,7 @@ test('our SDK delivers everything after a 429', async () => {
 
   for (let i = 0; i < 5; i++) {
     analytics.track({ userId: 'u1', event: `Event ${i}` })
-    // Waits for each of the three requests that the rate allows, since events that wait would share a request.
+    // Waits until the event is stored. Otherwise, the next events would share a request, and the rate would not be exceeded.
     if (i < 4) await collector.waitFor({ count: Math.min(i + 1, 3) })
   }
   const summary = await analytics.flush()

@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { systemClock } from '../src/clock.ts'
 import { openCollector } from './support.ts'
 
-test('the kernel queues 4,096 connections, since the runtime accepts one per turn', async () => {
+test('up to 4,096 connections can wait in the kernel, since Node.js accepts one per turn of the event loop', async () => {
   const listen = vi.spyOn(Server.prototype, 'listen')
   try {
     await openCollector()
@@ -15,12 +15,12 @@ test('the kernel queues 4,096 connections, since the runtime accepts one per tur
   }
 })
 
-test('closing does not wait for a connection without any bytes, but for one that is sending a request', async () => {
+test('closing waits for a connection that is sending a request, but not for a connection without any bytes', async () => {
   const collector = await openCollector({
     clock: {
       ...systemClock,
       setTimer: (run, delayMs) => {
-        // The time limit for open requests never ends, so it does not cut any.
+        // Makes the time limit for open requests (5 s) so long that no request is cut off.
         return systemClock.setTimer(run, delayMs === 5000 ? 1_000_000 : delayMs)
       },
     },
@@ -34,7 +34,7 @@ test('closing does not wait for a connection without any bytes, but for one that
     }),
   )
   const [unused, sending] = sockets as [Socket, Socket]
-  // Before this response, the server has read all earlier bytes.
+  // When this request has its response, the server has read the bytes of the other connections.
   await fetch(`${collector.url}/healthz`)
   const unusedEnded = once(unused.resume(), 'close')
 

@@ -58,7 +58,7 @@ function process(shared: Shared, clock = fakeClock(startMs), publicUrl?: string)
   return { server, clock, issue, verify: (token: string) => server.verify(token) }
 }
 
-test('all processes accept a token of one of them, whatever their addresses, also those that start later', async () => {
+test('all processes accept a token of one of them, even if their addresses differ or they start later', async () => {
   const shared = new Shared()
   const [one, two] = [process(shared), process(shared)]
   two.server.setAddress('http://10.0.0.7:8787')
@@ -95,7 +95,7 @@ test('a revoked token is refused at once in the process that revoked it, and wit
   expect(await one.verify(await two.issue())).toMatchObject({ clientId: 'app' })
 })
 
-test('a token of a key that another process has just made is accepted', async () => {
+test('a token that was signed with a key that another process has just made is accepted', async () => {
   const shared = new Shared()
   const [one, two] = [process(shared), process(shared)]
   await two.verify(await one.issue())
@@ -105,7 +105,7 @@ test('a token of a key that another process has just made is accepted', async ()
   expect(await two.verify(await one.issue())).toMatchObject({ clientId: 'app' })
 })
 
-test('processes that revoke at the same time all succeed, and one key is left', async () => {
+test('if several processes revoke tokens at the same time, all succeed, and one key is left', async () => {
   const shared = new Shared()
   const processes = [process(shared), process(shared), process(shared)]
   const token = await processes[0]?.issue()
@@ -167,7 +167,7 @@ test('a token of an unknown key does not affect other tokens, and while the stor
   await expect(verify(foreign)).rejects.toThrow('the store is unavailable')
 })
 
-test('a key is replaced after thirty days; its tokens stay valid, and its private half is deleted', async () => {
+test('a signing key is replaced after thirty days; its tokens stay valid, and its private key is deleted', async () => {
   const shared = new Shared()
   const { clock, issue } = process(shared)
   const other = process(shared, clock)
@@ -223,7 +223,7 @@ test.each([
   },
 )
 
-test('assertions can have the public address as their audience, which is then an allowed Host', async () => {
+test('assertions can have publicUrl as their audience, and its host name is an allowed Host', async () => {
   const publicUrl = 'https://Events.Example.com:443/track/'
   const collector = await openCollector({ clock: fakeClock(startMs), config: { ...config, publicUrl } })
   const statusFor = async (aud: string) =>

@@ -22,13 +22,13 @@ test('a collector without a config loads only the package of the database', asyn
     await collector.waitFor({ event: 'e' })
     await collector.close()`)
 
-  // The packages of the native database.
+  // The packages of which the native database consists.
   const database = ['@libsql', '@neon-rs', 'detect-libc', 'libsql']
   expect(loaded.filter((name) => !database.some((part) => name.startsWith(part)))).toEqual([])
   expect(loaded).toContain('libsql')
 })
 
-test('a config needs no other packages: the library that checks it is built in', async () => {
+test('a config needs no other packages, because the library that checks it is bundled', async () => {
   const loaded = await packagesLoadedBy(`
     const collector = await startCollector({ port: 0, config: { rate: 5 } })
     await collector.close()`)

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Collector, type CollectorOptions, startCollector } from '../src/index.ts'
 
-/** A collector on a free port, in memory unless told otherwise, closed when the test ends. */
+/** Starts a collector on a free port, with a store in memory by default. It is closed when the test ends. */
 export async function openCollector(options: CollectorOptions = {}): Promise<Collector> {
   const collector = await startCollector({ port: 0, ...options })
   onTestFinished(() => collector.close())
@@ -38,7 +38,7 @@ export function post(
   })
 }
 
-/** Posts without the default `Authorization`. */
+/** Posts JSON without the default `Authorization`. */
 export function postPlain(
   collector: Pick<Collector, 'url'>,
   path: string,

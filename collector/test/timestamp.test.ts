@@ -50,7 +50,7 @@ test.each([
   expect(readTime(value)).toBeUndefined()
 })
 
-test('a time of day without a zone is marked as such, a date alone is not', () => {
+test('hasZone is false for a time of day without a zone, but not for a date alone', () => {
   expect(readTime('2026-05-17T09:30:00')?.hasZone).toBe(false)
   expect(readTime('2026-05-17T09:30:00Z')?.hasZone).toBe(true)
   expect(readTime('2026-05-17')?.hasZone).toBe(true)
@@ -64,7 +64,7 @@ test('the output of toISOString is read back for any time', () => {
   )
 })
 
-test('a time on the same day as the previous one is read like any other', () => {
+test('a time on the same day as the previous time is read like any other time', () => {
   const part = fc.oneof(
     fc.integer({ min: 0, max: 99 }).map(String),
     fc.constantFrom('1 ', '-1', '1e', '٣٣', '.5'),

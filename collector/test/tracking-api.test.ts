@@ -37,7 +37,7 @@ test('a batch of all six kinds is accepted, including alias', async () => {
   )
 })
 
-test('the context and integrations of a batch are merged under those of each item', async () => {
+test('each item inherits the context and integrations of its batch, and its own fields win', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', {
@@ -192,7 +192,7 @@ test('the header wins if header and body have different keys', async () => {
   expect(collector.events()[0]?.source).toBe('header')
 })
 
-test('without any key, the response is 200 and the reason no_write_key', async () => {
+test('an event without any key gets 200 and the reason no_write_key', async () => {
   const collector = await openCollector()
 
   expect((await postPlain(collector, '/v1/track', track())).status).toBe(200)
@@ -271,7 +271,7 @@ test.each(otherTypes)('with strictContentType, a body of type %j gets 400', asyn
   expect(right.status).toBe(200)
 })
 
-test('a path other than the seven is 404, and another method 405', async () => {
+test('a path that is not an endpoint gets 404, and a method other than POST gets 405', async () => {
   const collector = await openCollector()
 
   expect((await post(collector, '/v1/import', {})).status).toBe(404)
@@ -279,7 +279,7 @@ test('a path other than the seven is 404, and another method 405', async () => {
   expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
 })
 
-test('above the rate, only that source gets 429, with both headers', async () => {
+test('only the source that is above the rate gets 429, with Retry-After and X-RateLimit-Reset', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { rate: 2 } })
   const send = (key: string) => post(collector, '/v1/track', track(), { authorization: basic(key) })
@@ -296,7 +296,7 @@ test('above the rate, only that source gets 429, with both headers', async () =>
   expect(collector.count()).toBe(4)
 })
 
-test('at twice the rate for ten seconds, the rate is accepted, within 5 %', async () => {
+test('if requests come at twice the rate for ten seconds, half of them are accepted, within 5 %', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { rate: 10 } })
   const statuses: number[] = []

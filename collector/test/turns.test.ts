@@ -16,7 +16,7 @@ import { fakeClock, post } from './support.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-test('work that does not fit into a turn waits for the next ones, in order', async () => {
+test('work that does not fit into a turn of the event loop waits for the next turns, in order', async () => {
   const turns = new Turns()
   let turn = 0
   const done: Array<[name: string, turn: number]> = []
@@ -62,7 +62,7 @@ test('work waits while connections arrive, but not forever', async () => {
   expect(accepting).toBeLessThan(1000)
 })
 
-test('a batch of 5,000 numbers is judged in steps, and other requests run in between', async () => {
+test('a batch of 5,000 numbers is checked in steps, so that other requests can run in between', async () => {
   const entered: number[] = []
   const turns = new Turns()
   const enter = turns.enter.bind(turns)
@@ -98,7 +98,7 @@ test('no item of a batch with 5,001 items is accepted, and the request does not 
   expect(kept).toMatchObject([{ kind: 'batch', reason: 'too_many_items', body: null }])
 })
 
-/** Only the tracking API, behind a real socket, with a log that the test controls. */
+/** Serves only the tracking API over HTTP. The test provides `append`, which gets the events. */
 async function serveTracking(turns: Turns, append: EventLog['append']): Promise<string> {
   const clock = fakeClock()
   const loginLimit = new LoginLimit(300, clock)

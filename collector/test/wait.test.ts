@@ -10,7 +10,7 @@ test('waitFor resolves with existing events', async () => {
   expect(await collector.waitFor({ count: 1, event: 'A' })).toMatchObject([{ name: 'A' }])
 })
 
-test('waitFor resolves when the last missing event arrives, and counts only matching ones', async () => {
+test('waitFor resolves when the last missing event arrives, and counts only matching events', async () => {
   const collector = await openCollector()
   const waiting = collector.waitFor({ count: 3, event: 'A', userId: 'u1' })
   let isDone = false
@@ -33,7 +33,7 @@ test('waitFor resolves when the last missing event arrives, and counts only matc
   expect(await waiting).toHaveLength(3)
 })
 
-test('waitFor counts only accepted messages, unless the filter names others', async () => {
+test('waitFor counts only accepted events, unless the filter has a status or a reason', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', { userId: 'u1' })
 
@@ -67,7 +67,7 @@ test('waitFor by text searches the message', async () => {
   expect(await two).toHaveLength(3)
 })
 
-test('cleared events do not count', async () => {
+test('events that were deleted do not count', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const waiting = collector.waitFor({ event: 'A', count: 2 })

@@ -4,7 +4,7 @@ import { Waiters, type WaitSource } from '../src/live/waiters.ts'
 import type { EventRecord } from '../src/record.ts'
 import { fakeClock } from './support.ts'
 
-/** Waiters over a fake source. The test provides its responses. */
+/** Creates waiters with a fake source of events. The test decides when the source responds. */
 function openWaiters() {
   let lastSeq = 1
   const asked: string[] = []
@@ -38,7 +38,7 @@ function openWaiters() {
   return { open, asked, answers, answerAll, grow }
 }
 
-test('at most four waits query at a time, the others queue, and all get their result', async () => {
+test('at most four waits query at a time, the other waits queue, and all get their result', async () => {
   const { open, asked, answers, answerAll } = openWaiters()
   const waits = Array.from({ length: 50 }, (_, index) => open(index, 1))
   await nextTurn()
@@ -53,7 +53,7 @@ test('at most four waits query at a time, the others queue, and all get their re
   expect(most).toBe(4)
 })
 
-test('after its query, a wait goes to the end of the queue, however many events arrive', async () => {
+test('after its query, a wait goes to the end of the queue, even if new events arrive', async () => {
   const { open, asked, answerAll, grow } = openWaiters()
   for (let after = 0; after < 6; after++) void open(after, 9)
   await nextTurn()

@@ -10,7 +10,7 @@ import { post, track } from '../support.ts'
 
 const docs = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
 
-/** The examples under a heading of the document. */
+/** The JSON examples under a heading of collector/docs/api.md. */
 function examples(heading: string): unknown[] {
   const section = docs.split(/^## /m).find((one) => one.startsWith(`${heading}\n`)) ?? ''
   return [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) =>
@@ -20,7 +20,7 @@ function examples(heading: string): unknown[] {
 
 /** Fields that are present only sometimes. */
 const OPTIONAL = new Set(['reason', 'warnings', 'destination', 'pending', 'format', '...'])
-/** Objects whose fields are not compared, most of them because their keys come from the caller. */
+/** Fields whose values are not compared. In most of these values, the keys come from the sender of the events. */
 const OPEN = new Set([
   ...[
     'byReason',
@@ -163,7 +163,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(differences(examples(heading)[index], pick(body as never))).toEqual([])
   })
 
-  test('an event includes its sent and stored message, request, attempts, violations and neighbours', async () => {
+  test('an event includes the message as sent and as stored, its request, its violations, and the ids of its neighbours', async () => {
     const [, summary, detail] = examples('Events') as Array<Record<string, unknown>>
     const { body } = await get(`/api/events/${idOf('m1')}`)
 
@@ -191,7 +191,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('every attempt is stored, both the failed first and the last one', async () => {
+  test('every delivery attempt is stored, including the first, which failed', async () => {
     const { body } = await get(`/api/events/${idOf('i1')}`)
 
     const [hook] = body.destinations
@@ -214,7 +214,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('the numbers of the steps add up, and the link of each loss finds its events', async () => {
+  test('the counts of the steps add up, and the search of each loss finds as many events as it counts', async () => {
     const { body } = await get('/api/overview')
     const [received, accepted, filtered, delivered] = body.steps
 
@@ -275,7 +275,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(body.events.at(-1)).toMatchObject({ messageId: 'p1' })
   })
 
-  test('problems have a meaning, and errors come first', async () => {
+  test('each problem has a count, a severity and an example, and errors come first', async () => {
     const { problems } = (await get('/api/problems')).body
     const byReason = Object.fromEntries(
       problems.map((one: { kind: string; reason: string }) => [`${one.kind} ${one.reason}`, one]),
@@ -294,7 +294,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(severities).toEqual([...severities].sort())
   })
 
-  test('failed deliveries are retried, and delivered ones are replayed under another key', async () => {
+  test('failed deliveries can be retried, and delivered events can be replayed', async () => {
     const before = (await get('/api/destinations')).body.destinations[0]
     expect(before).toMatchObject({
       target: expect.not.stringContaining('secret'),
@@ -318,7 +318,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect((await send('/api/release', { ids: [] })).status).toBe(400)
   })
 
-  test('all matching events are exported, and formulas become text', async () => {
+  test('all matching events are exported, and spreadsheet formulas become text', async () => {
     const lines = (await (await fetch(`${collector.url}/api/export?q=user:ada`)).text()).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).userId)).toEqual(Array(7).fill('ada'))
     await post(collector, '/v1/track', track({ event: '=1+1', userId: 'a,"b"', messageId: 'csv' }))
@@ -347,7 +347,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect((await get('/api/export/requests?event=x')).status).toBe(400)
   })
 
-  test('a missing record is 404, and a wrong parameter 400 with its name', async () => {
+  test('a missing record gets 404, and a wrong parameter gets 400 with its name', async () => {
     for (const path of ['events/999', 'requests/1', 'users/nobody', 'catalogue/Nothing']) {
       expect((await get(`/api/${path}`)).status).toBe(404)
     }

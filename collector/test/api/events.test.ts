@@ -108,7 +108,7 @@ test('DELETE deletes the events, and other methods are refused', async () => {
   expect((await get(`${collector.url}/api/events`)).body).toMatchObject({ events: [], next: null })
 })
 
-test('the stream reports the newest number, the totals and a reset', async () => {
+test('the stream reports the newest sequence number, the totals, and the deletion of all events', async () => {
   const collector = await openWithEvents(2)
   const response = await fetch(`${collector.url}/api/stream`)
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

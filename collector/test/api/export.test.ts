@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openCollector, post, track } from '../support.ts'
 
-test('at most ten exports can wait for their clients, and one that hangs up makes room', async () => {
+test('at most ten exports can wait for slow clients, and a client that hangs up makes room for another', async () => {
   const collector = await openCollector()
   const batch = () => Array.from({ length: 15 }, () => track({ properties: { pad: 'x'.repeat(30_000) } }))
-  // More than the buffers of the sockets hold.
+  // The exports must be larger than the buffers of the sockets.
   for (let sent = 0; sent < 40; sent++) await post(collector, '/v1/batch', { batch: batch() })
   const status = async () => {
     const response = await fetch(`${collector.url}/api/export`)

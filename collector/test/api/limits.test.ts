@@ -22,7 +22,7 @@ test('100 waits can be open at a time; one more gets 503 with advice, and is acc
     code: 'too_many_waits',
     message: expect.stringContaining('end some'),
   })
-  // Waits of code in the same process have no such limit.
+  // The limit applies to requests, not to `waitFor` in the same process.
   const waiting = collector.waitFor({ event: 'A' })
   await post(collector, '/v1/track', track({ event: 'A' }))
   expect(await waiting).toHaveLength(1)
@@ -31,7 +31,7 @@ test('100 waits can be open at a time; one more gets 503 with advice, and is acc
 })
 
 test.each(['', '/retry', '/discard'])(
-  '/api/dead-letters%s says that there is no log if there is none',
+  '/api/dead-letters%s gets 404 with an explanation if the collector has no log',
   async (path) => {
     const collector = await openCollector()
     const response = await fetch(`${collector.url}/api/dead-letters${path}`, {
@@ -46,7 +46,7 @@ test.each(['', '/retry', '/discard'])(
   },
 )
 
-/** The API with the given reader. */
+/** Serves the API, with `ask` in place of the queries of the store. */
 async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promise<unknown>) {
   const parts = {
     reader: { ask },
@@ -70,7 +70,7 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
 }
 
 test.each(['/api/count', '/api/events?view=summary', '/api/catalogue', '/api/export', '/api/users/ada'])(
-  'a query of %s is cancelled when its client hangs up, and its place is free again',
+  'a query of %s is cancelled when its client hangs up, and another query can take its place',
   async (path) => {
     const signals: Array<AbortSignal | undefined> = []
     const ask = await openApi((_name, _parameters, signal) => {
@@ -96,7 +96,7 @@ test.each(['/api/count', '/api/events?view=summary', '/api/catalogue', '/api/exp
   },
 )
 
-test('at most four full pages are read at a time, and a client that hangs up makes room for the next', async () => {
+test('at most four pages of whole events are read at a time, and a client that hangs up makes room for the next', async () => {
   const asked: AbortSignal[] = []
   const ask = await openApi((_name, _parameters, signal) => {
     if (signal?.aborted) return Promise.reject(signal.reason)
@@ -110,7 +110,7 @@ test('at most four full pages are read at a time, and a client that hangs up mak
   await expect.poll(() => asked.length).toBe(1)
   for (let open = 0; open < 9; open++) void ask('/api/events', leave.signal).catch(() => {})
   await expect.poll(() => asked.length).toBe(4)
-  // This response means that the earlier queries have arrived.
+  // When this request gets its response, the requests before it have arrived.
   expect((await ask('/api/stats')).status).toBe(200)
   expect(asked).toHaveLength(4)
 

@@ -6,7 +6,7 @@ import { ConfigError } from '../../src/config/config-error.ts'
 const read = (environment: Record<string, string>, ...args: string[]) =>
   withEnvironment(args, COLLECTOR_FLAGS, environment)
 
-test('a variable sets its flag, whatever the type of the flag', () => {
+test('environment variables set flags of every type', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_DATABASE: '/data/a b=c.db',
@@ -33,7 +33,7 @@ test.each([['--port=1'], ['--port', '1']])('a flag wins over the environment: %s
   expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual(args)
 })
 
-test('--database wins over the variable of --store, which sets the same, and --store over that of --database', () => {
+test('--database and --store set the same, so each of them wins over the variable of the other', () => {
   expect(read({ TRACKPOST_COLLECTOR_STORE: 'a.db' }, '--database', 'b.db')).toEqual(['--database', 'b.db'])
   expect(read({ TRACKPOST_COLLECTOR_DATABASE: 'a.db' }, '--store=b.db')).toEqual(['--store=b.db'])
 })
@@ -42,7 +42,7 @@ test('an empty variable counts as not set', () => {
   expect(read({ TRACKPOST_COLLECTOR_PLAN: '', TRACKPOST_ADMIN_TOKEN: '' })).toEqual([])
 })
 
-test('a line break at the end of a secret from a file is removed', () => {
+test('a line break at the end of a value is removed', () => {
   expect(
     read({
       TRACKPOST_ADMIN_TOKEN: 'abcdefgh\n',
@@ -59,7 +59,7 @@ test('a line break at the end of a secret from a file is removed', () => {
   ])
 })
 
-test('the admin token can be set by the variable of the trackpost command too; the longer name wins', () => {
+test('TRACKPOST_ADMIN_TOKEN also sets the admin token, but TRACKPOST_COLLECTOR_ADMIN_TOKEN wins', () => {
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'shared' })).toEqual(['--admin-token=shared'])
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'a', TRACKPOST_COLLECTOR_ADMIN_TOKEN: 'b' })).toEqual([
     '--admin-token=b',
@@ -92,7 +92,7 @@ test('variables that Kubernetes sets for a Service of the same name are ignored'
   ).toEqual([])
 })
 
-test('only the addresses that Kubernetes sets are ignored: an address for another flag is used', () => {
+test('a tcp:// address in a variable that Kubernetes does not set is used', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_LOG: 'tcp://10.0.0.9:4222',
@@ -101,7 +101,7 @@ test('only the addresses that Kubernetes sets are ignored: an address for anothe
   ).toEqual(['--store=tcp://10.0.0.9:5432', '--log=tcp://10.0.0.9:4222'])
 })
 
-test('a misspelt variable, and a switch that is neither on nor off, are errors that name the variable', () => {
+test('a misspelt variable, and a switch that is neither true nor false, are errors that name the variable', () => {
   expect(() => read({ TRACKPOST_COLLECTOR_DATABSE: 'x' })).toThrow(/TRACKPOST_COLLECTOR_DATABSE: no flag/)
   expect(() => read({ TRACKPOST_COLLECTOR_QUIET: 'perhaps' })).toThrow(/QUIET: expected true or false/)
 })

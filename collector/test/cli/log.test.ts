@@ -42,7 +42,7 @@ test('a JSON line has time, level, message and further fields', () => {
   ])
 })
 
-test('as text, messages go to stdout and problems to stderr, one line each', () => {
+test('in the text format, messages go to stdout and problems to stderr, one line each', () => {
   const { log, out, err } = setUp({ format: 'text' })
 
   log.info('it listens', { url: 'x' })
@@ -53,7 +53,7 @@ test('as text, messages go to stdout and problems to stderr, one line each', () 
   expect(err).toEqual(['trackpost-collector: it [2J broke: a b\n', 'trackpost-collector: it ends\n'])
 })
 
-test('quiet still prints errors', () => {
+test('errors are printed even with isQuiet', () => {
   const { log, out } = setUp({ isQuiet: true })
 
   log.info('it listens')
@@ -62,7 +62,7 @@ test('quiet still prints errors', () => {
   expect(out).toHaveLength(1)
 })
 
-test('a repeated problem is logged once in ten seconds, then with the number of lines left out', () => {
+test('a repeated problem is logged at most once in ten seconds, with the number of lines that were suppressed', () => {
   const { log, clock, out } = setUp()
 
   for (let turn = 0; turn < 5; turn++) log.fault('the database cannot write', new Error('full'))
@@ -79,7 +79,7 @@ test('a repeated problem is logged once in ten seconds, then with the number of 
   expect(lines.map(({ suppressed }) => suppressed)).toEqual([undefined, undefined, 4])
 })
 
-test('the last problem of the ten seconds is logged at their end, even if it is not reported again', () => {
+test('after the ten seconds, the last cause of the problem is logged, even if the problem does not occur again', () => {
   const { log, clock, out } = setUp()
   const causes = () => out.map((line) => JSON.parse(line)).map(({ cause, suppressed }) => [cause, suppressed])
 
@@ -94,14 +94,14 @@ test('the last problem of the ten seconds is logged at their end, even if it is 
     ['the password is wrong', 2],
   ])
 
-  // If the last cause is the same as that of the latest line, it is not logged again.
+  // The last cause is already in the latest line, so it is not logged again.
   log.fault('destination A', new Error('starting'))
   log.fault('destination A', new Error('the password is wrong'))
   clock.advance(100_000)
   expect(causes()).toHaveLength(2)
 })
 
-test('after a store comes and goes, the last line has its present state', () => {
+test('if the store fails and recovers several times, the last line tells its current state', () => {
   const { log, clock, out } = setUp()
   const lines = () => out.map((line) => JSON.parse(line)).map(({ message, cause = '' }) => message + cause)
   const unavailable = (cause: string) => log.fault('the store is unavailable', new Error(cause))

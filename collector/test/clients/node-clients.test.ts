@@ -4,7 +4,7 @@ import SegmentAnalytics from 'analytics-node'
 import { expect, test } from 'vitest'
 import { openCollector } from '../support.ts'
 
-/** The calls that all of these clients have. In some, the last two parameters are callbacks that run when an event was sent. */
+/** A method that sends an event. Some of these clients call `done` when the event was sent. */
 type Call = (message: object, done?: () => void) => unknown
 interface Client {
   identify: Call

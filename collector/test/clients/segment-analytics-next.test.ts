@@ -9,7 +9,7 @@ import { openCollector } from '../support.ts'
 
 useBrowser()
 
-/** The unchanged package for browsers. */
+/** The unchanged package, bundled for browsers. */
 let library = ''
 beforeAll(async () => {
   const result = await build({
@@ -26,7 +26,7 @@ beforeAll(async () => {
   library = result.outputFiles[0]?.text ?? ''
 }, 60_000)
 
-/** A page with the library, on another origin than the collector. */
+/** Opens a page with the library. The collector has another origin than this page. */
 async function openShop(): Promise<{ page: Page; problems: string[] }> {
   const server = createServer((request, response) => {
     const isScript = request.url === '/library.js'
@@ -134,7 +134,7 @@ test('a page of a site that is not allowed can neither send events nor read data
   }, collector.url)
 
   expect(outcome).toEqual(['refused', 'refused', 'opaque', 'sent', 'refused', 'refused', 'opaque'])
-  // A beacon has no response. The response to this later request means that the beacon has arrived too.
+  // A page does not get the response to a beacon. When this later request has its response, the beacon has arrived too.
   await page.evaluate(
     (url) => fetch(`${url}/v1/t`, { method: 'POST', mode: 'no-cors', body: '{}' }),
     collector.url,

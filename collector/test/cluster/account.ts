@@ -1,14 +1,15 @@
 /** After this many failures, clients have noticed that something is unavailable. */
 const SOME_FAILURES = 8
 
-/** The events that clients sent, and the responses. The test compares them with the store and the destination. */
+/** Records the events that clients sent, and the responses. The test compares them with the store and the destination. */
 export class Account {
   /** How often each messageId was sent. */
   readonly attempts = new Map<string, number>()
   /** messageIds of requests that got 200. */
   readonly answered = new Set<string>()
-  /** The number of requests that ended, and of those that ended with another status than 200 or with an error. */
+  /** The number of requests that ended. */
   outcomes = 0
+  /** The number of requests that ended with an error, or with a status other than 200. */
   failures = 0
 
   /**
@@ -38,8 +39,8 @@ export class Account {
   }
 
   /**
-   * Resolves when `count` more requests have ended with 200, or when some have failed, so that nothing waits for an unavailable
-   * part.
+   * Resolves when `count` more requests have got 200, or when {@link SOME_FAILURES} more have failed. Without the second
+   * condition, the test would wait forever for a part that is unavailable.
    */
   someMore(count: number): Promise<void> {
     const successes = this.outcomes - this.failures + count
@@ -47,7 +48,7 @@ export class Account {
     return reached(() => this.outcomes - this.failures >= successes || this.failures >= failures)
   }
 
-  /** Resolves when some more requests have failed. */
+  /** Resolves when {@link SOME_FAILURES} more requests have failed. */
   someFailures(): Promise<void> {
     const failures = this.failures + SOME_FAILURES
     return reached(() => this.failures >= failures)

@@ -11,14 +11,14 @@ async function ownPostgres(): Promise<PostgresServer> {
   return server
 }
 
-// The start of the run reports it if PostgreSQL is missing.
+// If PostgreSQL is missing, a warning is printed at the start of the run.
 const hasPostgres = inject('postgresPort') !== null
 const postgresTest = hasPostgres ? test : test.skip
 
-// Left to the full run: it takes long, mostly waiting, and `test/store/postgres` kills such processes too.
+// Only in the full run, because it takes long. The tests in `test/store/postgres` kill such processes in every run.
 if (process.env['TEST_FULL'] === '1')
   postgresTest(
-    'equal processes on one database: whatever dies, each event that got 200 is stored once',
+    'equal processes on one database: each event that got 200 is stored once, even if processes are killed',
     async () => {
       await prove('equal processes', await ownPostgres())
     },
@@ -27,7 +27,7 @@ if (process.env['TEST_FULL'] === '1')
 
 const bothTest = hasPostgres ? natsTest : test.skip
 bothTest(
-  'fronts, a log and workers: whatever dies, each event that got 200 is stored once',
+  'fronts, a log and workers: each event that got 200 is stored once, even if processes are killed',
   async () => {
     const nats = await startNats()
     await prove('fronts and workers', await ownPostgres(), nats)

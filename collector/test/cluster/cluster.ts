@@ -12,7 +12,7 @@ import { Supervised } from './supervised.ts'
 /** The parts that can be disturbed: a process of the collector, a server, or a connection between them. */
 export interface Parts {
   fronts: Supervised[]
-  /** Empty if the processes need no log. */
+  /** Empty if the cluster has no log. */
   workers: Supervised[]
   nats: NatsServer | undefined
   postgres: PostgresServer
@@ -21,12 +21,12 @@ export interface Parts {
 }
 
 /**
- * Several collectors, each with its own connections to the servers, and a load balancer in front of those that accept events.
+ * Several collectors, each with its own connections to the servers. Clients send events to a load balancer.
  */
 export interface Cluster extends Parts {
   /** The address that clients send to. */
   url: string
-  /** The addresses of the processes that have the store. */
+  /** The addresses of the processes that are connected to the store. */
   readers: string[]
   /** Sends a query directly to the database. */
   query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]>
@@ -36,12 +36,12 @@ export interface Cluster extends Parts {
 /** The ingredients of a cluster. */
 export interface Ingredients {
   postgres: PostgresServer
-  /** Without a log: equal processes on one database. */
+  /** If `undefined`, there is no log: the processes are equal and share one database. */
   nats?: NatsServer
   destination: string
 }
 
-/** Two fronts, one of them without a store, and two workers; or two equal processes if there is no log. */
+/** Starts two fronts, one of them without a store, and two workers. Without a log, it starts two equal processes. */
 export async function openCluster({ postgres, nats, destination }: Ingredients): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-cluster-'))
   const config: ConfigInput = {

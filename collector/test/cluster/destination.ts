@@ -2,19 +2,19 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-/** A webhook receiver that fails now and then, and records which messages it gets under which key. */
+/** A webhook receiver that sometimes fails. It records the messages and their idempotency keys. */
 export class Destination {
-  /** All keys under which each messageId came, including failed attempts. */
+  /** The idempotency keys with which each messageId was sent, including failed attempts. */
   readonly keys = new Map<string, Set<string>>()
-  /** The messageIds that came under each key. */
+  /** The messageIds that were sent with each idempotency key. */
   readonly messages = new Map<string, Set<string>>()
-  /** messageIds for which it has responded with 200. */
+  /** The messageIds that got 200. */
   readonly taken = new Set<string>()
   attempts = 0
   #server = createServer()
   url = ''
 
-  /** @param random Random numbers: one attempt in 20 gets 503, and for one in 50 the connection ends without a response. */
+  /** @param random Decides which attempts fail: one in 20 gets 503, and one in 50 loses its connection. */
   static async open(random: () => number): Promise<Destination> {
     const destination = new Destination()
     destination.#server.on('request', async (request, response) => {

@@ -11,7 +11,7 @@ import { Storm } from './storm.ts'
 
 /** Whether `npm run test:cluster` or `npm test` runs with `--full`. */
 const isFull = process.env['TEST_FULL'] === '1'
-/** Minimum number of events in a run; every disturbance happens at least once. */
+/** Minimum number of events in a run. With 0, there is one round, which has every disturbance once. */
 const EVENTS = Number(process.env['CLUSTER_EVENTS'] ?? (isFull ? 200_000 : 0))
 const SEED = Number(process.env['CLUSTER_SEED'] ?? randomInt(2 ** 32))
 /** Time limit of a test. */
@@ -21,8 +21,8 @@ const PROMISED_SECONDS = 60
 const TELL_MS = 60_000
 
 /**
- * Sends events during disturbances and waits until all is processed, in rounds. Then compares the responses with the stored
- * events.
+ * Sends events during disturbances, and then waits until all events are processed. Repeats this until `EVENTS` events have
+ * been sent. Then compares the responses with the stored events.
  */
 export async function prove(name: string, postgres: PostgresServer, nats?: NatsServer): Promise<void> {
   const random = seeded(SEED)
@@ -39,7 +39,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
 
   const storm = new Storm(cluster, account, random, 20)
   let phase = 'storm'
-  // Prints the present state now and then, which shows the cause of a wait that never ends.
+  // If a wait never ends, this output shows the cause.
   const telling = setInterval(async () => {
     const seen = await look(cluster).catch((cause: Error) => cause.message)
     const unavailable = all
@@ -98,7 +98,7 @@ async function statsOf(url: string): Promise<Stats> {
   return (await fetch(`${url}/api/stats`)).json() as Promise<Stats>
 }
 
-/** The stored and the pending events; `waiting` is the number in the log, as each process sees it. */
+/** Counts the stored events and pending deliveries. `waiting` is the number of events in the log, as each process sees it. */
 async function look(cluster: Cluster) {
   const all = await Promise.all(cluster.readers.map(statsOf))
   const [found] = await cluster.query<{ rows: number; pending: number }>(
@@ -140,7 +140,7 @@ async function judge(
     deliveredByTheSdkAndLost: without(delivered, kept),
     notAnswered: tracked - answered.size,
     notAcceptedOnce: of(({ accepted }) => accepted !== 1),
-    // Each attempt of a client makes at most one row; a redelivery of the log makes none.
+    // Each attempt of a client adds at most one row to the table. A redelivery by the log adds none.
     moreRowsThanRequests: of(({ message_id, rows }) => rows > (attempts.get(message_id) ?? 0)),
     neverAtTheDestination: without(answered, destination.taken),
     strangersAtTheDestination: without(destination.keys.keys(), kept),

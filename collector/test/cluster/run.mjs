@@ -1,6 +1,6 @@
 /**
  * Runs only the cluster test: `npm run test:cluster --workspace trackpost-collector -- [--full] [--seed 1] [--events 5000]`.
- * --full sends 200,000 events in each arrangement, and checks that everything settles within a minute after each storm.
+ * --full sends 200,000 events to each kind of cluster, and checks that they are processed within a minute after each storm.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -5,15 +5,14 @@ import { basic } from '../support.ts'
 import { type Account, reached } from './account.ts'
 
 /**
- * Events in a batch: more in the full run, which would otherwise take more than an hour, but so few that the destination does
- * not need minutes for a round.
+ * Events in a batch. The full run uses larger batches, because it would otherwise take more than an hour. With even larger
+ * batches, the destination would need minutes for each round.
  */
 const BATCH = process.env['TEST_FULL'] === '1' ? 30 : 10
 const TIMEOUT_MS = 4000
 const PAUSE_MS = 20
 /**
- * Maximum number of events without a response in each client. A client with so many makes no more until some get a response, so
- * that events do not accumulate during an outage.
+ * Maximum number of events in a client that have no response yet. The limit keeps events from accumulating during an outage.
  */
 const MAX_WAITING = 30 * BATCH
 
@@ -23,7 +22,7 @@ export class Senders {
   readonly #url: string
   /** messageIds that our SDK has reported as delivered. */
   readonly delivered = new Set<string>()
-  /** The events that failed in our SDK. */
+  /** The events that our SDK could not deliver, with the errors. */
   readonly givenUp: string[] = []
   /** Events that were passed to a client. */
   tracked = 0
@@ -94,7 +93,7 @@ export class Senders {
       httpClient: this.#account.fetch(TIMEOUT_MS) as never,
       flushAt: BATCH,
       flushInterval: PAUSE_MS,
-      // Few, since the waits between its retries double up to a minute; an event that it gives up is passed to it again.
+      // Few, because this client doubles the wait between retries, up to a minute. An event that it gives up is tracked again.
       maxRetries: 2,
     })
     // Callbacks get every error too. Without this listener, an error would end the process.
@@ -117,7 +116,7 @@ export class Senders {
     await client.closeAndFlush()
   }
 
-  /** A client of a few lines: one request at a time, repeated until it gets 200. */
+  /** A minimal client. It sends one request at a time, and repeats the request until it gets 200. */
   async #byHand(name: string, kind: 'batch' | 'track'): Promise<void> {
     const send = this.#account.fetch(TIMEOUT_MS)
     for (let number = 0; !this.#isOver; number++) {
@@ -147,7 +146,7 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
 }
 
-/** The built SDK if there is one, else its sources. */
+/** Loads the built SDK, or the sources of the SDK if it has not been built. */
 async function loadSdk(): Promise<{ Analytics: typeof Trackpost }> {
   const built = new URL('../../../dist/index.js', import.meta.url)
   return existsSync(built) ? import(built.href) : import('../../../src/index.ts')

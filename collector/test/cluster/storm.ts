@@ -2,22 +2,22 @@ import { type Account, reached } from './account.ts'
 import type { Cluster } from './cluster.ts'
 import type { Supervised } from './supervised.ts'
 
-/** A failure, and how it is repaired. */
+/** A failure and its repair. */
 interface Disturbance {
   name: string
-  /** The parts that it affects. A disturbance of a part ends before the next one of the same part begins. */
+  /** The parts that the disturbance affects. It ends before the next disturbance of one of these parts begins. */
   parts: readonly string[]
-  /** Whether no event can be accepted during it. Then the test waits until clients have failed. */
+  /** Whether no event can be accepted during the disturbance. If so, the test waits until some requests have failed. */
   stopsAll: boolean
-  /** @param some Resolves when clients have got some more responses, or have failed. */
+  /** @param some Resolves when some more requests have got 200, or some have failed. */
   begin(some: () => Promise<void>): Promise<void> | void
   end(): Promise<void> | void
 }
 
-/** Maximum number of disturbances at a time. Another one begins only after one has ended. */
+/** Maximum number of disturbances at a time. */
 const MOST_AT_A_TIME = 3
 
-/** All kinds of disturbance, each once in a round, in a random order and with random overlaps. */
+/** Causes all kinds of disturbance, each once in a round, in random order and with random overlaps. */
 export class Storm {
   readonly #cluster: Cluster
   readonly #account: Account
@@ -29,8 +29,8 @@ export class Storm {
   count = 0
 
   /**
-   * @param stride Minimum number of requests that get 200 between two steps; the maximum is twice that, at random. If some
-   * requests fail, the next step does not wait for more.
+   * @param stride Between two steps, the storm waits until a random number of requests have got 200: between `stride` and twice
+   * `stride`. It waits no longer if some requests fail.
    */
   constructor(cluster: Cluster, account: Account, random: () => number, stride: number) {
     this.#stride = stride
@@ -122,9 +122,9 @@ function ofBoth(group: readonly Supervised[], stopsAll: boolean): Disturbance {
 }
 
 /**
- * Kills the processes that write to the store while the store does not respond, so that they have received events but not
- * written them. Then kills the store too, since it would still write the data in its sockets. All other parts must work, since
- * otherwise these processes would receive nothing.
+ * While the store does not respond, kills the processes that write to it, so that they lose events that they have received but
+ * not written. Then kills the store, which would otherwise write the data that is still in its sockets. All other parts must
+ * work, because otherwise the killed processes would have received nothing.
  */
 function withHandsFull(cluster: Cluster): Disturbance {
   const { fronts, workers, postgres, links } = cluster

@@ -5,7 +5,7 @@ import { environment } from '../ops/process.ts'
 const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 const AGAIN_MS = 100
 
-/** A collector in a separate process, restarted whenever it ends, as by a supervisor. */
+/** A collector in a separate process, which is restarted whenever it ends, as a supervisor would do. */
 export class Supervised {
   readonly name: string
   /** The output of each process that ended unexpectedly after it had started to listen. */
@@ -71,7 +71,7 @@ export class Supervised {
     })
   }
 
-  /** Ends the process without a restart: with SIGKILL at once, with SIGTERM as an upgrade does. */
+  /** Ends the process without a restart. SIGKILL simulates a crash, and SIGTERM an upgrade. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     this.#isWanted = false
     this.#child?.kill(signal)

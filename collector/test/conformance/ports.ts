@@ -10,11 +10,11 @@ import { describeTokenMemory } from './token-memory.ts'
 /** A store under test. */
 export interface Subject {
   /**
-   * Opens the store. Each further call opens the same data again, as another process would. The suite starts and closes the
-   * result.
+   * Opens the store. Each further call opens the same data again, as another process would. The tests start and close the
+   * store.
    */
   open(): Promise<EventStore>
-  /** Advances the clock that leases and due times use. */
+  /** Advances the clock that the store uses for leases and for the due times of deliveries. */
   advance(ms: number): void
 }
 
@@ -77,7 +77,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     })
   })
 
-  test('fields that events inherit from their batch are read, searched, delivered and compared with each event', async () => {
+  test('fields that events inherit from their batch count as their own in reads, searches, deliveries and deduplication', async () => {
     const { log, reader, deliveries } = await openOne()
     const inherited = JSON.stringify({
       context: { locale: 'de-DE', app: { name: 'Käse' }, __proto: 1 },
@@ -99,7 +99,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       own('b', {}),
     ]
     const kept = await log.append(events)
-    // The same in another commit.
+    // The messageIds are also recognized in another commit.
     kept.push(...(await log.append([own('a', {}), own('a', { context: { locale: 'en' } })])))
 
     expect(kept.map(({ reason }) => reason)).toEqual([
@@ -150,7 +150,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(all.flat().filter(({ reason }) => reason === 'duplicate')).toHaveLength(900)
   })
 
-  test('a group that arrives again is stored once, also together with new groups, and twice in one call', async () => {
+  test('a group of events is stored once, even if it arrives again with new groups, or twice in one call', async () => {
     const { first, second } = await openTwo()
     // Without a messageId, only the key of the group shows that it is a repetition.
     const group = (key: string) => ({
@@ -189,7 +189,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect((await second.totals()).events.map(({ reason, count }) => [reason, count])).toEqual([['', 78]])
   })
 
-  test('groups are deduplicated among each other and against appended events, and have their deliveries', async () => {
+  test('events of groups are delivered, and are deduplicated against each other and against appended events', async () => {
     const { log, reader, deliveries } = await openOne()
     await log.append([newEvent('a', { deliveries: hook })])
 
@@ -209,10 +209,10 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(pending.map(({ messageId }) => messageId)).toEqual(['a', 'b'])
   })
 
-  test('if the store refuses one of several groups for its data, it stores none of them and none of their keys', async () => {
+  test('if the store refuses one of several groups because of its data, it stores no group and no key', async () => {
     const { log, reader } = await openOne()
     const sound = { key: 'sound', events: [newEvent('a')] }
-    // As another version of the program might write it.
+    // Another version of the program might write such an event.
     const broken = newEvent('b', { receivedAtMs: null as unknown as number })
 
     await expect(log.appendOnce([sound, { key: 'broken', events: [broken] }])).rejects.toThrow(RefusedError)
@@ -223,7 +223,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await idsOf(reader)).toEqual(['a', 'c'])
   })
 
-  test('the keys of groups are still known after a clear, and on the next day', async () => {
+  test('the keys of groups are still known after all events were deleted, and on the next day', async () => {
     const { subject, first, second } = await openTwo()
     const group = { key: 'a', events: [newEvent('a')] }
     await first.log.appendOnce([group])
@@ -235,7 +235,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await idsOf(second.reader)).toEqual(['b'])
   })
 
-  test('cursors visit every event once, in both directions, also while new events arrive', async () => {
+  test('cursors visit every event once, in both directions, even while new events arrive', async () => {
     const { log, reader } = await openOne()
     await log.append(Array.from({ length: 25 }, (_, index) => newEvent(`m${index}`)))
     for (const order of ['oldest', 'newest'] as const) {
@@ -294,7 +294,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     ])
   })
 
-  test('every process sees pending deliveries that no process delivers, with their number', async () => {
+  test('every process can count the pending deliveries of destinations to which no process delivers', async () => {
     const { first, second } = await openTwo()
     const shop = [
       { destination: 'Hook' },
@@ -389,7 +389,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       .toMatchObject({ status: 400, problem: { offset: 3, line: null } })
   })
 
-  test('the change feed reports writes of this and other processes, and a clear', async () => {
+  test('the change feed reports writes of this and other processes, and clear()', async () => {
     const { first, second } = await openTwo()
     const told: number[] = []
     first.changes.subscribe(({ lastSeq }) => told.push(lastSeq))
@@ -408,7 +408,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await idsOf(first.reader)).toEqual(['a'])
   })
 
-  test('the counts on arrival are exact, also while two processes write', async () => {
+  test('counting only the new events after each change gives the exact total, even while two processes write', async () => {
     const { first, second } = await openTwo()
     const writing = Array.from({ length: 40 }, (_, turn) =>
       (turn % 2 === 0 ? first : second).log.append([newEvent(`a${turn}`), newEvent(`b${turn}`)]),
@@ -429,7 +429,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await first.reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 80, next: null })
   })
 
-  test('a position is a cursor or the number of an event, and all limits apply together', async () => {
+  test('a position is a cursor or a sequence number, and all limits apply together', async () => {
     const { log, reader } = await openOne()
     const kept = await log.append(Array.from({ length: 9 }, (_, index) => newEvent(`m${index}`)))
     const seqOf = (index: number) => kept[index]?.seq ?? 0
@@ -470,7 +470,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await reader.ask('catalogueEntry', { key: 'track:nobody' })).toBeNull()
   })
 
-  test('a replay is delivered under a new key, and only to the chosen destination', async () => {
+  test('a replay is delivered with a new key, and only to the chosen destination', async () => {
     const { log, deliveries } = await openOne()
     const [kept] = await log.append([newEvent('a', { deliveries: hook })])
     const id = kept?.id ?? ''
@@ -484,7 +484,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again?.key).not.toBe(once?.key)
   })
 
-  test('until it expires, an assertion can be used once, by any process', async () => {
+  test('until it expires, an assertion can be used once by all processes together', async () => {
     const { first, second } = await openTwo()
     const stores = Array.from({ length: 10 }, (_, turn) => (turn % 2 === 0 ? first : second))
 
@@ -497,7 +497,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
 
   describeTokenMemory(openTwo)
 
-  test('token keys and used assertions survive a clear', async () => {
+  test('clear() keeps token keys and used assertions', async () => {
     const { first, second } = await openTwo()
     const version = await first.tokenKeys.replace(undefined, 'keys')
     await first.assertions.use('jti', 2000, 1000)
@@ -522,7 +522,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(events[0]).toMatchObject({ source: newEvent('x').source, kind: newEvent('x').kind })
   })
 
-  test('a process is notified of its own writes, of writes by others, and of a clear', async () => {
+  test('a process is notified of its own writes, of writes by other processes, and of clear() in another process', async () => {
     const subject = await newSubject()
     const told: string[] = []
     const first = await openAs(subject, {
@@ -541,7 +541,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     await expect.poll(() => told).toContain('cleared')
   })
 
-  test('a clear deletes everything, but numbering continues', async () => {
+  test('clear() deletes all events and deliveries, but sequence numbers continue', async () => {
     const store = await openOne()
     const { log, reader, deliveries } = store
     const [before] = await log.append([newEvent('a', { deliveries: hook })])
@@ -555,7 +555,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again).toMatchObject({ status: 'accepted' })
     expect(again?.seq).toBeGreaterThan(before?.seq ?? 0)
   })
-  test('an open store is ready and reports its queue; a closed one reports why it is not ready', async () => {
+  test('an open store is ready and reports its queue; a closed store reports why it is not ready', async () => {
     const subject = await newSubject()
     const store = await subject.open()
     store.start({ committed() {}, cleared() {}, changed() {} })

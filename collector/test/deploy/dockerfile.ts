@@ -18,7 +18,7 @@ export function readDockerfile(text: string): Instruction[] {
   })
 }
 
-/** The equivalent of an image: a folder instead of `/`, and the command that starts it. */
+/** The equivalent of an image: a folder instead of `/`, and the command that starts the program in it. */
 export interface Image {
   root: string
   environment: Record<string, string>
@@ -31,8 +31,8 @@ export interface Image {
 }
 
 /**
- * Does the work of `docker build` in folders: it needs no daemon, and the result runs on this machine, with its Node.js, npm
- * and shell instead of those of the base images.
+ * Does the work of `docker build` in folders, without a daemon. The build and the result use the Node.js, npm and shell of this
+ * machine instead of those of the base images.
  */
 export function build(
   instructions: readonly Instruction[],
@@ -120,8 +120,8 @@ function copy({ root }: Image, text: string, stages: Map<string, Image>): void {
 }
 
 /**
- * Starts the program of an image, as the user of the image if this process is allowed to. Its environment has only the
- * variables of a container.
+ * Starts the program of an image. It runs as the user of the image if this process is root. Its environment has only the
+ * variables of the image and of `added`.
  */
 export function runImage(
   image: Image,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 const guide = readFileSync(fileURLToPath(new URL('../../../docs/cluster.md', import.meta.url)), 'utf8')
 
 /**
- * A code block of docs/cluster.md, with other addresses and folders.
+ * Returns a code block of docs/cluster.md, for example with other addresses and folders.
  *
  * @param after Text of the guide; the first block after it is used.
  * @param replaced Replacements; each text must occur in the block.

@@ -21,7 +21,7 @@ test('the commands of the Dockerfile make a collector that becomes ready', async
   const image = build(instructions, folder, { PACKAGE: tarball })
   const { port, release } = await holdPort()
   onTestFinished(release)
-  // The image listens on its exposed port, which may be in use on this machine.
+  // The test uses another port than the exposed one, which may be in use on this machine.
   expect(image.exposed).toEqual([Number(COLLECTOR_FLAGS.port.default)])
   const added = { TRACKPOST_COLLECTOR_PORT: String(port), TRACKPOST_COLLECTOR_DRAIN: '1' }
 

@@ -12,7 +12,7 @@ const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8')
 const composeFiles = readdirSync(folder).filter((name) => name.startsWith('compose'))
 
-/** Seconds that the collector gives requests in flight after its drain. */
+/** After its drain, the collector waits this many seconds for requests in flight. */
 const CLOSE_SECONDS = 5
 const { version } = JSON.parse(readFileSync(`${folder}../package.json`, 'utf8')) as { version: string }
 const IMAGE = `trackpost-collector:${version}`
@@ -89,7 +89,7 @@ const resources = parseAllDocuments(read('kubernetes.yaml')).map((document) => {
 })
 const ofKind = (kind: string) => resources.filter((one) => one.kind === kind)
 
-/** Every start of a collector in the manifests. */
+/** Every collector that the manifests start, with its settings. */
 const starts = [
   ...composeFiles.flatMap((file) =>
     Object.entries(compose(file).services)
@@ -189,7 +189,7 @@ test('Deployments, Services and disruption budgets select the same pods', () => 
 })
 
 const made = (key: string, how: 'literal' | 'file') =>
-  // The command in the comment of the file creates every key that the pods need.
+  // A comment in the file has the command that creates every key that the pods need.
   expect(read('kubernetes.yaml')).toContain(`--from-${how}=${key}=`)
 
 test('pods run as the user of the image, can write only to /tmp, and read settings from one Secret', () => {
@@ -285,7 +285,7 @@ test('only the autoscaler sets the number of fronts, which is at least two', () 
   expect(scaler?.spec.maxReplicas).toBeGreaterThan(scaler?.spec.minReplicas ?? 0)
 })
 
-test('each part has a network policy for both directions', () => {
+test('each Deployment has a network policy for both directions', () => {
   const policies = ofKind('NetworkPolicy')
   for (const { metadata, spec } of ofKind('Deployment')) {
     const own = policies.find((one) => one.metadata.name === metadata.name)?.spec

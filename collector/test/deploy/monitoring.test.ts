@@ -85,7 +85,7 @@ const questions = [
   ),
 ]
 
-/** The selectors that match no sample of a scrape. */
+/** Lists the metrics and labels of the expressions that no sample of a scrape has. */
 function missingFrom(samples: readonly Sample[]): string[] {
   const labelsOf = (metric: string) => {
     const own = samples.filter(({ name }) => name === metric)
@@ -165,7 +165,7 @@ test('each alert has a delay, a severity, a meaning and a remedy', () => {
     expect(['page', 'ticket'], alert).toContain(labels['severity'])
     expect(annotations.description.length, alert).toBeGreaterThan(60)
     for (const { metric, matchers } of selectorsOf(expr)) {
-      // Prometheus has these metrics for every process that it knows: without the job, they would include other programs.
+      // Other programs have metrics with these names too, so the expression must select the job.
       if (!metric.startsWith('trackpost_')) {
         expect(matchers, alert).toContainEqual({ label: 'job', operator: '=', value: job.job_name })
       }
@@ -211,7 +211,7 @@ test('the scrape example works with the default address and the admin token', as
   expect((await scrape(collector.url)).length).toBeGreaterThan(20)
 })
 
-/** The files in one folder, as on the machine of Prometheus. */
+/** Copies the files into one folder, as on the machine of Prometheus. */
 function installed(): string {
   const place = mkdtempSync(join(tmpdir(), 'trackpost-prometheus-'))
   mkdirSync(join(place, 'etc'))
@@ -239,7 +239,7 @@ promtoolTest('promtool accepts the files, and each alert fires when it should an
   await expect(check('test', 'rules', 'tests.yaml')).rejects.toThrow('FAILED')
 })
 
-test('the job for Kubernetes in the comment finds the pods of the manifest, and uses the same token', () => {
+test('the commented-out scrape job for Kubernetes finds the pods of the manifest, and uses the same token', () => {
   const [, commented = ''] = read('prometheus/prometheus.yaml').split('  # - job_name')
   const [inCluster] = parse(`- job_name${commented.replace(/^ {2}# {3}/gm, '  ')}`) as [
     ScrapeJob & {

@@ -48,7 +48,7 @@ async function backupAndRestore(
 
   const restored = await start(['--port', '0', '--store', store])
   expect(await eventsOf(restored)).toEqual(['before accepted'])
-  // The collector still knows the event in the backup, and accepts new events and the lost one.
+  // The event in the backup is recognized as a duplicate. The lost event and a new event are accepted.
   for (const name of ['before', 'after', 'new']) await post(restored, '/v1/track', named(name))
   expect(await eventsOf(restored)).toEqual([
     'before accepted',

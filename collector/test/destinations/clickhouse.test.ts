@@ -19,7 +19,7 @@ afterAll(() => clickHouse.close())
 
 let tables = 0
 
-/** A proxy in front of the server, and a new table. */
+/** Starts a proxy in front of the server, and chooses a table name that is not in use. */
 async function newTable() {
   const proxy = new FaultyWay(clickHouse)
   await proxy.start()
@@ -40,7 +40,7 @@ async function newTable() {
   return { proxy, table, destination, rows }
 }
 
-/** The number of deliveries in each state. */
+/** The number of deliveries in each state, and the errors. */
 async function states(collector: Collector) {
   const response = await fetch(`${collector.url}/api/destinations`)
   const { destinations } = (await response.json()) as {
@@ -259,7 +259,7 @@ clickHouseTest.each([
     })
 
   expect(await rows('count() AS n')).toEqual([{ n: count - bad }])
-  // One request for all events. For each invalid one, every level of the halving has at most two requests: one for each half.
+  // One request for all events. For each invalid event, every halving adds at most two requests, one for each half.
   expect(proxy.inserts.length).toBeLessThanOrEqual(1 + bad * 2 * Math.ceil(Math.log2(count)))
 })
 
@@ -285,7 +285,7 @@ clickHouseTest('a request that is too large for a proxy is halved until it fits'
 })
 
 const once: Array<[string, (first: Insert) => ReturnType<FaultyWay['fault']>, string]> = [
-  ['500 of a proxy', () => ({ kind: 'status', status: 500 }), 'answered 500'],
+  ['a 500 from a proxy', () => ({ kind: 'status', status: 500 }), 'answered 500'],
   ['a response that never ends', () => ({ kind: 'half' }), 'no answer in time'],
   ['a response that does not come', () => ({ kind: 'silence' }), 'no answer in time'],
   ['a connection that ends after the insert', () => ({ kind: 'reset after' }), 'ECONNRESET'],
@@ -318,7 +318,7 @@ const EXCEPTION = 'Code: 241. DB::Exception: Memory limit (total) exceeded. (MEM
 
 clickHouseTest.each([
   ['an exception', EXCEPTION, 'refused: MEMORY_LIMIT_EXCEEDED'],
-  ['the page of a login', '<html>Sign in</html>', 'answered 200, but not as ClickHouse does'],
+  ['a login page', '<html>Sign in</html>', 'answered 200, but not as ClickHouse does'],
 ])('a 200 with %s in its body does not count as delivered', async (_what, text, reason) => {
   const { proxy, destination, rows } = await newTable()
   const clock = fakeClock()
@@ -359,7 +359,7 @@ clickHouseTest('an endless response is not read to its end', async () => {
   await expect
     .poll(() => states(collector), { timeout: 30_000 })
     .toMatchObject({ pending: 0, delivered: 3, failed: 0 })
-  // The bytes that were read, plus the buffers of both sides.
+  // The number includes the bytes in the buffers of both sides.
   expect(proxy.pouredBytes).toBeLessThan(32 * 1024 ** 2)
   expect(await rows('count() AS n')).toEqual([{ n: 3 }])
 })
@@ -369,27 +369,30 @@ clickHouseTest.each([
   [209, 'SOCKET_TIMEOUT'],
   [279, 'ALL_CONNECTION_TRIES_FAILED'],
   [439, 'CANNOT_SCHEDULE_TASK'],
-])('an overloaded server, %i %s, does not get many small requests instead of one', async (code, name) => {
-  const { proxy, destination, rows } = await newTable()
-  const clock = fakeClock()
-  expect(await clickHouse.query(`SELECT errorCodeToName(${code}) AS name`)).toEqual([{ name }])
-  proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'exception', code, name } : undefined)
-  const collector = await openCollector({ clock, config: { destinations: [destination()] } })
+])(
+  'a request that an overloaded server refuses with %i %s is not split into smaller requests',
+  async (code, name) => {
+    const { proxy, destination, rows } = await newTable()
+    const clock = fakeClock()
+    expect(await clickHouse.query(`SELECT errorCodeToName(${code}) AS name`)).toEqual([{ name }])
+    proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'exception', code, name } : undefined)
+    const collector = await openCollector({ clock, config: { destinations: [destination()] } })
 
-  await batch(collector, several(64))
-  await expect
-    .poll(() => states(collector))
-    .toMatchObject({ pending: 64, lastError: { reason: `refused: ${name}` } })
-  expect(proxy.inserts).toHaveLength(1)
-  clock.advance(1000)
+    await batch(collector, several(64))
+    await expect
+      .poll(() => states(collector))
+      .toMatchObject({ pending: 64, lastError: { reason: `refused: ${name}` } })
+    expect(proxy.inserts).toHaveLength(1)
+    clock.advance(1000)
 
-  await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 64, failed: 0 })
-  expect(proxy.inserts).toHaveLength(2)
-  expect(await rows('count() AS n')).toEqual([{ n: 64 }])
-})
+    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 64, failed: 0 })
+    expect(proxy.inserts).toHaveLength(2)
+    expect(await rows('count() AS n')).toEqual([{ n: 64 }])
+  },
+)
 
 clickHouseTest(
-  'rows that were inserted and are sent again among others are removed by their key',
+  'if inserted rows are sent again together with new rows, the repeated rows are removed by their key',
   async () => {
     const { proxy, destination, rows } = await newTable()
     const clock = fakeClock()
@@ -426,7 +429,7 @@ clickHouseTest('with a wrong password all events wait, and the password is print
       target: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+, table default\.events_\d+$/),
     })
 
-  // Logged once, although it is tried many times.
+  // The error is logged once, although the request is repeated many times.
   expect(said).toEqual([expect.stringMatching(/^destination Warehouse: .*516.*password is incorrect/)])
   const shown = JSON.stringify([said, await states(collector), collector.events()])
   expect(shown).not.toContain('not-this-one')
@@ -494,20 +497,23 @@ clickHouseTest('events of a copy of a database are not mistaken for those of the
   ])
 })
 
-clickHouseTest('a table of the user is used unchanged, with further columns and other engines', async () => {
-  const { table, destination, rows } = await newTable()
-  await clickHouse.query(
-    `CREATE TABLE default.${table} (key FixedString(40), source LowCardinality(Nullable(String)), type String, event String, user_id Nullable(String), anonymous_id String, message_id String, timestamp DateTime('Europe/Berlin'), received_at DateTime64(6), properties String, traits String, context String, message String, day Date DEFAULT toDate(timestamp), total Float64 MATERIALIZED JSONExtractFloat(properties, 'total')) ENGINE = MergeTree ORDER BY key`,
-  )
-  const collector = await openCollector({ config: { destinations: [destination()] } })
+clickHouseTest(
+  'a table that the user has created is not changed, even if it has further columns or another engine',
+  async () => {
+    const { table, destination, rows } = await newTable()
+    await clickHouse.query(
+      `CREATE TABLE default.${table} (key FixedString(40), source LowCardinality(Nullable(String)), type String, event String, user_id Nullable(String), anonymous_id String, message_id String, timestamp DateTime('Europe/Berlin'), received_at DateTime64(6), properties String, traits String, context String, message String, day Date DEFAULT toDate(timestamp), total Float64 MATERIALIZED JSONExtractFloat(properties, 'total')) ENGINE = MergeTree ORDER BY key`,
+    )
+    const collector = await openCollector({ config: { destinations: [destination()] } })
 
-  await batch(collector, [track({ timestamp: '2024-07-01T12:00:00Z' })])
-  await expect.poll(() => states(collector)).toMatchObject({ delivered: 1 })
+    await batch(collector, [track({ timestamp: '2024-07-01T12:00:00Z' })])
+    await expect.poll(() => states(collector)).toMatchObject({ delivered: 1 })
 
-  expect(await rows('timestamp, day, total')).toEqual([
-    { timestamp: '2024-07-01 14:00:00', day: '2024-07-01', total: 19.9 },
-  ])
-})
+    expect(await rows('timestamp, day, total')).toEqual([
+      { timestamp: '2024-07-01 14:00:00', day: '2024-07-01', total: 19.9 },
+    ])
+  },
+)
 
 clickHouseTest('a table that is dropped while events arrive is created again', async () => {
   const { table, destination, rows } = await newTable()
@@ -523,7 +529,7 @@ clickHouseTest('a table that is dropped while events arrive is created again', a
 })
 
 clickHouseTest(
-  'while the server is unavailable, one batch is tried after waits that double; users can retry more',
+  'while the server is unavailable, one batch is tried after waits that double; a user can retry all events',
   async () => {
     const { proxy, destination, rows } = await newTable()
     const clock = fakeClock()

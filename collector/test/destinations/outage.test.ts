@@ -31,7 +31,7 @@ test('a destination that accepts nothing for a while is reported once, and once 
   expect(reported.slice(1)).toEqual(['destination Hook is back; over: destination Hook is unavailable'])
 })
 
-test('a destination that fails now and then, or refuses an event for its data, is not unavailable', () => {
+test('a destination that fails now and then, or refuses an event because of its data, is not unavailable', () => {
   const { clock, reported, outage } = newOutage()
   for (const result of [RETRY, DELIVERED, RETRY, REFUSED, RETRY]) {
     outage.saw(result)
@@ -41,7 +41,7 @@ test('a destination that fails now and then, or refuses an event for its data, i
   expect(reported).toEqual([])
 })
 
-test('a problem that another part has reported also ends with the next delivery', () => {
+test('a problem that was passed to report() also ends with the next delivery', () => {
   const { clock, reported, outage } = newOutage()
   outage.report('destination Hook', new Error('wrong password'))
   outage.saw(RETRY)

@@ -6,7 +6,7 @@ import type { AttemptResult } from '../../src/destinations/webhook.ts'
 const taken: BatchOutcome = { kind: 'taken' }
 const items = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** Sends groups of numbers. Returns the outcome of each, and the requests in order. */
+/** Sends groups of numbers. Returns the result of each number, and the sizes of the requests in order. */
 async function run(
   groups: readonly number[][],
   outcome: (group: readonly number[]) => BatchOutcome,
@@ -50,7 +50,7 @@ test('one event that makes requests fail without a clear reason is found, and no
   expect(having('delivered')).toHaveLength(999)
 })
 
-test('if every request fails without a clear reason, only few are sent', async () => {
+test('if every request fails without a clear reason, only a few requests are sent', async () => {
   const { requests, having, results } = await run([items(1000)], () => ({ kind: 'unclear', reason: 'odd' }))
 
   expect(requests).toHaveLength(41)
@@ -58,7 +58,7 @@ test('if every request fails without a clear reason, only few are sent', async (
   expect(new Set([...results.values()].map((one) => 'reason' in one && one.reason))).toEqual(new Set(['odd']))
 })
 
-test('after a request has found that the destination is unavailable, no other is sent', async () => {
+test('after a request has found that the destination is unavailable, no further request is sent', async () => {
   const { requests, having } = await run([[1, 2], [3], [4]], (group) =>
     group.includes(3) ? { kind: 'unavailable', reason: 'gone' } : taken,
   )
@@ -68,7 +68,7 @@ test('after a request has found that the destination is unavailable, no other is
   expect(having('retry')).toEqual([3, 4])
 })
 
-test('events for which there is no time are left for another batch', async () => {
+test('if there is no time left, the remaining events are left for another batch', async () => {
   let left = 2
   const { having } = await run(
     [[1], [2], [3]],

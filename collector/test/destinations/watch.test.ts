@@ -7,7 +7,7 @@ import { fakeClock } from '../support.ts'
 
 const file = (name: string, enabled = true) => ({ name, type: 'file' as const, path: '/tmp/none', enabled })
 
-/** The watch of a process with the destinations Own and Off (turned off), over a fake queue. */
+/** Starts the watch of a process with a fake queue. The destination Own is turned on, and Off is turned off. */
 function watched(isDelivering = true) {
   const clock = fakeClock()
   const faults: string[] = []
@@ -39,7 +39,7 @@ function watched(isDelivering = true) {
   return { watch, queue, faults, attended, settle, advance }
 }
 
-test('a process announces its destinations at once and then repeatedly; one that delivers nothing does not', async () => {
+test('a process announces its destinations at once and then repeatedly; a process that delivers nothing announces none', async () => {
   const worker = watched()
   const front = watched(false)
   await worker.advance(20_000)
@@ -53,7 +53,7 @@ test('a process announces its destinations at once and then repeatedly; one that
   expect(worker.attended).toHaveLength(3)
 })
 
-test('a destination to which no process delivers is reported once, and again when it happens again', async () => {
+test('a destination to which no process delivers is reported once each time this happens', async () => {
   const { queue, faults, settle, advance } = watched()
   queue.found = [
     { destination: 'Gone', pending: 2 },
@@ -61,7 +61,7 @@ test('a destination to which no process delivers is reported once, and again whe
     { destination: 'Own', pending: 4 },
   ]
   await settle()
-  // Not at once, so that processes that start together have time to announce themselves.
+  // Nothing is reported at once, so that processes that start together have time to announce their destinations.
   expect(faults).toEqual([])
 
   for (let look = 0; look < 3; look++) await advance(20_000)
@@ -80,7 +80,7 @@ test('a destination to which no process delivers is reported once, and again whe
   expect(faults).toEqual([line, line])
 })
 
-test('events from a front that does not know a destination are reported once, and shown until they stop', async () => {
+test('if a front does not know a destination, its events are reported once, and a warning is shown until they stop', async () => {
   const { watch, faults, advance } = watched()
   const none = new Map<string, number>()
   watch.planned([newEvent('a', { reason: 'no_event' })])
@@ -95,7 +95,7 @@ test('events from a front that does not know a destination are reported once, an
   expect(watch.warning('Off', none)).toBeNull()
   await advance(60_000)
   expect(watch.warning('Own', none)).toBeNull()
-  // The first front was corrected, and now another front does not know the destination.
+  // As if the first front had been corrected, and another front did not know the destination.
   watch.planned([newEvent('e')])
   expect(faults).toHaveLength(2)
   expect(watch.warning('Own', none)).not.toBeNull()

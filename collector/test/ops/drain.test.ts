@@ -55,14 +55,14 @@ test('SIGTERM under load loses no event: the draining collector still responds, 
   await senders
 
   expect([code, signal]).toEqual([0, null])
-  // Clients of both kinds got 200 during the drain.
+  // The SDK and the hand-written clients got 200 during the drain.
   expect(delivered.size).toBeGreaterThan(before.delivered)
   expect(answered.size).toBeGreaterThan(before.answered)
   const kept = await openCollector({ database, port: Number(port) })
   const ids = () => kept.events({ status: 'accepted' }).map(({ messageId }) => String(messageId))
   const known = new Set(ids())
   expect([...answered, ...delivered].filter((id) => !known.has(id))).toEqual([])
-  // The SDK sends events without a response to the next process on the same port.
+  // The SDK sends the events that got no response to the next process on the same port.
   await analytics.closeAndFlush({ timeout: 60_000 })
   expect(tracked.filter((id) => !delivered.has(id))).toEqual([])
   const all = ids()
@@ -91,7 +91,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('Ctrl+C does not drain, since a person waits', async () => {
+test('Ctrl+C ends the collector without a drain, since a person waits', async () => {
   const { child, lines, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
 
   child.kill('SIGINT')
@@ -120,7 +120,7 @@ test('healthcheck reports the state of /readyz: ready, draining, or not running'
   )
 })
 
-test('the environment can set everything, and no log line contains a secret', async () => {
+test('all settings can come from the environment, and no log line contains a secret', async () => {
   const secrets = {
     TRACKPOST_ADMIN_TOKEN: 'the-admin-token',
     TRACKPOST_COLLECTOR_RELEASE_TO: 'https://release-key@127.0.0.1:9',

@@ -83,7 +83,7 @@ test('a part whose check throws is not ready, with the reason', async () => {
   })
 })
 
-test('simultaneous requests share one check, and a state is soon checked again', async () => {
+test('simultaneous requests share one check, and a later request checks again', async () => {
   let asked = 0
   const { clock, health } = setUp({
     ask: async () => {
@@ -98,7 +98,7 @@ test('simultaneous requests share one check, and a state is soon checked again',
   expect((await health.readiness()).parts[0]?.waiting).toBe(2)
 })
 
-test('draining is reported at once, whatever the state of the parts', async () => {
+test('draining is reported at once, even if all parts are ready', async () => {
   const { health } = setUp({})
   expect((await health.readiness()).status).toBe('ready')
 

@@ -13,7 +13,7 @@ const readiness = async ({ url }: Collector) => {
 const metrics = async ({ url }: Collector) => parseMetrics(await (await fetch(`${url}/metrics`)).text())
 
 natsTest(
-  'a front needs only the log, a worker also the store; both report that, and the lag of the store',
+  'a front requires only the log, a worker also the store; both report the state of these parts, and the lag',
   async () => {
     const nats = await startNats()
     const front = await openCollector({ log: nats.url })

@@ -34,7 +34,7 @@ test('a running collector is alive and ready', async () => {
   })
 })
 
-test('a collector whose file was removed is alive but not ready, and says why', async () => {
+test('a collector whose database file was removed is alive but not ready, and says why', async () => {
   const database = newPath()
   const collector = await openCollector({ database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })

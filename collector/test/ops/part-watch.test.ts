@@ -3,7 +3,7 @@ import { PartWatch } from '../../src/ops/part-watch.ts'
 import type { PartHealth } from '../../src/part-health.ts'
 import { fakeClock } from '../support.ts'
 
-/** A watch over fake parts, and its reports. */
+/** Creates a watch over fake parts, and records its reports. */
 function watched(...parts: Array<PartHealth['part']>) {
   const clock = fakeClock()
   const reasons = new Map<string, string>()
@@ -57,7 +57,7 @@ test('for the log, and for a part that is unavailable from the start, only the r
   await look()
 
   expect(told).toEqual(['the log is back', 'the store is back'])
-  // The connection itself reports that the log is unavailable.
+  // The watch does not report an outage of the log, because the connection to the log reports it.
   reasons.set('log', 'cut')
   await look()
   expect(watch.reason('log')).toBe('cut')
@@ -68,7 +68,7 @@ test('for the log, and for a part that is unavailable from the start, only the r
   expect(told).toHaveLength(2)
 })
 
-test('the recovery of a part before the next check is reported too', async () => {
+test('if a part was unavailable only between two checks, its recovery is reported too', async () => {
   const { watch, told, over, settle, look } = watched('log')
   watch.start()
   await settle()

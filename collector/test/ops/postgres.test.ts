@@ -42,7 +42,7 @@ describeWithPostgres('PostgreSQL', () => {
       ],
     })
     expect((await fetch(`${collector.url}/healthz`)).status).toBe(200)
-    // The message, which the page shows, names the part that is unavailable, and the address that has the reason.
+    // The web page shows this message, so it names the unavailable part and the address that has the reason.
     const asked = await fetch(`${collector.url}/api/overview`)
     expect([asked.status, await asked.json()]).toEqual([
       503,

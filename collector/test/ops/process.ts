@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest'
 
 export const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
-/** A line of the log. */
+/** A line of the JSON log. */
 export interface Line {
   time: string
   level: string
@@ -31,7 +31,7 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
 }
 
-/** The environment of a process in a test, without variables from outside. */
+/** The environment of a process in a test, without the Trackpost variables of this machine. */
 export function environment(added: Record<string, string> = {}): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKPOST_'))
   return { ...Object.fromEntries(entries), ...added }
@@ -57,7 +57,7 @@ export async function start(args: string[], added: Record<string, string> = {}):
       const complete = rest.split('\n')
       rest = complete.pop() ?? ''
       lines.push(...complete.map((line) => JSON.parse(line) as Line))
-      // Problems of a part may be logged before this line.
+      // Lines about problems may come before the line that has the address.
       if (lines.some((line) => line['url'] !== undefined)) resolve()
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))

@@ -74,7 +74,7 @@ function checkFamily(name: string, type: string, samples: readonly Sample[]): vo
   }
 }
 
-/** The value of the one series that has these labels. */
+/** The value of the only series that has these labels; `undefined` if there is none. */
 export function seriesOf(samples: readonly Sample[], name: string, labels: Record<string, string> = {}) {
   const found = samples.filter(
     (one) =>

@@ -14,7 +14,8 @@ async function openServer() {
 }
 
 /**
- * Returns a function that runs a statement with the same time limit as those of the store. A close must end before that limit.
+ * Returns a function that runs a statement. The statement has the same time limit as the statements of the store, and a
+ * collector must close before this limit.
  */
 async function newStatement(store: string): Promise<() => Promise<string>> {
   const client = new pg.Client({ connectionString: store, query_timeout: 30_000 })
@@ -29,14 +30,14 @@ async function newStatement(store: string): Promise<() => Promise<string>> {
     )
 }
 
-/** Resolves with the outcome of the close or of the statement, whichever ends first. */
+/** Resolves with the outcome of `closed` or `statement`, whichever ends first. */
 const whatIsFirst = (closed: Promise<void>, statement: Promise<string>) =>
   Promise.race([closed.then(() => 'closed'), statement])
 
-// Reached only by a close that waits forever.
+// A test reaches this limit only if `close` waits forever.
 const LIMIT_MS = 120_000
 
-describeWithPostgres('a close while PostgreSQL does not respond', () => {
+describeWithPostgres('closing a collector while PostgreSQL does not respond', () => {
   test(
     'does not wait for idle connections',
     async () => {

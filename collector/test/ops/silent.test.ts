@@ -19,7 +19,6 @@ test.for(STATES)('a front whose log has not responded %s ends soon after SIGTERM
 
   child.kill('SIGTERM')
 
-  // If this waits forever, the test fails by its timeout.
   expect(await once(child, 'exit')).toEqual([0, null])
   nats.resume()
   await expect.poll(() => lines.at(-1)?.message).toContain('ended by SIGTERM')

@@ -12,14 +12,14 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => project?.remove())
 
-/** Links packages into the project that its users install themselves. */
+/** Links a package into the project, as if the user had installed it. */
 function link(name: string): void {
   if (existsSync(join(project.folder, 'node_modules', name))) return
   mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
 }
 
-test('the package contains its code, its page and its launcher, but no tests or sources', () => {
+test('the package contains its code and types, but no tests or sources', () => {
   for (const file of [
     'dist/index.js',
     'dist/index.cjs',
@@ -40,7 +40,7 @@ function collector(...args: string[]) {
   return run(process.execPath, [bin, '--port', '0', ...args], project.folder)
 }
 
-test('it installs at most 16 packages and 30 MB, without source maps', () => {
+test('an installation has at most 16 packages and 30 MB, and no source maps of the collector', () => {
   const files = readdirSync(join(project.folder, 'node_modules'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile())
     .map((file) => join(file.parentPath, file.name))
@@ -66,21 +66,24 @@ test.each([
     ['--store', 'events.db', '--config', 'clickhouse.json'],
     '@clickhouse/client@1',
   ],
-])('%s without its client does not start, and says what to install', async (use, args, packages) => {
-  const destinations = [{ name: 'CH', type: 'clickhouse', url: 'http://127.0.0.1:1' }]
-  project.write('clickhouse.json', JSON.stringify({ destinations }))
+])(
+  '%s does not start if the client package is missing, and says what to install',
+  async (use, args, packages) => {
+    const destinations = [{ name: 'CH', type: 'clickhouse', url: 'http://127.0.0.1:1' }]
+    project.write('clickhouse.json', JSON.stringify({ destinations }))
 
-  const { code, output } = await collector(...args)
+    const { code, output } = await collector(...args)
 
-  expect(output).toBe(`trackpost-collector: ${use} needs further packages: npm install ${packages}\n`)
-  expect(code).toBe(1)
-  expect(existsSync(join(project.folder, 'events.db'))).toBe(false)
-  const { peerDependencies } = JSON.parse(readFileSync(join(REPOSITORY, 'collector/package.json'), 'utf8'))
-  for (const [, name = '', version = ''] of packages.matchAll(/(\S+)@(\S+)/g))
-    expect(peerDependencies[name].slice(1)).toMatch(new RegExp(`^${version}\\.`))
-})
+    expect(output).toBe(`trackpost-collector: ${use} needs further packages: npm install ${packages}\n`)
+    expect(code).toBe(1)
+    expect(existsSync(join(project.folder, 'events.db'))).toBe(false)
+    const { peerDependencies } = JSON.parse(readFileSync(join(REPOSITORY, 'collector/package.json'), 'utf8'))
+    for (const [, name = '', version = ''] of packages.matchAll(/(\S+)@(\S+)/g))
+      expect(peerDependencies[name].slice(1)).toMatch(new RegExp(`^${version}\\.`))
+  },
+)
 
-test('with the client installed, the collector connects to the server', async () => {
+test('if pg is installed, the collector connects to PostgreSQL', async () => {
   link('pg')
   onTestFinished(() => rmSync(join(project.folder, 'node_modules', 'pg')))
 
@@ -117,7 +120,7 @@ test('until the first response, no unneeded code is loaded', async () => {
   )
   expect(output).toContain('200')
   expect(own.length).toBeGreaterThan(1)
-  // The libraries for configs, plans, tokens and metrics, which are not needed for this, have 800 KB.
+  // The libraries for configs, plans, tokens and metrics have 800 KB. This collector needs none of them.
   expect(own.reduce((sum, path) => sum + statSync(path).size, 0)).toBeLessThan(400_000)
 })
 
@@ -143,7 +146,7 @@ const body = `
   expect([response.status, order.userId, page.status]).toEqual([200, 'ada', 200])
 `
 
-test('Jest can require it without flags', async () => {
+test('Jest can require the package without flags', async () => {
   project.write(
     'jest.test.cjs',
     `const { startCollector } = require('trackpost-collector')\ntest('an order', async () => {${body}})\n`,
@@ -193,7 +196,7 @@ test('tokens work in Jest, although the library for them is an ES module', async
   expect(code).toBe(0)
 }, 120_000)
 
-test('Vitest can import it', async () => {
+test('Vitest can import the package', async () => {
   link('vitest')
   project.write(
     'vitest.test.mjs',
@@ -210,7 +213,7 @@ test('Vitest can import it', async () => {
   expect(code).toBe(0)
 }, 120_000)
 
-test('npx starts it, and it prints its version', async () => {
+test('npx starts the collector, and prints its version', async () => {
   const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'collector', 'package.json'), 'utf8'))
 
   expect(await run('npx', ['trackpost-collector', '--version'], project.folder)).toMatchObject({
@@ -222,7 +225,7 @@ test('npx starts it, and it prints its version', async () => {
     detached: true,
   })
   onTestFinished(() => {
-    // npx starts a child process.
+    // npx starts a child process, so the whole process group is killed.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
   })
   const [line] = await once(child.stdout, 'data')
@@ -231,7 +234,7 @@ test('npx starts it, and it prints its version', async () => {
   expect((await fetch(`${url}/api/stats`)).status).toBe(200)
 }, 60_000)
 
-test('the TypeScript of its README compiles under strict settings, including checks of the libraries', async () => {
+test('with strict settings, the TypeScript of the README and the types of the package compile', async () => {
   for (const name of ['vitest', 'typescript', '@types/node']) link(name)
   const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8')
   const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '')

@@ -42,8 +42,8 @@ export function runTool(name: string, args: string[], folder: string): Promise<R
 }
 
 /**
- * The environment without the variables of `npm run` and Vitest, which must not reach an npm or a test runner in another
- * folder.
+ * The environment without the variables that `npm run` and Vitest set, because they would mislead npm and test runners in
+ * another folder.
  */
 function environment(): NodeJS.ProcessEnv {
   const isOurs = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/
@@ -51,7 +51,7 @@ function environment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
-/** With `--full`, the package is built and packed in a copy, as for a release. */
+/** With `--full`, the tests build and pack a copy of the package, as a release does. */
 const packs = process.env['TEST_FULL'] === '1' ? packAsReleased : packBuilt
 
 /** Packs the package, and installs the tarball into an empty project. */
@@ -76,7 +76,7 @@ export async function createProject(): Promise<Project> {
   }
 }
 
-/** In a copy, since the build empties its folder first, and other tests run the files in it. */
+/** Builds and packs a copy: a build empties `dist` first, and other tests run the files in `dist`. */
 async function packAsReleased(folder: string): Promise<Packed> {
   const workspace = join(folder, 'workspace')
   const copy = join(workspace, 'collector')
@@ -90,7 +90,7 @@ async function packAsReleased(folder: string): Promise<Packed> {
   return pack(copy, folder)
 }
 
-/** Packs the existing build, without the build for a release. */
+/** Packs the existing build. */
 export function packBuilt(folder: string): Promise<Packed> {
   return pack(join(REPOSITORY, 'collector'), folder, '--ignore-scripts')
 }

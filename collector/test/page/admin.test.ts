@@ -24,7 +24,7 @@ test('with an admin token, the page opens after the login, shows new events, and
   await page.getByLabel('Admin token').fill(adminToken)
   await page.keyboard.press('Enter')
   await page.locator('#connection.live').waitFor()
-  // The login leads to the linked screen, and the page does not show its own 401 as a refused request.
+  // The login leads to the linked screen. Only the login with the wrong token counts as a refused request.
   expect(page.url()).toBe(`${address}/#/events?q=user:ada`)
   await page.locator('.chip', { hasText: 'user:ada' }).waitFor()
   expect(collector.stats().refused).toBe(1)
@@ -35,7 +35,7 @@ test('with an admin token, the page opens after the login, shows new events, and
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
   expect(others).toEqual([])
   expect(cookie?.value).not.toContain(adminToken)
-  // The stream sends the cookie too: new events appear without a reload.
+  // The stream accepts the cookie too: new events appear without a reload.
   await page.goto(`${address}/#/events`)
   await post({ url: address }, '/v1/track', track({ event: 'After the login' }))
   await expect.poll(() => names(page)).toEqual(['After the login'])
@@ -52,7 +52,7 @@ test('with an admin token, the page opens after the login, shows new events, and
   await expect.poll(() => names(page)).toEqual(['After the restart'])
 }, 60_000)
 
-test('a page whose token was changed shows the login form again', async () => {
+test('if the admin token was changed, an open page shows the login form again', async () => {
   const started = { host: '::ffff:127.0.0.1', allowPublic: true, adminToken }
   const collector = await openCollector(started)
   const address = `http://127.0.0.1:${collector.port}`
@@ -96,7 +96,7 @@ test('a logout applies to all tabs, and a login in one of them opens the others'
   await page.getByRole('heading', { name: 'Problems', exact: true }).waitFor()
 })
 
-test('a closed page says how to open it', async () => {
+test('if access is disabled because no admin token is set, the page says how to set one', async () => {
   const collector = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
   const context = await browser().newContext()
   onTestFinished(() => context.close())

@@ -23,7 +23,7 @@ test('ten tabs of the page are all live and all show new events', async () => {
   await post(collector, '/v1/track', track({ event: 'For all' }))
   for (const page of pages) await row(page, 'For all').waitFor()
 
-  // The tab with the stream is closed, and another takes over the stream.
+  // When the tab with the stream is closed, another tab opens a stream.
   await pages[0]?.close()
   await post(collector, '/v1/track', track({ event: 'After it' }))
   for (const page of pages.slice(1)) await row(page, 'After it').waitFor()
@@ -82,7 +82,7 @@ test('the page reconnects to a restarted collector', async () => {
   await first.close()
   await page.locator('#connection.lost').waitFor()
   expect(await page.locator('#connection').textContent()).toContain('no connection')
-  // Data that does not change while a collector runs may have changed now.
+  // The page also requests data again that does not change while a collector runs.
   const isAskedAnew = page.waitForRequest((request) => request.url().endsWith('/api/reasons'))
   const second = await openCollector({ port: first.port })
   await isAskedAnew
@@ -106,12 +106,12 @@ test('without a connection, opening an event and searching show the error in pla
   await page.getByRole('button', { name: 'Close' }).click()
   await search(page, 'zz')
   await page.locator('.search .problem', { hasText: 'cannot be reached' }).waitFor()
-  // The old rows are still there, and marked as old.
+  // The list keeps its old rows, and marks them as old.
   expect(await names(page)).toEqual(['B', 'A'])
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
 })
 
-test('a list that was never loaded shows no number of rows; one that was loaded keeps its rows', async () => {
+test('a list that could not be loaded shows no number of events; a loaded list keeps its number', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector, { expected: REFUSED, at: 'overview' })
@@ -156,7 +156,7 @@ test('a refused stream is requested again', async () => {
   await page.route('**/api/stream', async (route) => {
     if (refusals === 2) return route.continue()
     refusals++
-    // As if a hundred streams were open.
+    // The collector responds with 503 if too many streams are open.
     await route.fulfill({ status: 503 })
   })
   await page.reload()

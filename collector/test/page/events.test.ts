@@ -26,7 +26,7 @@ test('an empty collector explains how to send a first event, with its own addres
   await expect.poll(() => page.title()).toContain('1 event ·')
 })
 
-test('with configured sources, the example needs a key of one of them', async () => {
+test('if sources are configured, the page says that the example needs a key of one of them', async () => {
   const collector = await openCollector({ config: { sources: [{ name: 'berlin', writeKey: 'secret' }] } })
   const page = await openPage(collector)
 
@@ -188,7 +188,7 @@ test('a click on a value filters the list by it, as a chip that can be negated a
   await page.locator('.chip.not').locator('.chip-remove').click()
   await expect.poll(() => names(page)).toHaveLength(4)
 
-  // A property, from the opened event.
+  // A click on a property in the opened event also filters the list.
   await row(page, 'C c').click()
   await panel(page).locator('.json').getByRole('button', { name: 'total:' }).click()
   await page.getByRole('button', { name: 'Only events with this value' }).click()
@@ -211,7 +211,7 @@ test('the address contains the filter and the opened event, and the back button 
   await expect.poll(() => names(page)).toHaveLength(4)
   expect(await page.locator('.chip').count()).toBe(0)
 
-  // The same in another window: the address is enough.
+  // In another window, the address alone leads to the same view.
   await page.goto('about:blank')
   await page.goto(address)
   await panel(page).locator('.json', { hasText: 'C c' }).waitFor()
@@ -290,7 +290,7 @@ test('an invalid search shows its error and position beside the line, and the ro
   await shows(page, 'A')
 })
 
-test('pause stops the list and counts new events; so does scrolling down', async () => {
+test('after a click on Pause, or after scrolling down, the list stops and new events are counted', async () => {
   const { collector, page } = await openWithMix()
 
   await page.getByRole('button', { name: 'Pause' }).click()
@@ -350,7 +350,7 @@ test('deleting everything needs two clicks, says what it deletes, and asks for c
   expect(collector.count()).toBe(0)
 })
 
-test('everything works with the keyboard, also while an event is open', async () => {
+test('everything works with the keyboard, even while an event is open', async () => {
   const { page } = await openWithMix()
   const active = () => page.evaluate(() => document.activeElement?.className ?? '')
 
@@ -378,7 +378,7 @@ test('everything works with the keyboard, also while an event is open', async ()
   await page.getByRole('region', { name: 'Requests' }).waitFor()
 })
 
-test('arrow keys and Enter work on a page that was just loaded, and on one that was opened by a key', async () => {
+test('arrow keys and Enter work on a page that was just loaded, and on a screen that was opened by a shortcut', async () => {
   const { page } = await openWithMix()
   await page.locator('.list .row').first().waitFor()
 
@@ -394,14 +394,14 @@ test('arrow keys and Enter work on a page that was just loaded, and on one that 
   await page.keyboard.press('g')
   await page.keyboard.press('e')
   await page.locator('.list .row').first().waitFor()
-  // The e belongs to the shortcut that led here, and does not filter.
+  // The e of the shortcut `g e` does not also filter the list.
   expect(page.url()).toMatch(/#\/events$/)
   await page.keyboard.press('j')
   await page.locator('.row[aria-selected=true]').waitFor()
   await page.keyboard.press('Enter')
   await panel(page).waitFor()
 
-  // Elements that handle keys themselves keep them.
+  // An open menu handles the arrow keys itself, so they do not move the selection in the list.
   await page.keyboard.press('Escape')
   await expect.poll(() => panel(page).count()).toBe(0)
   await page.reload()
@@ -425,7 +425,7 @@ test('events of other days are separated from those of today', async () => {
   await page.locator('.separator', { hasText: 'Yesterday' }).waitFor()
 })
 
-test('the message can be folded, searched and copied, with and without a clipboard', async () => {
+test('the message can be folded, searched and copied, with and without the clipboard API', async () => {
   const collector = await openCollector()
   const properties = { basket: { items: [{ sku: 'kettle-9' }, { sku: 'pot-3' }] }, note: 'x'.repeat(5000) }
   await post(collector, '/v1/track', track({ event: 'A', properties }))
@@ -445,7 +445,7 @@ test('the message can be folded, searched and copied, with and without a clipboa
   await page.getByRole('button', { name: 'As JSON' }).click()
   await page.locator('.notice', { hasText: 'JSON copied' }).waitFor()
   expect(JSON.parse(await copied())).toMatchObject({ event: 'A', properties })
-  // As on a page over plain HTTP from another machine.
+  // A page that comes over plain HTTP from another machine has no clipboard API.
   await page.evaluate(() => Object.defineProperty(navigator.clipboard, 'writeText', { value: undefined }))
   await panel(page).getByRole('button', { name: 'Copy', exact: true }).click()
   await page.getByRole('button', { name: 'As a curl command' }).click()
@@ -478,7 +478,7 @@ test('100,000 events do not slow the page down', async () => {
   for (let i = 0; i < 50; i++) await post(collector, '/v1/batch', body)
   const page = await openPage(collector)
   await page.locator('.list .row').first().waitFor()
-  // The second half arrives while the page is open.
+  // The second half of the events arrives while the page is open.
   for (let i = 0; i < 50; i++) await post(collector, '/v1/batch', body)
   await expect.poll(() => page.title()).toContain('100,000 events')
   await post(collector, '/v1/track', track({ event: 'The last one' }))
@@ -486,7 +486,7 @@ test('100,000 events do not slow the page down', async () => {
   await row(page, 'Event 999').first().click()
   await panel(page).locator('.json').waitFor()
   const inDocument = await page.locator('.list .row').count()
-  // Scrolling down fetches older ones.
+  // Scrolling down fetches older events.
   const list = page.locator('.list')
   await list.evaluate((node) => node.scrollTo(0, node.scrollHeight))
   await expect.poll(() => list.evaluate((node) => node.scrollHeight)).toBeGreaterThan(300 * 30)

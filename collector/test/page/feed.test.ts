@@ -9,7 +9,7 @@ interface ItemPage extends PageOf {
   items: Item[]
 }
 
-/** A fake collector. The test provides its responses, in the order of the requests. */
+/** A fake collector. It records the requests, and the test responds to each of them. */
 function collectorByHand() {
   const requests: Array<{
     url: string
@@ -23,7 +23,7 @@ function collectorByHand() {
         async respond(page) {
           const whole = { items: [], next: null, head: 'h1', isComplete: true, searchedTo: null, ...page }
           resolve(new Response(JSON.stringify(whole)))
-          // Runs the code that waits for the response, and the requests that it makes.
+          // Lets the feed handle the response, and send its next request.
           await new Promise((done) => setTimeout(done))
           await new Promise((done) => setTimeout(done))
         },
@@ -42,11 +42,11 @@ test('items that arrive during a request are requested again', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({})
-  // News before the first response.
+  // New items arrive before the first response.
   void feed.follow(false)
   await requests[0]?.respond({ items: [{ id: '1' }], head: 'h1' })
   expect(requests[1]?.url).toContain('after=h1')
-  // News while earlier news are fetched.
+  // More new items arrive while the feed fetches the others.
   void feed.follow(false)
   await requests[1]?.respond({ items: [{ id: '2' }], head: 'h2' })
   expect(requests[2]?.url).toContain('after=h2')
@@ -81,7 +81,7 @@ test('while the list is paused, new items are counted with the same query, and n
   expect(ids(feed)).toEqual(['1'])
 })
 
-test('more new items than a page start the list again, so that it has no gap', async () => {
+test('if there are more new items than fit in a page, the list starts again, so that it has no gap', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
   void feed.ask({})

@@ -63,7 +63,7 @@ test('terms are added once, replace their opposite, and can be negated and remov
   expect(withOpposite('a b', 0)).toBe('-a b')
 })
 
-test('a comparison lists the topmost values that differ, whatever the order of the keys', () => {
+test('a comparison lists the topmost values that differ, and ignores the order of the keys', () => {
   const before = { a: 1, b: { c: [1, 2], d: 'x' }, gone: { e: 1 } }
   const after = { b: { d: 'x', c: [1, 3, 4] }, a: '1', fresh: { f: 1 } }
   expect(Object.fromEntries(compare(before, after))).toEqual({
@@ -81,7 +81,7 @@ test('a key named like a part of the prototype is compared like any other', () =
   expect([...changes.keys()]).toEqual([pathKey(['__proto__']), pathKey(['constructor'])])
 })
 
-test('a path reads as code', () => {
+test('a path is written as in JavaScript', () => {
   expect(pathText(['properties', 'items', 0, 'odd name'])).toBe('properties.items[0]["odd name"]')
 })
 
@@ -124,7 +124,7 @@ const nasty = {
   receivedAt: '2026-05-17T09:30:01.000Z',
 }
 
-test('the curl command survives the shell unchanged, whatever the message contains', () => {
+test('the shell passes any message to curl unchanged', () => {
   const command = asCurl(nasty, 'http://127.0.0.1:8787')
   // The shell prints the arguments that curl would get.
   const script = command.replace(/^curl/, 'printf "%s\\\\0"')
@@ -166,7 +166,7 @@ test('a date is shown with its time zone, to the second or to the millisecond', 
   expect([dateAndTime('never'), exactDateAndTime('never')]).toEqual(['never', 'never'])
 })
 
-test('a chart of more than two days marks days, and says the year where that is in question', () => {
+test('a chart of more than two days labels days, and a chart of years also shows the year', () => {
   const [second, day] = [1000, 86_400_000]
   const at = new Date(2026, 10, 21, 14, 5, 10).toISOString()
   const both = (bucketMs: number, lengthMs: number) => [

@@ -72,7 +72,7 @@ interface Axe {
   }>
 }
 
-/** The violations that axe finds. The rest of its result, which takes megabytes, stays in the page. */
+/** Runs axe in the page. Returns only the violations, because its whole result takes megabytes. */
 function findings(page: Page): Promise<string[]> {
   return page.evaluate(async () => {
     const { axe } = window as unknown as { axe: Axe }
@@ -83,7 +83,7 @@ function findings(page: Page): Promise<string[]> {
   })
 }
 
-/** All views only with `--full`: axe takes a second for each of a dozen screens. */
+/** Without `--full`, only three views are tested: axe takes a second for each of a dozen screens. */
 const viewed = VIEWS.filter(
   ([view]) => process.env['TEST_FULL'] === '1' || /^(320-light|1280-dark|1280-forced)$/.test(view),
 )
@@ -100,8 +100,8 @@ for (const [view, options] of viewed) {
       await screenshot(page, `${name}-${view}`)
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
       expect({ name, overflow }).toEqual({ name, overflow: 0 })
-      // The checks of axe depend on the colours, and on whether an event is shown beside or over the list. The other views have
-      // both.
+      // The result of axe depends only on the colours and on whether an event is shown beside or over the list. The remaining
+      // views cover these cases, so axe skips two widths.
       if (!/^(820|2560)/.test(view)) {
         expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
       }
@@ -113,7 +113,7 @@ test.each([
   ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' as const }],
   ['1440-light', { viewport: { width: 1440, height: 900 }, colorScheme: 'light' as const }],
 ])(
-  '%s: the login, also with a wrong token, and a closed page do not overflow, and axe finds no violation',
+  '%s: the login form (also after a wrong token) and the access-disabled page do not overflow and pass axe',
   async (view, options) => {
     const host = '::ffff:127.0.0.1'
     const asking = await openCollector({ host, allowPublic: true, adminToken: 'correct-horse' })
@@ -136,7 +136,7 @@ test.each([
   },
 )
 
-test('old data during an outage is as easy to read, and a value of blanks is no link', async () => {
+test('stale data during an outage, and a value of only white space, pass axe', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: '  ' }))
   const page = await openPage(collector, { expected: /503/, bypassCSP: true })
@@ -171,7 +171,7 @@ test('an opened event does not cut off the status of the rows at any width', asy
       const edge = document.querySelector('.list')?.clientWidth ?? 0
       const left = document.querySelector('.list')?.getBoundingClientRect().left ?? 0
       const pills = [...document.querySelectorAll('.list .row .status .pill:first-child')]
-      if (!isOver && edge < 300) return [`the list is left ${edge} pixels`]
+      if (!isOver && edge < 300) return [`the list is only ${edge} pixels wide`]
       return isOver
         ? []
         : pills
@@ -186,7 +186,7 @@ test('an opened event does not cut off the status of the rows at any width', asy
   }
 })
 
-test('in rows of two lines, the user is always visible, and the kinds are aligned', async () => {
+test('in rows of two lines, the user is always visible, and the event kinds are aligned', async () => {
   const name = 'A destination whose name is the title of a ticket, and was never made shorter'
   const collector = await openCollector({
     config: {
@@ -212,7 +212,7 @@ test('in rows of two lines, the user is always visible, and the kinds are aligne
   for (const { user } of rows) expect(user).toBeGreaterThan(60)
 })
 
-test('the page is small, loads nothing from other servers, and is not sent twice', async () => {
+test('the page is small, loads nothing from other servers, and is not sent again if it is unchanged', async () => {
   const collector = await openCollector()
   let bytes = 0
   for (const path of ['/', '/page.js', '/page.css', '/icon.svg']) {

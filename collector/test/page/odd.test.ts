@@ -21,7 +21,7 @@ test('a warning shows its meaning, its remedy, and a link to all events with it'
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })
 
-test('the number beside Problems counts the cards that are not harmless, on every screen and after a reload', async () => {
+test('the number beside Problems counts the problems that are not harmless, on every screen', async () => {
   const collector = await openCollector()
   const refused = await post(collector, '/v1/track', '{"broken"')
   expect(refused.status).toBe(400)
@@ -68,7 +68,7 @@ test('an unknown address shows an error', async () => {
   await page.locator('.first-steps').waitFor()
 })
 
-test('a name of spaces is described as such in the list, in the panel and in the catalogue', async () => {
+test('an event name of spaces is shown as blank in the list, in the panel and in the catalogue', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: '  ' }))
   const page = await openPage(collector)

@@ -17,7 +17,7 @@ export interface PageOptions extends BrowserContextOptions {
   expected?: RegExp
 }
 
-/** Opens the page. An error in the console, or a request to another server, fails the test. */
+/** Opens the web page of a collector. An error in the console, or a request to another server, fails the test. */
 export async function openPage(collector: Pick<Collector, 'url'>, options: PageOptions = {}): Promise<Page> {
   const { at = 'events', expected, ...context } = options
   const own = await browser().newContext({

@@ -18,7 +18,7 @@ const hidden = (page: Page, selector: string) =>
     .first()
     .evaluate((node) => node.scrollWidth - node.clientWidth)
 
-test.each([1440, 390])('%i px: no type, value or id is longer than its screen', async (width) => {
+test.each([1440, 390])('%i px: no type, value or id is wider than its screen', async (width) => {
   const collector = await openCollector()
   const batch = [1.5, 2, 'three', true, null].map((total) =>
     track({ event: 'Order', properties: { total, text: 'one two three four five six seven' } }),
@@ -61,7 +61,7 @@ test('on a phone, destinations do not cover the time, and two failed ones are sh
   }
 })
 
-test('the menu of a value is visible, wherever the value is', async () => {
+test('the menu of a value is visible, even at the lower edge of the window', async () => {
   const collector = await openCollector()
   const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`value${index}`, index]))
   await post(collector, '/v1/track', track({ event: 'Many', properties }))
@@ -142,7 +142,7 @@ test('the chart for all time begins with the first event or request, not in 1970
   await page.locator('.step-received', { hasText: '2 requests' }).waitFor()
 })
 
-test('lists, traits and the catalogue keep the digits of a number too', async () => {
+test('lists, traits and the catalogue show all digits of a long number', async () => {
   const collector = await openCollector()
   const kept = '9007199254740993'
   const parcel = `{"type":"track","event":"Parcel","userId":"ada","properties":{"parcel":${kept}}}`
@@ -160,7 +160,7 @@ test('lists, traits and the catalogue keep the digits of a number too', async ()
 })
 
 test.each([1440, 390])(
-  '%i px: after a menu, a dialog and an opened event, the keys are where they were',
+  '%i px: when a menu, a dialog or an event is closed, the focus returns to where it was',
   async (width) => {
     const collector = await openCollector()
     await post(collector, '/v1/track', track({ event: 'Order' }))

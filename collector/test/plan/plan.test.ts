@@ -65,7 +65,7 @@ test.each<[string, string | null, object, Array<[path: string, keyword: string]>
   expect(found.map(({ path, keyword }) => [path, keyword]).sort()).toEqual(expected.sort())
 })
 
-test('without additionalEvents: false, other names are allowed', () => {
+test('if additionalEvents is not false, other event names are allowed', () => {
   expect(new TrackingPlan({ track: {} }).check('track', 'Anything', {})).toEqual([])
 })
 

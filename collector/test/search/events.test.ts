@@ -5,7 +5,7 @@ import { newDatabase } from '../support/postgres.ts'
 import { basic, openCollector, post, track } from '../support.ts'
 
 let collector: Collector
-/** A collector with the same events in PostgreSQL; undefined if there is none. */
+/** A collector with the same events in PostgreSQL; undefined if this machine has no PostgreSQL. */
 let onPostgres: Collector | undefined
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function send(collector: Collector): Promise<void> {
   await post(collector, '/v1/track', item('g', { event: 'Elsewhere' }), { authorization: basic('web') })
 }
 
-/** The messageIds of a search on the HTTP API of a collector, as one word, oldest first. */
+/** Searches with the HTTP API of a collector. Returns the messageIds as one string, oldest first. */
 async function foundOver({ url }: Collector, q: string): Promise<string> {
   const response = await fetch(`${url}/api/events?${new URLSearchParams({ q, order: 'newest' })}`)
   const { events } = (await response.json()) as { events: Array<{ messageId: string }> }
@@ -152,7 +152,7 @@ test('a key of a path can be any text that is not empty; a whole number is a key
   const found = (q: string) => collector.events({ q }).map(({ messageId }) => messageId)
 
   for (const [index, key] of keys.entries()) {
-    // As the page writes it after a click on a value.
+    // The web page writes this search after a click on a value.
     expect(found(`${pathText(['properties', key])}:value-${index}`), key).toEqual([`m${index}`])
   }
   expect(found('properties.list.0:x')).toEqual(['list'])
@@ -162,7 +162,7 @@ test('a key of a path can be any text that is not empty; a whole number is a key
   expect(() => found('properties.""."x":1')).toThrow('a key of a path is empty')
 })
 
-test('the store can handle as many values as a line may have', async () => {
+test('the store can handle as many values as a search line may have', async () => {
   for (const field of ['event', 'user', 'destination', 'properties.a', 'context.ip', 'text'])
     for (const value of ['a', '1', 'a*']) {
       const q = `${'-('.repeat(9)}${field}:${Array(200).fill(value).join()}${')'.repeat(9)}`

@@ -20,7 +20,7 @@ test('the WAL is checkpointed while events arrive', async () => {
   const size = (file: string) => statSync(file).size
   const send = () => post(collector, '/v1/batch', { batch: Array.from({ length: 1000 }, () => track()) })
 
-  // Several at a time, so that there is almost always a write in progress.
+  // Sends several batches at a time, so that there is almost always a write in progress.
   let sent = 0
   const sendOn = async () => {
     while (sent < 50) {
@@ -30,7 +30,7 @@ test('the WAL is checkpointed while events arrive', async () => {
   }
   await Promise.all([sendOn(), sendOn(), sendOn()])
 
-  // Without the thread, everything would still be in the WAL.
+  // Without the checkpoint thread, all data would still be in the WAL.
   await expect.poll(() => size(database)).toBeGreaterThan(0.2 * size(`${database}-wal`))
   expect(collector.count()).toBe(50_000)
   expect(faults).toEqual([])
@@ -42,7 +42,7 @@ function toldWriter() {
   return { told, hold: () => void told.push('hold'), resume: () => void told.push('resume') }
 }
 
-/** A checkpointer on a fake thread: the test sees the start of every pass, and decides how it ends. */
+/** Creates a checkpointer with a fake thread. The test sees the start of every pass, and decides how the pass ends. */
 function withFakeThread() {
   const writer = toldWriter()
   const clock = fakeClock()
@@ -100,7 +100,7 @@ test('commits are not paused for a short WAL', () => {
   expect(passes()).toEqual([7])
 })
 
-test('a short WAL with a reader is left as it is', () => {
+test('if a reader uses a short WAL, its checkpoint is not tried again', () => {
   const { checkpointer, clock, end, passes } = withFakeThread()
 
   checkpointer.committed(20_000)
@@ -110,13 +110,13 @@ test('a short WAL with a reader is left as it is', () => {
   expect(clock.delays()).toEqual([])
 })
 
-test('commits are paused only for the last pass', async () => {
+test('commits are paused only for the last pass of a checkpoint', async () => {
   const writer = toldWriter()
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
-  // Advances only before the pause of commits, so that the pause ends with the pass and never by its timer.
+  // The test advances the clock only before the pause of commits, so that the end of the pass ends the pause, not its timer.
   const clock = fakeClock()
   const checkpointer = new Checkpointer({
     newThread: () => {
@@ -141,9 +141,9 @@ test('commits are paused only for the last pass', async () => {
   checkpointer.committed(20_000)
   while (!writer.told.includes('hold')) {
     store.commit(batchOf([newEvent(`m${Math.random()}`)]))
-    // A pass without a commit was the last one of its checkpoint. Then the next checkpoint begins at once.
+    // If there was no commit during a pass, the pass was the last of its checkpoint. Then this starts the next checkpoint.
     checkpointer.committed(20_000)
-    // A pass that a commit has disturbed is tried again after a wait.
+    // A pass that did not copy everything is repeated after 20 ms.
     clock.advance(20)
     await nextTurn()
   }
@@ -155,7 +155,7 @@ test('commits are paused only for the last pass', async () => {
   expect(log?.log).toBeLessThan(16)
 })
 
-test('the pause of commits ends before a long pass does, and the next pause may be longer', () => {
+test('a pause of commits ends at its time limit, even during a pass, and the next pause may be longer', () => {
   const { checkpointer, clock, told, end } = withFakeThread()
   const holdsMs: number[] = []
 
@@ -224,7 +224,7 @@ test('the checkpointer waits for a reader for some time, and then gives up this 
   }
   expect(told.at(-1)).toBe('resume')
   expect(clock.delays()).toEqual([])
-  // Only this checkpoint has ended: the next events begin another one.
+  // Only this checkpoint was given up: the next events begin another checkpoint.
   const before = passes()[0] as number
   checkpointer.committed(20_000)
   expect(passes()).toEqual([before + 1])

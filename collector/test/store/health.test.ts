@@ -37,7 +37,7 @@ async function fill(store: SqliteStore): Promise<number> {
 
 const NOT_READY = { part: 'store', isReady: false, waiting: 0 } satisfies Partial<PartHealth>
 
-test('a full database is not ready, says why, and is ready again as soon as there is room, without an event', async () => {
+test('a full database is not ready, says why, and becomes ready by itself as soon as there is room', async () => {
   const { store } = openStore(400_000)
   expect(await fill(store)).toBeGreaterThan(0)
 
@@ -49,7 +49,7 @@ test('a full database is not ready, says why, and is ready again as soon as ther
   expect(await store.log.append([newEvent('after')])).toMatchObject([{ status: 'accepted' }])
 })
 
-test('the store stays ready after it has refused events for their data', async () => {
+test('the store stays ready after it has refused events because of their data', async () => {
   const { store } = openStore(400_000)
 
   const tooLarge = store.log.append([newEvent('large', { body: 'x'.repeat(800_000) })])
@@ -58,7 +58,7 @@ test('the store stays ready after it has refused events for their data', async (
   expect(await store.health()).toMatchObject([{ isReady: true, reason: null }])
 })
 
-test('after a failed write, the store is not ready while another process locks the file, and ready soon after', async () => {
+test('after a failed write, the store is not ready while another process locks the file, and is ready afterwards', async () => {
   const { path, store } = openStore()
   const other = new Database(path)
   onTestFinished(() => other.close())

@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/open.ts'
 import { fakeClock } from '../support.ts'
 import { newEvent } from './new-event.ts'
 
-test('existing events of a store do not count as received in the second in which it is opened', async () => {
+test('if a store is opened late, its existing events do not count as received in that second', async () => {
   const clock = fakeClock()
   const config = parseConfig({}, '/')
   const onFault = () => {}
@@ -45,7 +45,7 @@ test('existing events of a store do not count as received in the second in which
   expect(came()).toBe(1)
 })
 
-test('a position from before the store was opened includes all existing events', async () => {
+test('reading from a position that was taken before the store was opened returns all existing events', async () => {
   const clock = fakeClock()
   const onFault = () => {}
   const store = await openStore(':memory:', { config: parseConfig({}, '/'), clock, plan: null, onFault })
@@ -66,7 +66,7 @@ test('a position from before the store was opened includes all existing events',
   expect((await late.reader.ask('events', query)).events).toHaveLength(2)
 })
 
-test('the store waits for an attempt to open it that has already begun; close() ends the attempt, and cut() is passed to the opened store', async () => {
+test('a late store uses an attempt to open it that has already begun; close() ends the attempt, and cut() is passed on', async () => {
   const clock = fakeClock()
   const onFault = () => {}
   const done: string[] = []
@@ -91,7 +91,7 @@ test('the store waits for an attempt to open it that has already begun; close() 
   await opened.close()
   expect(done).toEqual(['cut', 'given up'])
 
-  // A store that opens after the close is closed again.
+  // If the store is opened only after `close()`, it is closed again.
   const last = await newStore()
   let open = (_: EventStore) => {}
   const closed = late(

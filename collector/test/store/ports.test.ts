@@ -13,10 +13,10 @@ function importsOf(file: string): string[] {
   )
 }
 
-// The module that opens stores, and the threads of the store itself.
+// The module that opens stores, and the threads of the SQLite store.
 const MAY_KNOW_IT = ['store/open.ts', 'workers/reader.ts', 'workers/checkpoint.ts']
 
-test('nothing outside the folder of a store depends on its implementation', () => {
+test('nothing outside the folder of the SQLite store depends on its implementation', () => {
   const knowing = files
     .filter((file) => !file.startsWith('store/sqlite/') && !MAY_KNOW_IT.includes(file))
     .filter((file) => importsOf(file).some((path) => path.startsWith('store/sqlite/')))
@@ -26,7 +26,7 @@ test('nothing outside the folder of a store depends on its implementation', () =
   expect(knowing).toEqual([])
 })
 
-test('the code that stores share imports none of them, and contains no SQL', () => {
+test('the code that stores share contains no SQL', () => {
   const shared = files.filter((file) => file.startsWith('store/') && file.split('/').length === 2)
   const withSql = shared.filter((file) =>
     /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),

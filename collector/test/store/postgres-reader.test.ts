@@ -14,7 +14,7 @@ async function openDatabase(): Promise<Database> {
   return database
 }
 
-/** Track events of two users; every 4,000th is of the second user. */
+/** Inserts track events of two users. Every 4,000th event is of the user `rare`. */
 async function addEvents(database: Database, count: number): Promise<void> {
   await database.query("INSERT INTO source (name) VALUES ('shop')")
   await database.query(
@@ -34,7 +34,7 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     async (order) => {
       const database = await openDatabase()
       await addEvents(database, 40_000)
-      // The time limit is 0, so each query reads only one slice.
+      // The time limit is 0, so each query reads only one slice of the events.
       const reader = new PostgresReader(database, () => 0, null, 0)
       const search = parseSearch('properties.n:0', EVENT_VOCABULARY)
       const seqs: number[] = []

@@ -41,7 +41,7 @@ test('the types in the catalogue and the examples of problems come from the requ
   ])
 })
 
-test('an id with U+0000 is found by its text', async () => {
+test('a name with U+0000 is found', async () => {
   const { log, reader } = openStore()
   await log.append([newEvent('a', { name: 'x\u0000y' }), newEvent('b', { name: 'x' })])
   const idsOf = async (line: string) => {

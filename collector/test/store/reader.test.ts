@@ -10,7 +10,7 @@ import { runInTurns } from '../../src/store/sqlite/steps.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { batchOf, newEvent } from './new-event.ts'
 
-/** A reader of a file with one event. */
+/** Opens a reader of a database file with one event. */
 function openReader() {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
@@ -30,17 +30,14 @@ function niceOfThreads(): number[] {
   })
 }
 
-test.runIf(process.platform === 'linux')(
-  'only the thread for queries has a lower priority than POST requests',
-  async () => {
-    const { reader } = openReader()
-    const before = niceOfThreads().filter((nice) => nice === 10).length
+test.runIf(process.platform === 'linux')('only the thread for queries has a lower priority', async () => {
+  const { reader } = openReader()
+  const before = niceOfThreads().filter((nice) => nice === 10).length
 
-    expect(await reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 1 })
+  expect(await reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 1 })
 
-    expect(niceOfThreads().filter((nice) => nice === 10)).toHaveLength(before + 1)
-  },
-)
+  expect(niceOfThreads().filter((nice) => nice === 10)).toHaveLength(before + 1)
+})
 
 test('the thread that answers queries ends by itself, not by force', async () => {
   const { reader, faults } = openReader()

@@ -31,7 +31,7 @@ test('a wait sees events that another collector on the same file has accepted', 
 test('a wait checks once more before it times out', async () => {
   const [first, second] = await openTwo()
   const waiting = first.waitFor({ event: 'Late', timeout: 1 })
-  // The wait times out when the event is stored or about to be, before the first collector is notified of it.
+  // The wait times out while the event is being stored, before the first collector is notified of the event.
   const posted = post(second, '/v1/track', track({ event: 'Late' }))
 
   const [result] = await Promise.allSettled([waiting, posted])
@@ -40,7 +40,7 @@ test('a wait checks once more before it times out', async () => {
   expect(await first.waitFor({ event: 'Late', timeout: 1 })).toHaveLength(1)
 })
 
-test('the totals and the stream of a collector include events and a clear of another one', async () => {
+test('the totals of a collector include the events of another collector, and are reset when it deletes all events', async () => {
   const [first, second] = await openTwo()
   await post(first, '/v1/track', track())
   const batch = Array.from({ length: 40 }, () => track())
@@ -76,7 +76,7 @@ test('two collectors on one file together deliver each event once', async () => 
   expect(new Set(ids).size).toBe(400)
 })
 
-test('while a collector posts an event to a webhook, no other one does', async () => {
+test('while a collector posts an event to a webhook, no other collector posts it', async () => {
   const received: string[] = []
   const held: Array<() => void> = []
   const server = createServer((request, response) => {
@@ -99,7 +99,7 @@ test('while a collector posts an event to a webhook, no other one does', async (
   await post(second, '/v1/track', { userId: 'u' })
   await fetch(`${second.url}/api/stats`)
 
-  // Three requests of each collector, all without a response; no event is in two of them.
+  // Each collector has sent three requests, which have no response yet. No event is in two requests.
   expect(new Set(received).size).toBe(6)
   while (first.count({ q: 'delivery:delivered' }) < 6) {
     for (const end of held.splice(0)) end()
@@ -108,7 +108,7 @@ test('while a collector posts an event to a webhook, no other one does', async (
   expect(received).toHaveLength(6)
 })
 
-test('two events never have the same key for deduplication, even with the same number in another or in a cleared database', async () => {
+test('two events never have the same idempotency key, even with the same sequence number in another or in a cleared database', async () => {
   const keys: string[] = []
   const server = createServer((request, response) => {
     keys.push(String(request.headers['idempotency-key']))
@@ -132,7 +132,7 @@ test('two events never have the same key for deduplication, even with the same n
   expect(new Set(keys).size).toBe(3)
 })
 
-test('if the database of a collector is removed, that is reported, and no request gets 200 any more', async () => {
+test('if the database of a collector is removed, a fault is reported, and no request gets 200 any more', async () => {
   const folder = newFolder()
   const faults: string[] = []
   const collector = await openCollector({
@@ -156,7 +156,7 @@ test('if one collector replaces the file because its disk is full, the others us
   await expect.poll(() => first.count()).toBe(3)
   const api = async () => ((await (await fetch(`${second.url}/api/count`)).json()) as { count: number }).count
   expect(await api()).toBe(3)
-  // Only the collector that clears has no room; statements of the other one work.
+  // Only the collector that deletes all events has no room. Statements of the other collector work.
   const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
     throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   })
@@ -164,7 +164,7 @@ test('if one collector replaces the file because its disk is full, the others us
 
   await first.clear()
 
-  // Until the other one has noticed, it reports the problem and accepts nothing that would be lost.
+  // Until the second collector uses the new file, it reports the problem and accepts no event that would be lost.
   const statuses = new Set<number>()
   await expect
     .poll(async () => {
@@ -178,7 +178,7 @@ test('if one collector replaces the file because its disk is full, the others us
   await expect.poll(() => first.count()).toBe(2)
   await expect.poll(() => second.count()).toBe(2)
   await expect.poll(api).toBe(2)
-  // Requests are written a few times a second; the latest may be lost between the two files.
+  // Records of requests are written a few times a second, so the latest may be lost when the file is replaced.
   const known = ['the database cannot write', 'requests could not be recorded']
   expect(faults.filter((what) => !known.includes(what))).toEqual([])
 })

@@ -44,7 +44,7 @@ test('destination and state in one search refer to the same delivery', () => {
   expect(store.count({ q: 'destination:Hook delivery:skipped' })).toBe(0)
 })
 
-test('a repeated id with other inherited fields is a conflict, for as many batches as are compared', () => {
+test('a repeated id with other inherited fields is a conflict, up to a limit of batches that are compared', () => {
   const store = openStore()
   const handedDown = (place: string) => JSON.stringify({ context: { place } })
   const from = (place: (index: number) => string) =>
@@ -63,7 +63,7 @@ test('a repeated id with other inherited fields is a conflict, for as many batch
   ])
 })
 
-test('ids older than the window are accepted again, and are deleted', () => {
+test('ids older than the deduplication window are accepted again, and are deleted', () => {
   const path = newPath()
   let nowMs = 0
   const store = openStore({ path, dedupWindowMs: 1000, now: () => nowMs })
@@ -81,7 +81,7 @@ test('ids older than the window are accepted again, and are deleted', () => {
   expect(reader.prepare('SELECT count(*) AS value FROM seen').get()).toMatchObject({ value: 1000 })
 })
 
-test('the retention limit keeps up with new events', () => {
+test('trim() limits the number of events while new events arrive', () => {
   const store = openStore({ maxEvents: 2000 })
 
   for (let turn = 0; turn < 10; turn++) {
@@ -104,7 +104,7 @@ test('pending deliveries of a deleted event are deleted with it', async () => {
   expect(await store.outbox.nextDueMs('Hook')).toBeUndefined()
 })
 
-test('a commit that fails leaves nothing behind, and the next one works', () => {
+test('a commit that fails stores nothing, and the next commit works', () => {
   const store = openStore({ maxBytes: 200_000 })
   const big = newEvent('big', { body: 'x'.repeat(400_000) })
 
@@ -114,16 +114,19 @@ test('a commit that fails leaves nothing behind, and the next one works', () => 
   expect(store.events()).toMatchObject([{ source: 'shop', messageId: 'a' }])
 })
 
-test.each([3, 99])('a file of version %i, which this collector does not know, is refused', (version) => {
-  const path = newPath()
-  const other = new Database(path)
-  other.pragma(`user_version = ${version}`)
-  other.close()
+test.each([3, 99])(
+  'a database file of version %i, which this collector does not know, is refused',
+  (version) => {
+    const path = newPath()
+    const other = new Database(path)
+    other.pragma(`user_version = ${version}`)
+    other.close()
 
-  expect(() => openStore({ path })).toThrow(`version ${version}, and this collector knows version 4`)
-})
+    expect(() => openStore({ path })).toThrow(`version ${version}, and this collector knows version 4`)
+  },
+)
 
-test('after closing, the file contains everything', () => {
+test('after close(), the database file contains all events', () => {
   const path = newPath()
   const store = new SyncStore({ path, durability: 'power', maxEvents: 10 })
   store.commit(batchOf(newEvents(10)))
@@ -134,7 +137,7 @@ test('after closing, the file contains everything', () => {
   expect(openStore({ path: copy }).count()).toBe(10)
 })
 
-test('the counts match the tables, whatever is added, deleted and cleared', () => {
+test('the counts match the tables while events are added and deleted, and after clear()', () => {
   const path = newPath()
   const store = openStore({ path, maxEvents: 1200 })
   const deliveries = [{ destination: 'Hook' }, { destination: 'Off', skippedBecause: 'integrations' }]
@@ -178,7 +181,7 @@ test('with a low limit, few events are kept, and the totals match', () => {
   expect(store.totals().events.reduce((sum, { count }) => sum + count, 0)).toBe(100)
 })
 
-test('cleared ids are no longer known at once, even before their rows are deleted', () => {
+test('after clear(), ids are forgotten at once, even before their rows are deleted', () => {
   const store = openStore()
   store.commit(batchOf(newEvents(3000)))
   store.clear()
@@ -191,7 +194,7 @@ test('cleared ids are no longer known at once, even before their rows are delete
   expect(accepted(store.commit(batchOf(newEvents(3000))))).toBe(0)
 })
 
-test('numbering continues after a clear and a restart', () => {
+test('sequence numbers continue after clear() and a restart', () => {
   const path = newPath()
   const first = new SyncStore({ path, durability: 'process', maxEvents: 1000 })
   first.commit(batchOf(newEvents(10)))
@@ -213,7 +216,7 @@ test('names and ids that differ only in U+0000 or in lone surrogates are differe
   expect(new Set(kept.map(({ source }) => source)).size).toBe(5)
 })
 
-test('if the disk is too full to delete anything, a clear makes a new file and keeps the numbers and the database id', async () => {
+test('if the disk is too full to delete anything, clear() makes a new file; the sequence numbers continue, and the database id stays', async () => {
   const path = newPath()
   const deliveries = [{ destination: 'Hook' }]
   const store = openStore({ path })
@@ -240,7 +243,7 @@ test('if the disk is too full to delete anything, a clear makes a new file and k
   expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
 })
 
-test('nothing can be written after the file was removed', () => {
+test('nothing can be written after the database file was removed', () => {
   const path = newPath()
   const store = openStore({ path })
   store.commit(batchOf([newEvent('a')]))
@@ -264,7 +267,7 @@ test('the keys of groups are deleted after some days, and not before', () => {
   expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
 })
 
-test('events that are too old are deleted in whole segments, with their counts; newer ones stay', () => {
+test('events that are too old are deleted in whole segments, with their counts; newer events stay', () => {
   let nowMs = 1_000_000
   const store = openStore({ now: () => nowMs, retentionDays: 2 })
   const day = 24 * 60 * 60 * 1000
@@ -288,7 +291,7 @@ test('events that are too old are deleted in whole segments, with their counts; 
   commit('newest')
   trimAll()
 
-  // Numbers 1 to 4,095 are the first segment; the next one has events of both days.
+  // The first segment has the sequence numbers 1 to 4,095. The next segment stays, because it has events of both days.
   expect(store.count()).toBe(13_500 - 4095)
   expect(store.totals().events.map(({ count }) => count)).toEqual([13_500 - 4095])
 })

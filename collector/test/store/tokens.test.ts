@@ -17,12 +17,12 @@ test('processes on one file: all accept a token of one of them, even after resta
   await expectSharedTokens(() => startSeveral(2, '--store', file, '--config', oauthConfig()))
 })
 
-test('processes on one file: an assertion that is sent to all at the same time gets one token', async () => {
+test('processes on one file: an assertion that is sent to all processes at the same time gets one token', async () => {
   const config = oauthConfig({ publicUrl: AUDIENCE })
   await expectAssertionsUsedOnce(await startSeveral(2, '--store', newFile(), '--config', config), AUDIENCE)
 })
 
-test('a file contains a token key only if there are tokens', async () => {
+test('a database file contains a token key only if a token was issued', async () => {
   const file = newFile()
   const [plain] = await startSeveral(1, '--store', file)
   expect((await fetch(`${plain.url}/api/tokens`, { method: 'DELETE' })).status).toBe(404)

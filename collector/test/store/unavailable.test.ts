@@ -16,7 +16,7 @@ function unreachable(): Database {
 test.each<[string, (database: Database) => Promise<unknown>]>([
   ['a statement', (database) => database.query('SELECT 1')],
   ['a transaction', (database) => database.transaction(async () => {})],
-  ['a question', (database) => database.reading(async () => {})],
+  ['a query', (database) => database.reading(async () => {})],
 ])(
   '%s without a server reports that the store is unavailable, with the error of the connection',
   async (_, ask) => {
@@ -29,7 +29,7 @@ test.each<[string, (database: Database) => Promise<unknown>]>([
 )
 
 test.each([failed('ENOENT'), failed('ECONNREFUSED'), failed('ECONNRESET'), undefined, 'text'])(
-  'an error from elsewhere, %s, does not make the store unavailable',
+  'an error that does not come from the database, %s, does not make the store unavailable',
   (cause) => {
     expect(isStoreUnavailable(cause)).toBe(false)
   },

@@ -34,7 +34,7 @@ function open() {
   return { clock, commits, writer, append, turns }
 }
 
-test('a single append never waits for others', async () => {
+test('a few appends are committed at once, without a rest between commits', async () => {
   const { commits, append, turns } = open()
 
   for (let round = 0; round < 5; round++) {
@@ -45,7 +45,7 @@ test('a single append never waits for others', async () => {
   expect(commits).toEqual(Array(5).fill([3, 0]))
 })
 
-test('while many appends arrive, commits are spaced out, and each includes the appends that arrived in between', async () => {
+test('while many appends arrive, there is a rest between commits, and a commit includes all appends that arrived during it', async () => {
   const { clock, commits, append, turns } = open()
   append(10)
   await turns()
@@ -67,7 +67,7 @@ test('while many appends arrive, commits are spaced out, and each includes the a
   ])
 })
 
-test('the spacing ends when no further append arrives, since all wait for the commit', async () => {
+test('the rest ends early if no append arrives for 1 ms, because every client is then waiting for the commit', async () => {
   const { clock, commits, append, turns } = open()
   append(10)
   await turns()
@@ -87,7 +87,7 @@ test('the spacing ends when no further append arrives, since all wait for the co
   ])
 })
 
-test('a full commit does not wait', async () => {
+test('a commit of the maximum size does not wait for the rest', async () => {
   const { commits, writer, turns } = open()
   const events = Array.from({ length: 400 }, (_, index) => newEvent(`m${index}`))
 
@@ -118,7 +118,7 @@ test('a paused writer writes nothing, and writes everything when it is resumed o
   ])
 })
 
-test('requests are written at once, and then a few times a second', async () => {
+test('the first request is written at once, and later requests a few times a second', async () => {
   const { clock, commits, writer, append, turns } = open()
   const appendRequest = () => writer.requests.append(newRequest(writer.requests.nextId()))
   appendRequest()
@@ -136,7 +136,7 @@ test('requests are written at once, and then a few times a second', async () => 
   expect(commits.at(-1)).toEqual([0, 10])
 })
 
-test('many requests are written in groups that fit, one after another', async () => {
+test('many requests are written in several commits, each with at most 1,000 requests', async () => {
   const { commits, writer, turns } = open()
   for (let index = 0; index < 2500; index++) {
     writer.requests.append(newRequest(writer.requests.nextId()))
@@ -150,7 +150,7 @@ test('many requests are written in groups that fit, one after another', async ()
   ])
 })
 
-test('the queue for the database is limited by the size of events, and has room again when they are written', async () => {
+test('the queue for the database is limited by the size of the events, and has room again when they are written', async () => {
   let commit = () => {}
   const held = new Promise<void>((resolve) => {
     commit = resolve

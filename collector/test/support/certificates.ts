@@ -20,7 +20,7 @@ export const hasOpenssl = (() => {
   }
 })()
 
-/** Makes an untrusted CA, and with it the certificate of a server at 127.0.0.1, which is not valid for `localhost`. */
+/** Makes an untrusted CA and a server certificate. The certificate is valid for 127.0.0.1, but not for `localhost`. */
 export function makeCertificates(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-certificates-'))
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })

@@ -1,6 +1,6 @@
-// ClickHouse as a library (chdb), with as much of its HTTP interface as an insert needs: queries with settings in the address,
-// data in the body, Basic authentication, and errors with the status and the code that the server would give them. The engine
-// interprets SQL and JSON. Usage:
+// A ClickHouse server for tests. The library chdb executes the statements. This program adds the parts of the HTTP interface
+// that an insert needs: queries and settings in the address, data in the body, Basic authentication, and errors with the status
+// and the code of the real server. Usage:
 //   node clickhouse-server.mjs <chdb> <folder> <port> <password>
 import { createServer } from 'node:http'
 import { pathToFileURL } from 'node:url'

@@ -18,7 +18,7 @@ export const hasClickHouse = chdb !== undefined
 
 export const PASSWORD = 'pass"wörd\'\\'
 
-/** The engine of ClickHouse behind HTTP, in a separate process. */
+/** Runs clickhouse-server.mjs in a separate process. */
 export class ClickHouse {
   readonly #folder = mkdtempSync(join(tmpdir(), 'trackpost-clickhouse-'))
   #process: ChildProcess | undefined
@@ -45,7 +45,7 @@ export class ClickHouse {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** Runs a statement; the rows of a SELECT. */
+  /** Runs a statement. Resolves with the rows of a SELECT. */
   async query<Row = Record<string, unknown>>(statement: string): Promise<Row[]> {
     const isSelect = /^select/i.test(statement)
     const response = await fetch(`http://127.0.0.1:${this.port}/`, {
@@ -62,18 +62,18 @@ export class ClickHouse {
   }
 }
 
-/** The fault that a request got; undefined = the request was passed on. */
+/** A fault that a request gets. A request without a fault is passed on to the server. */
 export type Fault =
   | { kind: 'status'; status: number; text?: string }
   /** The server refuses with this exception. */
   | { kind: 'exception'; code: number; name: string }
-  /** The response has no end, and comes as fast as it is read. */
+  /** The response has no end. It comes as fast as the client reads. */
   | { kind: 'flood' }
   /** There is never a response. */
   | { kind: 'silence' }
   /** The response comes byte by byte, for ever. */
   | { kind: 'half' }
-  /** The server does what it is asked, and the connection ends before the response. */
+  /** The server handles the request, but the connection ends before the response. */
   | { kind: 'reset after' }
 
 /** An insert request. */
@@ -86,11 +86,11 @@ export interface Insert {
 /** A proxy between collector and server that records inserts, and injects faults. */
 export class FaultyWay {
   readonly inserts: Insert[] = []
-  /** Bytes of an endless response so far. */
+  /** The number of bytes that were written of an endless response. */
   pouredBytes = 0
   /** The fault for every request, including those about the table. */
   every: Fault | undefined
-  /** Called for each insert. */
+  /** Returns the fault for an insert. */
   fault: (insert: Insert) => Fault | undefined = () => undefined
   readonly #server = createServer()
   readonly #target: ClickHouse

@@ -4,8 +4,8 @@ import { delimiter, join } from 'node:path'
 /**
  * The path of a program; undefined if there is none.
  *
- * @param variable Environment variable with its path. If that path is wrong, no other is searched.
- * @param folders Searched after those of `PATH`.
+ * @param variable Environment variable that can contain the path. If this path is wrong, no folder is searched.
+ * @param folders Folders that are searched after those of `PATH`.
  */
 export function findProgram(name: string, variable: string, folders: readonly string[]): string | undefined {
   const given = process.env[variable]

@@ -27,7 +27,7 @@ export const config = {
 
 export const startMs = Date.UTC(2026, 4, 17, 9, 30)
 
-/** The differences from a valid assertion. */
+/** Changes to an otherwise valid assertion. */
 export interface AssertionParts {
   claims?: Record<string, unknown>
   header?: Record<string, unknown>
@@ -36,7 +36,7 @@ export interface AssertionParts {
   nowMs?: number
 }
 
-/** An assertion of the application, with a collector as its audience. */
+/** Makes an assertion of the application, with a collector as its audience. */
 export function assertion(
   collector: Pick<Collector, 'url'>,
   { claims, header, key, nowMs = startMs }: AssertionParts = {},

@@ -14,17 +14,17 @@ export interface PostgresServer {
   newDatabase(): Promise<string>
   /** Kills the server and all its processes at once. The files that they have written remain, unlike after a power cut. */
   kill(): Promise<void>
-  /** Ends it as an upgrade does: statements are aborted, and clients are told. */
+  /** Ends the server as an upgrade does: statements are aborted, and clients are told. */
   terminate(): Promise<void>
-  /** Stops all its processes: connections stay open, but get no response. */
+  /** Stops all processes of the server: connections stay open, but get no response. */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Starts it again after `kill` or `terminate`, on the same port and data. */
+  /** Starts the server again after `kill` or `terminate`, with the same port and data. */
   restart(): Promise<void>
   close(): Promise<void>
 }
 
-/** PostgreSQL refuses to run as root. Then it runs as the user that Debian has made for it, or as nobody. */
+/** PostgreSQL refuses to run as root. If the tests run as root, PostgreSQL runs as the user `postgres`, or as `nobody`. */
 export function serverUser(): { uid: number; gid: number } | Record<string, never> {
   if (userInfo().uid !== 0) return {}
   const idOf = (flag: string, user: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))
@@ -38,7 +38,7 @@ export function serverUser(): { uid: number; gid: number } | Record<string, neve
   throw new Error('no user to run PostgreSQL as')
 }
 
-/** Starts a server with the programs of this machine. */
+/** Starts a server with the PostgreSQL programs in the folder `bin`. */
 export async function startPostgres(bin: string): Promise<PostgresServer> {
   const user = serverUser()
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-postgres-'))
@@ -127,7 +127,7 @@ async function launch(
   child.stderr?.on('data', (chunk) => {
     said = `${said}${chunk}`.slice(-4000)
   })
-  // Ends with the test run, even if that is killed.
+  // Kills the server when this process exits, even if the test has not closed the server.
   const end = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGKILL')
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))
@@ -143,7 +143,7 @@ async function launch(
   }
 }
 
-/** The child processes of the server and the server itself, which comes last since it would start new ones. */
+/** Stops the server, so that it starts no processes. Returns the ids of its child processes and, at the end, of the server. */
 async function processesOf({ pid, exitCode, signalCode }: ChildProcess): Promise<number[]> {
   if (pid === undefined || exitCode !== null || signalCode !== null) return []
   process.kill(pid, 'SIGSTOP')
@@ -182,7 +182,7 @@ async function runAsAdmin(port: number, statement: string): Promise<void> {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The port of the server that all test files of a run share; null = this machine has no PostgreSQL. */
+    /** The port of the server that all test files of a run share; null if this run has no PostgreSQL. */
     postgresPort: number | null
   }
 }
@@ -200,7 +200,7 @@ async function createDatabase(port: number): Promise<string> {
   return `postgres://postgres@127.0.0.1:${port}/${name}`
 }
 
-/** `describe` for tests that need a server. Without one they are skipped, and the start of the run has reported that. */
+/** `describe` for tests that need PostgreSQL. If this run has no server, the tests are skipped. */
 export function describeWithPostgres(name: string, tests: () => void): void {
   describe.skipIf(inject('postgresPort') === null)(name, tests)
 }

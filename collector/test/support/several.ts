@@ -39,7 +39,7 @@ export async function send(at: Pick<Running, 'url'>, token: string): Promise<num
   return (await postPlain(at, '/v1/track', track({ writeKey: 'shop-key' }), headers)).status
 }
 
-/** Tests for every group of processes, wherever their shared state is. */
+/** Checks that processes with shared state accept each other's tokens, even after restarts, until a token is revoked. */
 export async function expectSharedTokens(
   newProcesses: () => Promise<[Running, Running, ...Running[]]>,
 ): Promise<void> {

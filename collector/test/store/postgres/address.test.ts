@@ -4,7 +4,7 @@ import { startCollector } from '../../../src/start.ts'
 import { withoutPassword, withPlainSslMode } from '../../../src/store/address.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 
-test('sslmode has the meaning of the client library, and with uselibpqcompat that of libpq', () => {
+test('sslmode has the meaning that pg gives it; with uselibpqcompat, it has the meaning that libpq gives it', () => {
   expect(withPlainSslMode('postgres://h/d?a=1&sslmode=require')).toBe(
     'postgres://h/d?a=1&sslmode=verify-full',
   )
@@ -46,7 +46,7 @@ test('an unknown parameter and a missing file are refused at the start, even if 
   }
   const twice = `sslmode=verify-full&sslkey=${import.meta.filename}&sslkey=/nowhere.key`
   expect(await failure(twice)).toContain('sslkey: /nowhere.key cannot be read')
-  // Parameters of the client and of libpq: accepted, so the error is that the server is unavailable.
+  // Parameters of pg and libpq are accepted, so the only error is that the server is unavailable.
   for (const known of ['application_name=x&connect_timeout=3', 'sslmode=disable&channel_binding=prefer']) {
     expect(await failure(known)).toContain('ECONNREFUSED')
   }

@@ -24,7 +24,7 @@ describeWithPostgres('a server that dies', () => {
   })
   afterAll(() => server?.close())
 
-  test('after a kill during appends and a restart, no event that got a response is lost, and none is there twice', async () => {
+  test('after a kill during appends and a restart, no event that got a response is lost, and no event is stored twice', async () => {
     const address = await server.newDatabase()
     const stores = await Promise.all([openPostgres(address), openPostgres(address)])
     const answered: string[] = []
@@ -70,7 +70,7 @@ describeWithPostgres('a server that dies', () => {
     for (const { store } of stores) expect(await store.health()).toMatchObject([{ isReady: true }])
   })
 
-  test('while the server stays unavailable, appends are refused, later at once, and the health reports why until it is back', async () => {
+  test('while the server is unavailable, appends are refused, and the health reports why until the server is back', async () => {
     const address = await server.newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append([newEvent('a')])
@@ -88,7 +88,7 @@ describeWithPostgres('a server that dies', () => {
   })
 })
 
-/** A proxy in front of a server that can lose the responses of the server. */
+/** Starts a proxy in front of a server. `loseNextResponse` makes it lose the response to a statement with the given text. */
 async function proxyTo(
   port: number,
 ): Promise<{ port: number; loseNextResponse(to: string): void; lost(): number }> {
@@ -110,7 +110,7 @@ async function proxyTo(
       }
       upstream.write(chunk)
     })
-    // At this point, the statement has run and its transaction has ended.
+    // At this point, the server has run the statement.
     upstream.on('data', (chunk) => (isCut ? socket.destroy() : socket.write(chunk)))
     upstream.on('close', () => socket.destroy())
     socket.on('close', () => upstream.end())
@@ -137,7 +137,7 @@ describeWithPostgres('a connection that is lost during a commit', () => {
     return { proxy, store, faults, client: await connect(address) }
   }
 
-  test('the append is stored once, and its result is that of the stored events', async () => {
+  test('the append is stored once, and returns the results of the stored events', async () => {
     const { proxy, store, client } = await openBehindProxy()
     await store.log.append([newEvent('a')])
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/clock.ts'
 import type { StoreListener } from '../../../src/store/event-store.ts'
 import { PostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/postgres-store.ts'
 
-/** Opens a store that is closed when the test ends; also returns its reported faults. */
+/** Opens a store that is closed when the test ends. Also returns the faults that the store reports. */
 export async function openPostgres(
   address: string,
   options: Partial<PostgresStoreOptions> & { listener?: Partial<StoreListener> } = {},
@@ -23,7 +23,7 @@ export async function openPostgres(
   return { store, faults }
 }
 
-/** A connection for reading the tables. */
+/** Opens a connection with which a test reads the tables. */
 export async function connect(address: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: address })
   client.on('error', () => {})
@@ -39,7 +39,7 @@ export async function rowsOf(client: pg.Client, text: string, values: unknown[] 
 
 /** Resolves when this many connections to this database wait for a lock. */
 export async function untilWaiting(address: string, connections = 1): Promise<void> {
-  // Not in a transaction, which would see the same state each time.
+  // The query runs outside a transaction: in a transaction, it would see the same state each time.
   const client = await connect(address)
   const waiting =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

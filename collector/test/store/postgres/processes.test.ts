@@ -19,7 +19,7 @@ interface Running {
   child: ChildProcess
 }
 
-/** A collector in a separate process; killed when the test ends. */
+/** Starts a collector in a separate process, which is killed when the test ends. */
 async function startProcess(address: string, config: object): Promise<Running> {
   const folder = await mkdtemp(join(tmpdir(), 'trackpost-collector-'))
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config))
@@ -59,7 +59,7 @@ const stats = async ({ url }: Running) =>
 
 describeWithPostgres('real processes on one database', () => {
   for (const count of [2, 4]) {
-    test(`all ${count} processes show the events of each; every event is stored once and delivered once`, async () => {
+    test(`each of ${count} processes shows the events of all; every event is stored once and delivered once`, async () => {
       const address = await newDatabase()
       const hook = await receiver()
       const config = { destinations: [{ name: 'Hook', type: 'webhook', url: hook.url, concurrency: 4 }] }
@@ -99,7 +99,7 @@ describeWithPostgres('real processes on one database', () => {
     })
   }
 
-  test('numbers become visible in order, so that a reader at the end of the log misses none', async () => {
+  test('sequence numbers become visible in order, so that a reader that follows new events misses none', async () => {
     const address = await newDatabase()
     const [first, second, third] = (await Promise.all(
       Array.from({ length: 3 }, () => startProcess(address, {})),
@@ -136,10 +136,10 @@ describeWithPostgres('real processes on one database', () => {
     expect(followed).toEqual(Array.from({ length: 280 }, (_, index) => index + 1))
   })
 
-  test('when a process is killed, no event that got a response is lost, and others make its deliveries', async () => {
+  test('when a process is killed, no event that got a response is lost, and another process makes its deliveries', async () => {
     const address = await newDatabase()
     const hook = await receiver()
-    // A short time limit: the other process gets these deliveries when their lease ends, ten seconds after that limit.
+    // The lease of a delivery ends ten seconds after this time limit. Then the other process can claim the delivery.
     const destination = { name: 'Hook', type: 'webhook', url: hook.url, concurrency: 2, timeout: 100 }
     const config = { destinations: [destination] }
     const [first, second] = (await Promise.all(

@@ -36,7 +36,7 @@ async function openLimits(processes: number) {
       await advance(ms)
     },
     statements: () => statements,
-    /** How long each of `count` requests has to wait; 0 = not at all. */
+    /** The milliseconds that each of `count` requests has to wait; 0 if it need not wait. */
     takeAll: async (source: string, rate: number, count: number) => {
       const turns = Array.from({ length: count }, (_, turn) => turn % processes)
       const waits = await Promise.all(turns.map((nth) => limits[nth]?.take(source, rate)))
@@ -47,7 +47,7 @@ async function openLimits(processes: number) {
 
 const within = (waits: readonly number[]) => waits.filter((wait) => wait === 0).length
 
-describeWithPostgres('rates on PostgreSQL', () => {
+describeWithPostgres('rate limits on PostgreSQL', () => {
   test('several processes together accept exactly the rate of a source, whenever requests arrive', async () => {
     const { takeAll, advance } = await openLimits(3)
 
@@ -66,7 +66,7 @@ describeWithPostgres('rates on PostgreSQL', () => {
     expect(new Set(early)).toEqual(new Set([1]))
   })
 
-  test('simultaneous requests are counted together, and while the window is known to be full, the server is not queried', async () => {
+  test('simultaneous requests are counted together, and while the rate is known to be used up, the server is not queried', async () => {
     const { takeAll, statements, advance } = await openLimits(1)
     const before = statements()
 
@@ -94,7 +94,7 @@ describeWithPostgres('rates on PostgreSQL', () => {
     expect(await limits[1]?.take('shop', 1)).toBeUndefined()
   })
 
-  test('old windows are deleted', async () => {
+  test('old rate windows are deleted', async () => {
     const { takeAll, advance, client } = await openLimits(1)
     await takeAll('old', 1, 1)
     await advance(59_999)

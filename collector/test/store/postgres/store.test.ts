@@ -33,7 +33,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     for (const [settings] of functions) expect(settings).toContain('jit=off')
   })
 
-  test('U+0000 and lone surrogates come back as escapes, wherever they are, and affect no other event', async () => {
+  test('U+0000 and lone surrogates in any field come back as escapes, and affect no other event', async () => {
     const { store, faults } = await openPostgres(await newDatabase())
     const odd = 'a\u0000b\ud800c'
     const id = store.requests.nextId()
@@ -82,7 +82,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
   test('texts as long as a message are indexed, distinguished and counted', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
-    // Not compressible: an index accepts a long text that compresses well.
+    // This text does not compress well: an index would accept a long text that does.
     const long = Array.from({ length: 30_000 }, (_, index) =>
       String.fromCharCode(33 + ((index * index * 31) % 89)),
     ).join('')
@@ -184,7 +184,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await appended).toMatchObject([{ reason: null }])
   })
 
-  test('a clear by another process is reported, and earlier ids are no longer known', async () => {
+  test('clear() in another process is reported, and earlier ids are no longer known', async () => {
     const address = await newDatabase()
     const told: string[] = []
     const { store: first } = await openPostgres(address, {
@@ -255,7 +255,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
       expect(await rowsOf(client, `SELECT count(*) FROM ${table}`), table).toEqual([['0']])
     }
     expect(await rowsOf(client, 'SELECT count, name FROM tally')).toEqual([['1', 'Größe gewählt']])
-    // Deduplication outlives the events.
+    // The messageId is still known, although the event was deleted.
     expect(await store.log.append([newEvent('old')])).toMatchObject([{ reason: 'duplicate' }])
     expect(faults).toEqual([])
   })
@@ -323,7 +323,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     ])
   })
 
-  test('keys of commits are deleted after some days, and ids at the end of the dedup window', async () => {
+  test('idempotency keys of commits are deleted after some days, and messageIds at the end of the dedup window', async () => {
     const address = await newDatabase()
     const clock = fakeClock(Date.now())
     const { store } = await openPostgres(address, { clock, dedupWindowMs: 1000 })
@@ -413,7 +413,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(new Set(stores.map(({ store }) => store.requests.nextId())).size).toBe(4)
   })
 
-  test('a collector on it shows neither user nor password, and accepts events', async () => {
+  test('a collector on PostgreSQL shows neither user nor password, and accepts events', async () => {
     const address = (await newDatabase()).replace('postgres@', 'postgres:s3cret%2Fword@')
     const collector = await startCollector({ port: 0, store: address })
     onTestFinished(() => collector.close())
@@ -466,7 +466,7 @@ test('no message about an address contains its password', async () => {
   expect(messages[2]).toContain('percent-encoded')
 })
 
-test('the older name of the option means the same; two different ones are refused', async () => {
+test('the older option `database` means the same as `store`; two different values are refused', async () => {
   const collector = await startCollector({ port: 0, database: ':memory:', store: ':memory:' })
   await collector.close()
 

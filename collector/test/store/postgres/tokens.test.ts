@@ -23,14 +23,14 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     await expectSharedTokens(() => startSeveral(2, '--store', address, '--config', oauthConfig()))
   })
 
-  test('an assertion that is sent to all at the same time gets one token', async () => {
+  test('an assertion that is sent to all processes at the same time gets one token', async () => {
     const config = oauthConfig({ publicUrl: AUDIENCE })
     const processes = await startSeveral(2, '--store', await newDatabase(), '--config', config)
 
     await expectAssertionsUsedOnce(processes, AUDIENCE)
   })
 
-  test('of a source with a rate of 50, all processes together accept 50 requests in each window', async () => {
+  test('all processes together accept 50 requests a second of a source with a rate of 50', async () => {
     const address = await newDatabase()
     const client = await connect(address)
     const clock = await stopClock(client)
@@ -90,7 +90,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     ])
   })
 
-  test('the private key is only in the database', async () => {
+  test('the private key for tokens is only in the database', async () => {
     const address = await newDatabase()
     const [one, two] = await startSeveral(2, '--store', address, '--config', oauthConfig())
     await tokenOf(one)

@@ -16,7 +16,7 @@ import { connect, openPostgres, rowsOf, untilWaiting } from './open.ts'
 const hook = [{ destination: 'Hook' }]
 const OLD = '2020-01-01'
 
-/** For a store whose own retention, which runs after its start, must not delete what a test makes old. */
+/** Options for a store that must keep the events that a test makes old. A store deletes old events soon after its start. */
 const KEEPS_ALL = { retentionDays: 36_500 }
 
 /** Moves the stored events to a day long ago. */
@@ -33,7 +33,7 @@ async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<voi
   await client.query('UPDATE log_head SET day = NULL')
 }
 
-/** Runs only the upkeep, which each process does every few minutes. */
+/** The part of a store that deletes old days and creates partitions. Each process runs it every few minutes. */
 function newRetention(address: string): Retention {
   const database = new Database(address)
   onTestFinished(() => database.close())
@@ -46,7 +46,7 @@ function newRetention(address: string): Retention {
   })
 }
 
-describeWithPostgres('work in the background of appends', () => {
+describeWithPostgres('background work of the store', () => {
   for (const kind of ['transaction', 'reading'] as const) {
     test(`a connection that is lost between two statements of a ${kind} ends the statement, not the process`, async () => {
       const address = await newDatabase()
@@ -96,7 +96,7 @@ describeWithPostgres('work in the background of appends', () => {
     expect(faults).toEqual([])
   })
 
-  test('while one process drops a day, others can start, and do not wait to drop it too', async () => {
+  test('while one process drops a day, other processes can start, and do not wait to drop the day too', async () => {
     const address = await newDatabase()
     const first = await openPostgres(address, KEEPS_ALL)
     await first.store.log.append([newEvent('a', { deliveries: hook })])
@@ -116,7 +116,7 @@ describeWithPostgres('work in the background of appends', () => {
     expect(await dropping).toBe(true)
   })
 
-  test('a store that is dropping a day closes at once, and another one drops the day', async () => {
+  test('a store that is dropping a day closes at once, and another process drops the day', async () => {
     const address = await newDatabase()
     const first = await openPostgres(address)
     await first.store.log.append([newEvent('a', { deliveries: hook })])
@@ -141,7 +141,7 @@ describeWithPostgres('work in the background of appends', () => {
     expect(await rowsOf(client, 'SELECT * FROM total')).toEqual([])
   })
 
-  test('events that are cleared between the two steps of dropping a day are subtracted from the counts once', async () => {
+  test('events that clear() deletes between the two steps of dropping a day are subtracted from the counts once', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address, KEEPS_ALL)
     await store.log.append([1, 2, 3].map((nth) => newEvent(`old-${nth}`, { deliveries: hook })))
@@ -158,7 +158,7 @@ describeWithPostgres('work in the background of appends', () => {
     expect(await rowsOf(client, 'SELECT state, count FROM delivery_tally')).toEqual([['pending', '1']])
   })
 
-  test('a delivery touches only the partitions of its day, however many there are and however often it is tried', async () => {
+  test('a delivery touches only one partition of the events, even if there are many, and even when it is replayed', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append(
