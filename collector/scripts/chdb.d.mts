@@ -1,2 +1,2 @@
-/** The path of ClickHouse as a library; undefined if it is not installed. */
+/** Returns the path of the ClickHouse library; undefined if it is not installed. */
 export declare function findChdb(): string | undefined

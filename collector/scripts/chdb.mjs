@@ -1,6 +1,7 @@
-// ClickHouse as a library (chdb), for the tests of the ClickHouse destination: installs it into .cache, once. Usage:
+// Installs chdb, which is ClickHouse as a library, into .cache. The tests of the ClickHouse destination use it. Usage:
 //   node collector/scripts/chdb.mjs
-// It is half a gigabyte, so it is not a dependency. If it cannot be installed, this script reports that those tests are skipped.
+// chdb is half a gigabyte in size, so it is not a dependency. If it cannot be installed, this script reports that those
+// tests are skipped.
 import { fileURLToPath } from 'node:url'
 import { fetchRuntime, findRuntime } from '../../scripts/fetch-runtimes.mjs'
 
@@ -21,7 +22,7 @@ const PIN = {
 }
 const isPinned = process.platform === 'linux' && process.arch === 'x64'
 
-/** The path of the library; undefined if it is not installed. */
+/** Returns the path of the library; undefined if it is not installed. */
 export function findChdb() {
   return isPinned ? findRuntime(NAME, PIN) : undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Sends events like those of a small shop, to try the page.
+ * Sends events like those of a small shop, so that the page has something to show.
  *
  * Usage: node scripts/demo-events.js <url> [events]
  */

@@ -1,2 +1,2 @@
-/** Path of an installed Chromium; undefined if there is none. */
+/** Returns the path of an installed Chromium; undefined if there is none. */
 export function findBrowser(env?: NodeJS.ProcessEnv): string | undefined

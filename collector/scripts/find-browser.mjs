@@ -1,5 +1,5 @@
-// Finds an installed Chromium: CHROME_PATH, the usual places, downloads of Playwright. As a program it prints the path, and exits
-// with 1 if there is none.
+// Finds an installed Chromium: the one of CHROME_PATH, one in the usual places, or one that Playwright has downloaded. If run
+// as a program, prints the path, or exits with 1 if there is none.
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const PLACES = [
   'C:\\Program Files (x86)\\Google\\Chrome\\Application\\chrome.exe',
 ]
 
-/** The path of the program in an unpacked browser of Playwright. */
+/** Paths of the browser inside a folder that Playwright has downloaded. */
 const IN_PLAYWRIGHT = [
   'chrome-linux/chrome',
   'chrome-linux64/chrome',
@@ -55,7 +55,7 @@ function ofPlaywright(env) {
   })
 }
 
-/** Path of a Chromium; undefined if there is none. If CHROME_PATH is wrong, no other one is used. */
+/** Returns the path of a Chromium; undefined if there is none. If CHROME_PATH is set, no other Chromium is used. */
 export function findBrowser(env = process.env) {
   if (env.CHROME_PATH) return isProgram(env.CHROME_PATH) ? env.CHROME_PATH : undefined
   return [...PLACES, ...ofPlaywright(env)].find(isProgram)

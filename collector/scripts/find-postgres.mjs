@@ -1,14 +1,14 @@
-// Prints the folder of the programs of a PostgreSQL server, 14 or later; exits with 1 if there is none.
+// Prints the folder with the programs of a PostgreSQL server, version 14 or later. Exits with 1 if there is none.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MIN_VERSION = 14
-/** Folders in which systems install each version separately, outside PATH. */
+/** Folders outside PATH that have a subfolder for each installed version. */
 const PLACES = ['/usr/lib/postgresql', '/usr/local/opt', '/opt/homebrew/opt']
 
-/** The folder; undefined if there is none. If `POSTGRES_BIN` is set, only that folder counts. */
+/** Returns the folder; undefined if there is none. If `POSTGRES_BIN` is set, only that folder counts. */
 export function findPostgres(env = process.env) {
   const given = env.POSTGRES_BIN
   const folders = given ? [given] : [...(env.PATH ?? '').split(delimiter), ...versionFolders()]
