@@ -51,7 +51,7 @@ afterEach(async () => {
   expect(unhandled).toEqual([])
 })
 
-/** A call of each kind, with all parameters that the kind has. */
+/** The parameters that only this kind of call has, and the fields of the message that they become. */
 const CALLS: Record<Kind, { params: Record<string, unknown>; own: Record<string, unknown> }> = {
   identify: {
     params: { traits: { name: 'Zoë Müller', plan: 'Élite' } },
@@ -179,7 +179,7 @@ describe('the six calls', () => {
     expect(codes).toEqual(['plugin'])
   })
 
-  test('methods may be detached', async () => {
+  test('the methods of a client may be detached and used together', async () => {
     const { analytics } = createAnalytics()
     const { track, identify, page, screen, group, alias, flush, closeAndFlush, register, deregister } =
       analytics
@@ -245,7 +245,7 @@ describe('the six calls', () => {
     expect(other.analytics.stats.accepted).toBe(0)
   })
 
-  test('the version, the named and the default export exist', () => {
+  test('VERSION, the named export and the default export exist', () => {
     expect(createAnalytics().analytics.VERSION).toBe(VERSION)
     expect(NamedExport).toBe(Analytics)
     expect(DefaultExport).toBe(Analytics)
@@ -535,7 +535,7 @@ describe('outcomes', () => {
       status(200),
       status(400),
     ])
-    // Collected, not thrown: the client catches what a listener or a callback throws.
+    // Wrong stats are collected and not thrown, because the client catches the errors of listeners and callbacks.
     const wrong: Stats[] = []
     let checks = 0
     const check = () => {
@@ -560,7 +560,7 @@ describe('outcomes', () => {
     expect(analytics.stats).toMatchObject({ accepted: 30, pending: 0 })
     check()
     expect(wrong).toEqual([])
-    // For each event one check in its callback and one in a listener, and two more in each round.
+    // Each event is checked in its callback and in a listener. Each round has two more checks.
     expect(checks).toBeGreaterThanOrEqual(2 * 30 + 2 * 10)
   })
 
@@ -605,7 +605,7 @@ describe('strict', () => {
 })
 
 describe('disable', () => {
-  test('an event that is too large fails all the same', async () => {
+  test('an event that is too large fails nevertheless', async () => {
     const { analytics } = createAnalytics({ disable: true })
     const { outcomes, callback } = recordOutcomes()
 
@@ -649,7 +649,7 @@ describe('flush', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('says at its timeout how many events are pending, and these are still sent', async () => {
+  test('resolves at its timeout with the number of pending events, which are still sent afterwards', async () => {
     const { analytics, clock } = createAnalytics({}, [hangUntilAborted, status(200)])
 
     trackPurchases(analytics, 2)
@@ -662,7 +662,7 @@ describe('flush', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
   })
 
-  // Row F74.
+  // docs/faults.md, row F74.
   test('1,000 flushes at once all resolve, and make one request', async () => {
     const { analytics, client, clock } = createAnalytics()
     trackPurchases(analytics, 10)
@@ -721,7 +721,7 @@ describe('flush', () => {
 })
 
 describe('closeAndFlush', () => {
-  // Row F77.
+  // docs/faults.md, row F77.
   test('delivers the queued events, and leaves no timer and no hold on the process', async () => {
     const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1_000)
@@ -733,7 +733,7 @@ describe('closeAndFlush', () => {
     expect(clock.holdCount).toBe(0)
   })
 
-  // Row F78.
+  // docs/faults.md, row F78.
   test('at its timeout gives every event its outcome before it resolves, and sends nothing more', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 5, maxQueueSize: 100 }, [
       hangUntilAborted,
@@ -759,7 +759,7 @@ describe('closeAndFlush', () => {
     expect(clock.holdCount).toBe(0)
   })
 
-  // Row F79.
+  // docs/faults.md, row F79.
   test('waits for 75 s by default, longer than a rate limit of a minute', async () => {
     const { analytics, clock } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
     trackPurchases(analytics, 2)
@@ -792,7 +792,7 @@ describe('closeAndFlush', () => {
     expect(await closed).toMatchObject({ failed: 1 })
   })
 
-  // Row F80.
+  // docs/faults.md, row F80.
   test('returns the same promise when it is called again', async () => {
     const { analytics } = createAnalytics()
 
@@ -819,7 +819,7 @@ describe('closeAndFlush', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('a later bad call also fails with closed, strict or not', async () => {
+  test('a later bad call also fails with closed, even with the setting strict', async () => {
     const { analytics } = createAnalytics({ strict: true })
     const { outcomes, callback } = recordOutcomes()
     await analytics.closeAndFlush()
@@ -830,7 +830,7 @@ describe('closeAndFlush', () => {
     expect(outcomes).toEqual(['closed'])
   })
 
-  test('is called by await using at the end of the block', async () => {
+  test('is called by Symbol.asyncDispose, as at the end of a block with await using', async () => {
     const { analytics, client } = createAnalytics()
 
     trackPurchases(analytics, 2)
@@ -856,7 +856,7 @@ describe('closeAndFlush', () => {
     expect(client.requests[0]?.signal?.aborted).toBe(true)
   })
 
-  test('fails events inside a plugin that hangs with shutdown_timeout, and leaves no timer', async () => {
+  test('makes events inside a plugin that hangs fail with shutdown_timeout, and leaves no timer', async () => {
     const { analytics, clock } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
@@ -886,7 +886,7 @@ describe('waitUntil', () => {
     expect(client.batchSizes).toEqual([3, 1])
   })
 
-  test('that throws has no other effect', async () => {
+  test('that throws causes a warning, and the events are still sent', async () => {
     const { analytics, client } = createAnalytics({
       waitUntil: () => {
         throw new Error('non')
@@ -1049,7 +1049,7 @@ function createPlugin(name: string, type: Plugin['type'], track?: Plugin['track'
 }
 
 describe('plugins', () => {
-  test('when a before plugin throws, only its own event fails, with plugin', async () => {
+  test('when a before plugin throws, only its own event fails, with the code plugin', async () => {
     const { analytics, client } = createAnalytics()
     const errors: ErrorEvent[] = []
     analytics.on('error', (event) => errors.push(event))
@@ -1069,7 +1069,7 @@ describe('plugins', () => {
     ])
   })
 
-  test('an after plugin sees the outcome, and a flush waits for it', async () => {
+  test('a plugin of type after sees the outcome, and a flush waits for the plugin', async () => {
     const { analytics, clock } = createAnalytics({}, [status(400)])
     const seen: unknown[] = []
     await analytics.register(
@@ -1088,7 +1088,7 @@ describe('plugins', () => {
     expect(seen).toEqual(['rejected', 'flushed'])
   })
 
-  test('a destination gets the finished event, and its failure is reported in addition to the delivery', async () => {
+  test('a destination gets the enriched event, and its failure causes a warning but does not prevent the delivery', async () => {
     const { analytics, client } = createAnalytics()
     const warnings: WarningEvent[] = []
     const { outcomes, callback } = recordOutcomes()
@@ -1190,23 +1190,26 @@ describe('plugins', () => {
       '2019-',
     ],
   ]
-  test.each(stamps)('a timestamp that becomes %s is sent as such', async (_label, change, sent) => {
-    const { analytics, client } = createAnalytics()
-    await analytics.register(
-      createPlugin('horloge', 'before', (ctx) => {
-        ctx.updateEvent('timestamp', change(ctx.event))
-        return ctx
-      }),
-    )
+  test.each(stamps)(
+    'a timestamp that a plugin changes to %s is sent as changed',
+    async (_label, change, sent) => {
+      const { analytics, client } = createAnalytics()
+      await analytics.register(
+        createPlugin('horloge', 'before', (ctx) => {
+          ctx.updateEvent('timestamp', change(ctx.event))
+          return ctx
+        }),
+      )
 
-    trackPurchases(analytics, 1)
-    await analytics.flush()
+      trackPurchases(analytics, 1)
+      await analytics.flush()
 
-    const timestamp = client.requests[0]?.batch[0]?.['timestamp']
-    expect(sent === '2019-' ? String(timestamp).slice(0, 5) : timestamp).toBe(sent)
-  })
+      const timestamp = client.requests[0]?.batch[0]?.['timestamp']
+      expect(sent === '2019-' ? String(timestamp).slice(0, 5) : timestamp).toBe(sent)
+    },
+  )
 
-  test('a getter that throws, inside the event, has no other effect on it', async () => {
+  test('a getter of the event that throws becomes the text [Throws]', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('piège', 'before', (ctx) => {
@@ -1224,7 +1227,7 @@ describe('plugins', () => {
     expect(client.requests[0]?.batch[0]).toMatchObject({ messageId: 'purchase-1', trap: '[Throws]' })
   })
 
-  test('an object of a class in the place of the event is sent as its JSON', async () => {
+  test('an instance of a class that replaces the event is sent as its JSON', async () => {
     class Purchase {
       readonly messageId = 'autre'
       readonly type = 'track'
@@ -1247,7 +1250,7 @@ describe('plugins', () => {
     expect(client.requests[0]?.batch).toEqual([{ messageId: 'autre', article: 'Thé' }])
   })
 
-  test('a changed type does not make the event one of another kind', async () => {
+  test('an event keeps its kind when a plugin changes its type', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('a', 'before', (ctx) => {
@@ -1306,7 +1309,7 @@ describe('plugins', () => {
     expect(analytics.stats.pending).toBe(0)
   })
 
-  test('events that are tracked while a plugin loads wait for it, and ready resolves afterwards', async () => {
+  test('events that are tracked while a plugin loads wait for the plugin, and ready resolves after the load', async () => {
     const { analytics, client } = createAnalytics()
     let loaded = (): void => {}
     const plugin = createPlugin('lent', 'enrichment', (ctx) => {
@@ -1385,7 +1388,7 @@ describe('plugins', () => {
 })
 
 describe('the end of the process', () => {
-  /** The listeners that clients have added to the process. */
+  /** Creates a client, and collects the listeners that it would add to the process. */
   async function createOnProcess(settings: object, replies: Parameters<typeof createAnalytics>[1]) {
     const listeners: (() => void)[] = []
     const events: string[] = []
@@ -1411,7 +1414,7 @@ describe('the end of the process', () => {
     return { ...harness, events, runOutOfWork, restore }
   }
 
-  // Row F87.
+  // docs/faults.md, row F87.
   test('a client without events listens only to beforeExit and sets no timer', async () => {
     const { events, clock, restore } = await createOnProcess({}, [status(200)])
     restore()
@@ -1421,7 +1424,7 @@ describe('the end of the process', () => {
     expect(clock.holdCount).toBe(0)
   })
 
-  // Row F81.
+  // docs/faults.md, row F81.
   test('a process that runs out of work is kept alive until queued events are delivered', async () => {
     const { analytics, client, clock, events, runOutOfWork, restore } = await createOnProcess({}, [
       status(200),
@@ -1492,7 +1495,7 @@ describe('the end of the process', () => {
     expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
   })
 
-  test('a script that awaits one event after the other has the whole exitTimeout for each', async () => {
+  test('each event of a script that awaits one event after the other has the whole exitTimeout', async () => {
     const answers: (() => void)[] = []
     const slow = (): Promise<HTTPResponse> =>
       new Promise((resolve) => answers.push(() => resolve({ status: 200, statusText: 'OK', headers: {} })))
@@ -1647,7 +1650,7 @@ describe('an HTTP client that misbehaves', () => {
     ],
     ['a response of undefined', [() => undefined as never]],
     ['a connection that is lost each time', [networkError('ECONNRESET')]],
-  ])('%s causes retries, and nothing else', async (_label, replies) => {
+  ])('%s causes retries, and the event fails with retries_exhausted', async (_label, replies) => {
     const { analytics, clock } = createAnalytics({ maxRetries: 1 }, replies)
     const { outcomes, callback } = recordOutcomes()
 
@@ -1673,7 +1676,7 @@ test('flush calls a callback with no error and the summary, and a callback that 
   expect(calls).toEqual([[undefined, summary]])
 })
 
-describe('limits in bytes for another service', () => {
+describe('custom limits in bytes', () => {
   /** A purchase whose message has about `bytes` bytes. */
   const purchase = (bytes: number) => ({
     userId: 'u',

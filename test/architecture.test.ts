@@ -7,9 +7,9 @@ import { describe, expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * The modules of a package from top to bottom, one line for each layer. A file may import from its own module and
- * from lower layers, types included, but not from another module in its own layer. A module is a folder or a file
- * directly below `src`.
+ * The modules of a package from top to bottom, one list for each layer. A module is a folder or a file directly below
+ * `src`. A file may import from its own module and from modules of lower layers, but not from another module of its
+ * own layer. Imports of types count too.
  */
 const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   src: [
@@ -70,7 +70,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 }
 
 /**
- * Source files of other packages that a package may import and compile in. The client and the collector
+ * Source files of other packages that a package may import and bundle. The client and the collector
  * import none.
  */
 const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
@@ -80,7 +80,7 @@ const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
 }
 
-/** Modules below the client that it must not import, because they have their own entry points. */
+/** Modules that `src/index.ts` must not load, directly or through other files: they have entry points of their own. */
 const OWN_ENTRIES = ['compat', 'plugins', 'scope', 'spool', 'testing']
 
 interface Import {
@@ -112,7 +112,7 @@ function importsOf(root: string): { files: string[]; imports: Import[]; foreign:
 
 const moduleOf = (path: string): string => path.split('/')[0] ?? path
 
-/** Files that import themselves through other files, each with the files of the cycle. */
+/** The import cycles, for example `b > c > b`. Dynamic imports do not count. */
 function cyclesOf(files: readonly string[], imports: readonly Import[]): string[] {
   const done = new Set<string>()
   const found: string[] = []
@@ -139,7 +139,7 @@ describe.each(Object.entries(LAYERS))('%s', (root, layers) => {
     expect(layers.flat().length).toBe(modules.length)
   })
 
-  test('imports point down, types included', () => {
+  test('a file imports only from its own module and from lower layers, types included', () => {
     const upwards = imports.filter(
       ({ from, to }) => moduleOf(from) !== moduleOf(to) && layerOf(from) >= layerOf(to),
     )
@@ -152,12 +152,12 @@ describe.each(Object.entries(LAYERS))('%s', (root, layers) => {
     expect(foreign.filter((path) => FROM_OTHERS[root]?.test(path.replaceAll('\\', '/')) !== true)).toEqual([])
   })
 
-  test('no file imports itself through others', () => {
+  test('there are no import cycles', () => {
     expect(cyclesOf(files, imports)).toEqual([])
   })
 })
 
-test('the client imports no module that has its own entry point', () => {
+test('the main entry point imports no module that has an entry point of its own', () => {
   const { imports } = importsOf('src')
   const reached = new Set(['index.ts'])
   for (const file of reached) {
@@ -168,14 +168,14 @@ test('the client imports no module that has its own entry point', () => {
   expect([...reached].filter((path) => OWN_ENTRIES.includes(moduleOf(path)))).toEqual([])
 })
 
-test('the check finds a cycle, even of types, but ignores dynamic imports', () => {
+test('the check finds an import cycle, but ignores dynamic imports', () => {
   const line = (from: string, to: string, isDynamic = false) => ({ from, to, isDynamic })
 
   expect(cyclesOf(['a', 'b', 'c'], [line('a', 'b'), line('b', 'c'), line('c', 'b')])).toEqual(['b > c > b'])
   expect(cyclesOf(['a', 'b'], [line('a', 'b'), line('b', 'a', true)])).toEqual([])
 })
 
-test('the client calls no function of JavaScript that Node.js 16.0 lacks', () => {
+test('the client calls no built-in function that Node.js 16.0 lacks', () => {
   const newer = /\.at\(|\.findLast|\.toSorted\(|\.toReversed\(|\.hasIndices|Object\.(?:hasOwn|groupBy)\(|structuredClone\(|Array\.fromAsync|Promise\.withResolvers|AbortSignal\.(?:timeout|any|abort)\(/ // biome-ignore format: one pattern
   const { files } = importsOf('src')
   const calling = files.filter((file) => newer.test(readFileSync(join(ROOT, 'src', file), 'utf8')))

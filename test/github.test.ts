@@ -94,7 +94,7 @@ test('CI runs on every Node.js version that the tests download and the tools sup
   expect(ci?.strategy?.matrix.node).toEqual(fetched.map(Number).filter((major) => major >= 20))
 })
 
-test('CI runs the default form on Linux, macOS and Windows', () => {
+test('CI runs npm test on Linux, macOS and Windows', () => {
   const { test: linux, platforms } = (parse(read('.github/workflows/ci.yml')) as Workflow).jobs
 
   expect(platforms?.strategy?.matrix.os).toEqual([
@@ -144,7 +144,7 @@ test('a release has provenance and its own identity, but no stored token', () =>
 
   expect(publish?.steps.at(-1)?.run).toBe('node scripts/publish.mjs')
   expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
-  // Only the job without the right to publish may write to the repository.
+  // The job that may write to the repository may not publish.
   expect(announce?.permissions).toEqual({ contents: 'write' })
   expect(read(path)).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/)
   const manifests = [

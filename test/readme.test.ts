@@ -12,7 +12,7 @@ const documented = new Map(
   ),
 )
 
-test('docs/settings.md contains every setting of the code, once, and no others', () => {
+test('docs/settings.md contains each of the SETTINGS once, and no others', () => {
   const names = [...read('docs/settings.md').matchAll(/^### `(\w+)`$/gm)].map(([, name]) => name)
 
   expect([...names].sort()).toEqual(Object.keys(SETTINGS).sort())
@@ -20,8 +20,8 @@ test('docs/settings.md contains every setting of the code, once, and no others',
 })
 
 /**
- * Defaults that are not a value of the table: required settings, those that depend on the region, and
- * optional ones.
+ * The text in docs/settings.md for settings without a default value in `SETTINGS`: they are required, optional, or
+ * depend on the region.
  */
 const OTHER_DEFAULTS: Record<string, string> = {
   writeKey: 'required',
@@ -59,7 +59,7 @@ test.each(Object.entries(SETTINGS))(
   },
 )
 
-test('docs/errors.md contains every code, in the order of the code', () => {
+test('docs/errors.md contains every failure code, in the order of FAILURE_CODES', () => {
   const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)
 
   expect(codes).toEqual([...FAILURE_CODES])
@@ -102,7 +102,7 @@ describe('the README', () => {
     expect(guides.filter((name) => !readme.includes(`(./docs/${name}`))).toEqual([])
   })
 
-  test('names the runtimes of the tests', () => {
+  test('names only versions of runtimes that the tests use', () => {
     const runtimes = Object.values(JSON.parse(read('scripts/runtimes.json'))).flatMap((one) =>
       JSON.stringify(one),
     )

@@ -13,8 +13,8 @@ const filesBelow = (...folders: string[]): string[] =>
     .filter((path) => path !== '' && existsSync(`${repository}${path}`))
 
 /**
- * The proof of each row of the security list, docs/faults.md, section 3: a test file, and a part of a title
- * in it.
+ * The proof of each row of the security list, docs/faults.md, section 3: a test file, and a part of a test title
+ * in that file.
  */
 const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   S01: [
@@ -33,10 +33,12 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/auth/private-key.test.ts', 'a key that is accepted'],
     ['test/auth/assertion.test.ts', 'an external signer names its algorithm and its key'],
   ],
-  S06: [['collector/test/oauth.test.ts', 'an assertion with alg none, or HS256 under the public key']],
+  S06: [
+    ['collector/test/oauth.test.ts', 'an assertion with alg none, with HS256 and the public key as secret'],
+  ],
   S07: [
-    ['test/auth/assertion.test.ts', 'the times are integers, at most 60 s apart'],
-    ['test/auth/assertion.test.ts', 'have the same id, and each is a UUID'],
+    ['test/auth/assertion.test.ts', 'iat and exp are integers, at most 60 s apart'],
+    ['test/auth/assertion.test.ts', 'have the same id, and each id is a UUID'],
   ],
   S08: [['test/auth/oauth.test.ts', 'leaves no timer and forgets the token']],
   S09: [
@@ -63,10 +65,10 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/scope/request.test.ts', 'takes no longer than reading it a few times'],
   ],
   S23: [
-    ['test/policy/response.test.ts', 'whatever arrives, the result is no wait or one of 0 to five minutes'],
-    ['test/auth/private-key.test.ts', 'a key cut at any byte of its DER never passes'],
+    ['test/policy/response.test.ts', 'for any header, the result is undefined or a wait of 0 to 5 minutes'],
+    ['test/auth/private-key.test.ts', 'a key whose DER is cut off is always refused'],
   ],
-  S24: [['test/message/serialize.test.ts', 'is JSON within the limit, whatever the message is']],
+  S24: [['test/message/serialize.test.ts', 'the result for random odd values is valid JSON']],
   S25: [
     ['test/faults/overload.test.ts', 'F09'],
     ['test/faults/overload.test.ts', 'F70'],
@@ -76,13 +78,18 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S27: [['test/faults/plugins.test.ts', 'one warning for 1,000 losses']],
   S30: [['test/spool/file-spool.test.ts', 'creates files that only their owner can read']],
   S31: [['test/spool/file-spool.test.ts', 'a link to nothing']],
-  S32: [['test/spool/client.test.ts', 'nothing secret is in the files']],
+  S32: [['test/spool/client.test.ts', 'the files contain no secret']],
   S33: [
-    ['test/spool/client.test.ts', 'nothing secret is in the files'],
+    ['test/spool/client.test.ts', 'the files contain no secret'],
     ['test/spool/file-spool.test.ts', 'are removed from the disk when all are acknowledged'],
   ],
   S34: [['test/spool/faults.test.ts', 'every byte of a record changed']],
-  S35: [['test/spool/client.test.ts', 'with its own credentials: nothing secret is in the files']],
+  S35: [
+    [
+      'test/spool/client.test.ts',
+      'the next process sends the events with its own credentials, and the files contain no secret',
+    ],
+  ],
   S37: [['test/package/contents.test.ts', 'nothing runs when the package is installed']],
   S38: [['test/github.test.ts', 'installs the packages of the lockfile, without install scripts']],
   S39: [['test/github.test.ts', 'a release has provenance and its own identity']],
@@ -90,25 +97,25 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/package/contents.test.ts', 'the tarball holds these files and no others'],
     ['test/package/contents.test.ts', 'no file in the tarball contains the path where it was built'],
   ],
-  S41: [['test/package/reproducible.test.ts', 'built again elsewhere, every file is the same']],
+  S41: [['test/package/reproducible.test.ts', 'a second build in another folder gives the same files']],
   S42: [
     ['test/github.test.ts', 'pins every action to a commit, and gives its version'],
     ['test/github.test.ts', 'has only the right to read the repository by default'],
   ],
   S43: [['test/github.test.ts', 'S43']],
   S44: [['test/github.test.ts', 'S44']],
-  S45: [['test/faults/settings.test.ts', '--permission without a right to the file system']],
+  S45: [['test/faults/settings.test.ts', '--permission with access to the file system only']],
   S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],
   S47: [['collector/test/oauth.test.ts', 'failed logins are limited by address']],
   S48: [
     ['collector/test/hostile.test.ts', 'headers over 16 KB get 431'],
-    ['collector/test/hostile.test.ts', 'slow headers get 408 at the time limit for headers'],
+    ['collector/test/hostile.test.ts', 'slow headers get 408 at the header time limit'],
     ['collector/test/hostile.test.ts', 'connections over the limit are dropped'],
   ],
   S49: [
     ['collector/test/hostile.test.ts', 'every response forbids sniffing, and input is returned only as JSON'],
   ],
-  S50: [['collector/test/oauth.test.ts', 'an assertion is valid once, even in parallel']],
+  S50: [['collector/test/oauth.test.ts', 'an assertion can be used only once, even by parallel requests']],
 }
 
 /** Rows that are proved by tests of this file. */
@@ -129,7 +136,7 @@ describe('the security list', () => {
   })
 })
 
-/** Rows of the matrix that nothing proves: each has its reason at `unproved(...)`. */
+/** Rows of the fault matrix without a proof. The call of `unproved` for each of them gives the reason. */
 const UNPROVED = ['F19']
 
 describe('the fault matrix', () => {
@@ -143,7 +150,7 @@ describe('the fault matrix', () => {
       (path) => /\.(?:ts|mjs|cjs)$/.test(path) && !path.endsWith('security.test.ts'),
     )
     for (const path of tests) {
-      // A comment proves nothing, and a row that is only called unproved even less.
+      // Comments do not count: they prove nothing. Calls of `unproved` do not count either: they name rows without a proof.
       for (const [, kind, first, last = first] of textsIn(read(path), 'unproved')
         .join('\n')
         .matchAll(pattern)) {
@@ -184,7 +191,7 @@ describe('the sources of what users install', () => {
     ])
   })
 
-  test('S36: each package that a user gets with the SDK has its reason in CONTRIBUTING.md', () => {
+  test('S36: each package that the SDK bundles is in the table of CONTRIBUTING.md', () => {
     const table = read('CONTRIBUTING.md').split('## Dependencies')[1] ?? ''
     const sources = withText(/./).filter((path) => path.startsWith('src/'))
     const imported = sources.flatMap((path) => [
@@ -194,7 +201,7 @@ describe('the sources of what users install', () => {
       (name) => !(name in manifest.peerDependencies),
     )
 
-    // They are compiled in: nothing else is installed.
+    // The SDK bundles these packages, so npm installs no others with it.
     expect(manifest).not.toHaveProperty('dependencies')
     expect(names.sort()).toEqual(['@lukeed/uuid', 'dset', 'jose'])
     for (const name of names) expect(table).toContain(`| \`${name}\` |`)

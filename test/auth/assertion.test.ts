@@ -27,7 +27,7 @@ test('an assertion is signed with RS256 and names client, audience and key', asy
   expect(payload.aud).toBe(CLAIMS.audience)
 })
 
-test('the times are integers, at most 60 s apart, around the given moment', async () => {
+test('iat and exp are integers, at most 60 s apart, around the given moment', async () => {
   const nowMs = Date.parse('2026-11-20T09:30:00.789Z')
 
   const { iat, exp } = decodeJwt(await createSigner().sign(nowMs)) as { iat: number; exp: number }
@@ -38,7 +38,7 @@ test('the times are integers, at most 60 s apart, around the given moment', asyn
   expect(exp * 1_000).toBeGreaterThan(nowMs + 50_000)
 })
 
-test('no two of 300 assertions, of two signers, have the same id, and each is a UUID', async () => {
+test('no two of 300 assertions by two signers have the same id, and each id is a UUID', async () => {
   const signers = [createSigner(), createSigner()]
 
   const assertions = await Promise.all(

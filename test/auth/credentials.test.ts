@@ -32,7 +32,7 @@ function recorded(): SharedCredentials & { readonly calls: string[] } {
   }
 }
 
-test('the write key is the user name, with an empty password and its colon', () => {
+test('the write key is the user name of Basic authentication, with an empty password', () => {
   const settings = resolveSettings({ writeKey: 'wk_Zurich_7Qm4' })
   const credentials = createCredentials(settings, new FetchHTTPClient(), 'agent', new FakeClock(), () => {})
 
@@ -40,7 +40,7 @@ test('the write key is the user name, with an empty password and its colon', () 
   expect(Buffer.from(String(credentials).slice(6), 'base64').toString()).toBe('wk_Zurich_7Qm4:')
 })
 
-test('the credentials are created once, and get every call', async () => {
+test('the credentials are created once, and every call is passed on to them', async () => {
   const loaded = recorded()
   let made = 0
   const credentials = new LazyCredentials(async () => () => {
@@ -68,7 +68,7 @@ test('the credentials are created once, and get every call', async () => {
   ])
 })
 
-test('the code is loaded at once: later, the process may have no free file descriptor to read it', async () => {
+test('the code is loaded at construction: later, the process may have no free file descriptor to read it', async () => {
   const loaded = recorded()
   let isReadable = true
   const credentials = new LazyCredentials(async () => {
@@ -94,7 +94,7 @@ test('calls before the code is loaded do nothing, and a failed load causes no un
 })
 
 test.each(['abort', 'close'] as const)(
-  '%s ends the wait at once, and asks for no token later',
+  '%s ends the wait for the code at once, and no token is requested later',
   async (end) => {
     const loaded = recorded()
     let load = (): void => {}
@@ -114,7 +114,7 @@ test.each(['abort', 'close'] as const)(
   },
 )
 
-test('code that cannot be loaded rejects the waiting calls, and is loaded again for later ones', async () => {
+test('when the code cannot be loaded, the waiting calls reject, and later calls load it again', async () => {
   let loads = 0
   const credentials = new LazyCredentials(async () => {
     // The code is first loaded when the client is created. That fails, and so does the second load.
@@ -129,7 +129,7 @@ test('code that cannot be loaded rejects the waiting calls, and is loaded again 
   expect(await credentials.authorization()).toBe('Bearer token')
 })
 
-test('a trial loads the code, and does not count as a waiting call', async () => {
+test('a trial (tryOnce) loads the code, and makes no other call', async () => {
   const loaded = recorded()
   const credentials = new LazyCredentials(async () => () => loaded)
 
@@ -147,7 +147,7 @@ test('a trial after a failed load, or after close, rejects', async () => {
 })
 
 // On Cloudflare Workers, a promise made for one request never settles after that request has ended.
-test('when loading the code never ends for one caller, it is loaded again for the next', async () => {
+test('when loading never ends for one caller, the code is loaded again for the next caller', async () => {
   let loads = 0
   const credentials = new LazyCredentials(() => {
     loads++
@@ -158,7 +158,7 @@ test('when loading the code never ends for one caller, it is loaded again for th
   expect(await credentials.authorization()).toBe('Bearer token')
 })
 
-test('each fork loads the code itself, and is a fork of the same credentials', async () => {
+test('each fork loads the code itself, and all are forks of the same credentials', async () => {
   let forks = 0
   const shared: SharedCredentials = {
     ...recorded(),

@@ -191,7 +191,7 @@ test('an API that refuses every token makes events fail with auth after one rene
   expect(api.bodies.length).toBeLessThanOrEqual(9)
 })
 
-test('when a new token is also refused, each batch tries it once, and it is not renewed', async () => {
+test('when the new token is also refused, each batch tries it once, and it is not renewed', async () => {
   const { tokens, api, analytics, codes } = await start()
   api.statuses.push(...new Array(100).fill(401))
 
@@ -268,7 +268,7 @@ describe('a token server that fails', () => {
     closedUrl = closed.url
     await closed.close()
   })
-  /** The error as fetch words it; nothing looks up the name. */
+  /** Fails like fetch for an unknown host name, without a DNS lookup. */
   const unknownName = (): Promise<never> => {
     const cause = Object.assign(new Error('getaddrinfo ENOTFOUND oauth2.invalid'), { code: 'ENOTFOUND' })
     return Promise.reject(new TypeError('fetch failed', { cause }))
@@ -292,7 +292,7 @@ describe('a token server that fails', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('keeps the events waiting until it is running again', async () => {
+  test('keeps the events waiting while it is down', async () => {
     const closed = await listen(() => {})
     await closed.close()
     const { api, analytics, errors } = await start({ authServer: closed.url })
@@ -345,7 +345,7 @@ describe('a token server that fails', () => {
     ],
     ['refuses the connection', /ECONNREFUSED/, () => ({ authServer: closedUrl })],
     ['has a name that cannot be resolved', /ENOTFOUND/, () => ({ httpClient: unknownName })],
-  ])('causes counted retries because it %s, and the error says why', async (_, why, oauth) => {
+  ])('is retried when it %s, and the error says why', async (_, why, oauth) => {
     const plain = await listen((_request, response) => response.end())
     closers.push(plain.close)
     const { api, analytics, errors } = await start({ ...oauth(plain.url), maxRetries: 1 })
@@ -410,7 +410,7 @@ describe('a token server that refuses a token', () => {
     expect(errors[0]?.reason.message).toContain('invalid_client: The client was deleted.')
   })
 
-  test('that is named as a wrong audience appears in the error only with its host', async () => {
+  test('because of a wrong audience is named in the error only by its host', async () => {
     const { tokens, analytics, errors } = await start()
     const { host, port } = new URL(tokens.url)
     const other = new Analytics({
@@ -682,12 +682,12 @@ describe('the settings', () => {
     ['a scope with a quote', { ...good, scope: 'a "b"' }, /^oauthSettings.scope/],
     ['-1 retries', { ...good, maxRetries: -1 }, /^oauthSettings.maxRetries/],
     ['half a retry', { ...good, maxRetries: 0.5 }, /^oauthSettings.maxRetries/],
-    ['a client that is not one', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
+    ['an HTTP client without makeRequest', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
   ])('are refused with %s, and the error gives the name', (_, oauthSettings, message) => {
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
   })
 
-  test('a polluted prototype does not add a key to a client', () => {
+  test('do not include an inherited clientKey', () => {
     const polluted = Object.create({ clientKey: CLIENT_PEM }) as object
     const oauthSettings = Object.assign(polluted, { clientId: CLIENT_ID, keyId: KEY_ID })
 

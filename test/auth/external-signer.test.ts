@@ -15,8 +15,8 @@ type Sign = Signer['sign']
 const sign: Sign = async (data) => new Uint8Array(signWith('sha256', data, CLIENT_KEY))
 
 /**
- * A client whose assertions are signed by an external signer, on a clock that stands still, and a token
- * server that accepts them.
+ * A client with an external signer, and a token server that accepts every assertion. `answers` are the first results
+ * of the signer; later results are valid signatures.
  */
 function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   const assertions: string[] = []
@@ -43,19 +43,19 @@ function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   return { ...harness, assertions, errors, signatures: () => signatures }
 }
 
-/** Any access to it throws, even `instanceof`. */
+/** An object that throws on any access, even by `instanceof`. */
 function revokedProxy(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
   return proxy
 }
 
-/** The code for tokens is loaded when the first token is needed: that takes real time, whatever the fake clock says. */
+/** Waits in real time: the fake clock cannot make the code for tokens load. */
 async function loaded(isDone: () => boolean): Promise<void> {
   await vi.waitFor(() => expect(isDone()).toBe(true), { timeout: 60_000, interval: 5 })
 }
 
-test('events are sent with a token for a signature by an external key', async () => {
+test('events are sent with a token that was requested with an external signature', async () => {
   const { analytics, client, assertions } = start([])
   const { outcomes, callback } = recordOutcomes()
 
@@ -109,7 +109,7 @@ describe('a signer that', () => {
   })
 
   test.each(broken)(
-    '%s always makes waiting events fail with auth after the retries',
+    '%s every time makes events fail with auth after the retries',
     async (_, bad, message) => {
       const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], { maxRetries: 1 })
 
@@ -128,7 +128,7 @@ describe('a signer that', () => {
     },
   )
 
-  test('quotes the ids of the application in its error: our error does not contain them', async () => {
+  test('quotes the client id and the key id in its error: the error of the event does not contain them', async () => {
     const bad: Sign = (data) => {
       const [header, payload] = Buffer.from(data).toString('utf8').split('.') as [string, string]
       const [kid, iss] = [header, payload].map((part) => Buffer.from(part, 'base64url').toString('utf8'))
@@ -144,7 +144,7 @@ describe('a signer that', () => {
     expect(text).not.toMatch(new RegExp(`${CLIENT_ID}|${KEY_ID}`))
   })
 
-  test('is slow leaves the rest of the timeout to the token request', async () => {
+  test('is slow leaves the token request only the rest of the timeout', async () => {
     const seen: number[] = []
     let answer: () => void = () => {}
     const slow: Sign = (data) =>
@@ -182,7 +182,7 @@ describe('a signer that', () => {
   })
 })
 
-test('a signer is called as a method, and its key id is read for every signature', async () => {
+test('a signer is called as a method, and its key id is read only when a signature is made', async () => {
   class Kms implements Signer {
     readonly algorithm = 'RS256'
     readonly #sign = sign
@@ -215,8 +215,12 @@ describe('the settings', () => {
     ['null as signer', { signer: null }, /^oauthSettings.signer: expected an object, got null/],
     ['a signer that cannot sign', { signer: { algorithm: 'RS256' } }, /^oauthSettings.signer: .*undefined/],
     ['a signer without algorithm', { signer: { sign } }, /^oauthSettings.signer.algorithm: .*got undefined/],
-    ['a shared secret', { signer: { sign, algorithm: 'HS256' } }, /^oauthSettings.signer.algorithm/],
-    ['no signature at all', { signer: { sign, algorithm: 'none' } }, /^oauthSettings.signer.algorithm/],
+    [
+      'an algorithm with a shared secret',
+      { signer: { sign, algorithm: 'HS256' } },
+      /^oauthSettings.signer.algorithm/,
+    ],
+    ['the algorithm none', { signer: { sign, algorithm: 'none' } }, /^oauthSettings.signer.algorithm/],
     [
       'an algorithm with CR LF',
       { signer: { sign, algorithm: 'RS256\r\n' } },
@@ -228,7 +232,7 @@ describe('the settings', () => {
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
   })
 
-  test.each(['RS256', 'RS512', 'PS384', 'ES256', 'EdDSA'])('a signer may sign with %s', (algorithm) => {
+  test.each(['RS256', 'RS512', 'PS384', 'ES256', 'EdDSA'])('allow a signer for %s', (algorithm) => {
     const oauthSettings = { ...base, signer: { sign, algorithm } }
 
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings })).not.toThrow()

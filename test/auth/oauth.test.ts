@@ -16,7 +16,7 @@ class Tokens {
     answer: (answer: TokenResult) => void
   }[] = []
   readonly credentials: OAuthCredentials
-  /** When it is set, it answers each request at once. */
+  /** If set, its result answers each request at once. */
   auto: (() => TokenResult) | undefined
 
   constructor(options: Partial<OAuthOptions> = {}, seed = 1) {
@@ -81,7 +81,7 @@ function refusal(dateMs?: number, isClockBlamed = false): TokenResult {
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** The result of a wait for a token: filled in when the wait ends. */
+/** The token or the error of a promise. Both are absent until the promise settles. */
 function watch(given: string | Promise<string>): { value?: string; error?: DeliveryError } {
   const seen: { value?: string; error?: DeliveryError } = {}
   Promise.resolve(given).then(
@@ -151,7 +151,7 @@ describe('renewing a token', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('tokens of 2 s are enough for ten batches a second for a minute, with one token request a second', async () => {
+  test('with tokens that are valid for 2 s, ten batches a second cause one token request a second', async () => {
     const tokens = new Tokens()
     let count = 0
     tokens.auto = () => token(`token-${++count}`, 2_000)
@@ -298,7 +298,7 @@ describe('renewing a token', () => {
   test('a late response with a token does not replace a newer token', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
-    // The runtime forgot the request: there is no response, and no deadline either.
+    // The runtime has dropped the request: neither a response nor a deadline will come.
     await tokens.clock.advance(15_000)
     watch(tokens.credentials.authorization())
     expect(tokens.requests).toHaveLength(2)
@@ -312,7 +312,7 @@ describe('renewing a token', () => {
 })
 
 describe('a token that the API refuses', () => {
-  test('causes one token request, however many batches it had been sent with', async () => {
+  test('causes one token request, even if several batches were sent with it', async () => {
     const tokens = new Tokens()
     await tokens.start()
 
@@ -363,7 +363,7 @@ describe('a token that the API refuses', () => {
     expect(wait.value).toBe('Bearer third')
   })
 
-  // A gateway that refuses every third request, whatever the token.
+  // For example, a gateway may refuse every third request.
   test('can be refused again and again, as long as each new token is accepted first', async () => {
     const tokens = new Tokens()
     await tokens.start()
@@ -432,7 +432,7 @@ describe('a token server that fails', () => {
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
 
-  test('gets at most maxRetries retries for each wait, and the backoff goes on across waits', async () => {
+  test('gets at most maxRetries retries for each caller, and the next caller continues the backoff', async () => {
     const tokens = new Tokens({ maxRetries: 2 })
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
@@ -465,7 +465,7 @@ describe('a token server that fails', () => {
     warnings.mockRestore()
   })
 
-  test('does not make anybody wait longer than the deadline', async () => {
+  test('makes no caller wait longer than the deadline', async () => {
     const tokens = new Tokens({ maxWaitMs: 20_000 })
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
@@ -560,7 +560,7 @@ describe('closing', () => {
     expect(tokens.clock.timerCount).toBe(0)
   })
 
-  test('with abort ends the request in flight and rejects the waiting callers, and the client can still get a token', async () => {
+  test('by abort() ends the request in flight and rejects the waiting callers, but a later caller can still get a token', async () => {
     const tokens = new Tokens()
     const wait = watch(tokens.credentials.authorization())
     await settled()
@@ -593,7 +593,7 @@ describe('closing', () => {
   })
 })
 
-describe('a trial', () => {
+describe('a trial (tryOnce)', () => {
   test('uses the present token, without a request', async () => {
     const tokens = new Tokens()
     await tokens.start()
@@ -645,7 +645,7 @@ describe('a trial', () => {
     await expect(tokens.credentials.tryOnce()).rejects.toThrow('the client was closed')
   })
 
-  test('is aborted by close together with another one', async () => {
+  test('is aborted by close, and so is a second trial at the same time', async () => {
     const tokens = new Tokens()
     const trials = [tokens.credentials.tryOnce(), tokens.credentials.tryOnce()]
 
@@ -656,9 +656,9 @@ describe('a trial', () => {
     for (const trial of trials) await expect(trial).rejects.toThrow('the client was closed')
   })
 
-  // Row F63.
+  // docs/faults.md, row F63.
   test.each(['the trial', 'the request'])(
-    'runs at the same time as a request with the same wrong clock: both are repeated with the right one, %s first',
+    'runs beside a token request while the clock is wrong: both are repeated with the corrected time, %s first',
     async (first) => {
       const tokens = new Tokens()
       const trueMs = tokens.clock.now() + HOUR
@@ -679,7 +679,7 @@ describe('a trial', () => {
     },
   )
 
-  test('has no effect on the clock for events when its corrected clock is refused as well', async () => {
+  test('does not change the time of later token requests when the corrected time is refused as well', async () => {
     const tokens = new Tokens()
     const localMs = tokens.clock.now()
     tokens.auto = () => refusal(localMs + HOUR, true)
@@ -692,8 +692,8 @@ describe('a trial', () => {
   })
 })
 
-describe('credentials for several requests, each with its fork', () => {
-  test('a fork makes its own request while another waits, and both use the first token', async () => {
+describe('forks of credentials', () => {
+  test('a fork makes its own request while another waits, and a later fork uses the token that arrives', async () => {
     const tokens = new Tokens()
     const [ended, alive, late] = [
       tokens.credentials.fork(),
@@ -712,7 +712,7 @@ describe('credentials for several requests, each with its fork', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('a fork that waits for a retry uses the token that another has fetched meanwhile', async () => {
+  test('a fork that waits for a retry uses the token that another fork has fetched meanwhile', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     const [firstSeen, secondSeen] = [watch(first.authorization()), watch(second.authorization())]
@@ -726,7 +726,7 @@ describe('credentials for several requests, each with its fork', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('failures at the same time count as one, and so hardly prolong the wait of all', async () => {
+  test('failures of several forks at the same time count as one failure for the backoff', async () => {
     const tokens = new Tokens()
     const seen = Array.from({ length: 20 }, () => watch(tokens.credentials.fork().authorization()))
     for (const request of [...tokens.requests]) request.answer(retry())
@@ -738,7 +738,7 @@ describe('credentials for several requests, each with its fork', () => {
     expect(seen).toEqual(Array(20).fill({ value: 'Bearer late' }))
   })
 
-  test('a fork whose request fails when another has a token uses it, and makes no more requests', async () => {
+  test('a fork whose request fails uses the token that another fork has, without a further request', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     const seen = [watch(first.authorization()), watch(second.authorization())]
@@ -750,7 +750,7 @@ describe('credentials for several requests, each with its fork', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('no fork makes a request to a server that has just refused another', async () => {
+  test('no fork makes a request when the server has just refused the request of another fork', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     void watch(first.authorization())
@@ -763,7 +763,7 @@ describe('credentials for several requests, each with its fork', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('two forks with a wrong clock are both corrected, and later ones from the start', async () => {
+  test('while the clock is wrong, the requests of two forks are corrected, and those of later forks from the start', async () => {
     const tokens = new Tokens()
     const forks = [tokens.credentials.fork(), tokens.credentials.fork()]
     const seen = forks.map((fork) => watch(fork.authorization()))

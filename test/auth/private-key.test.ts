@@ -49,7 +49,10 @@ describe('a key that is accepted', () => {
       'text before and after, as other tools write them',
       `Bag Attributes\n  friendlyName: Zürich\n${PKCS8}\nend\n`,
     ],
-    ['a certificate before it', `-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n${PKCS8}`],
+    [
+      'a certificate before the key',
+      `-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n${PKCS8}`,
+    ],
     ['a KeyObject', rsa],
     ['a CryptoKey for RS256', rs256],
   ])('%s', async (_, value) => {
@@ -121,7 +124,7 @@ describe('a key that is refused: the error names the reason, and shows nothing o
     expect(shown).not.toContain('/etc/keys')
   })
 
-  test('a key cut at any byte of its DER never passes, and throws only SettingsError', () => {
+  test('a key whose DER is cut off is always refused with a SettingsError', () => {
     const der = rsa.export({ type: 'pkcs8', format: 'der' })
     for (let length = 0; length < der.length; length += 7) {
       const base64 = der.subarray(0, length).toString('base64')

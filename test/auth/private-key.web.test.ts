@@ -4,7 +4,7 @@ import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
 import { signsWith } from './support.ts'
 
-// As in the build for edge runtimes, which do not have node:crypto.
+// The build for edge runtimes, which do not have node:crypto, also uses platform.web.ts.
 vi.mock('../../src/runtime/platform.node.ts', () => import('../../src/runtime/platform.web.ts'))
 
 const rsa = (modulusLength: number): KeyObject => generateKeyPairSync('rsa', { modulusLength }).privateKey
@@ -32,8 +32,8 @@ test.each<[string, string, RegExp]>([
   expect(() => readPrivateKey(text)).toThrow(problem)
 })
 
-test('without node:crypto, a key whose size is unknown until its import is refused at that point', async () => {
-  // Without node:crypto only the length in bytes is known at first: 2,040 bits could be 2,048.
+test('without node:crypto, a key that is slightly too short is refused when it is imported', async () => {
+  // Before the import, only the length in bytes is known: a key of 2,040 bits looks like one of 2,048.
   const short = rsa(2_040)
 
   await expect(signsWith(pem(short), createPublicKey(short))).rejects.toThrow(

@@ -16,7 +16,7 @@ test('without a refusal the time is the local time', () => {
   expect(clock.nowMs()).toBe(TRUE_MS)
 })
 
-// Row F64.
+// docs/faults.md, row F64.
 describe.each([
   ['30 s ahead', 30_000],
   ['30 s behind', -30_000],
@@ -68,7 +68,7 @@ test.each([
   ['no number', Number.NaN],
   ['in 1970', 0],
   ['in 9999', Date.UTC(9999, 0)],
-])('a Date of %s changes nothing', (_, dateMs) => {
+])('a Date header that is %s changes nothing', (_, dateMs) => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.correct(dateMs, true)).toBe(false)

@@ -4,7 +4,7 @@ import { readPrivateKey } from '../../src/auth/private-key.ts'
 
 const CLAIMS = { clientId: 'client', keyId: 'key-7', audience: 'https://oauth2.example.test' }
 
-/** Signs `times` assertions with one key, and returns for each whether it verifies. */
+/** Signs `times` assertions with one key, and returns for each whether its signature is valid. */
 export async function signsWith(key: unknown, publicKey: KeyObject, times = 1): Promise<boolean[]> {
   const local = localKey(readPrivateKey(key))
   const assertions = await Promise.all(

@@ -9,7 +9,7 @@ import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
 
 type Reply = (request: HTTPClientRequest) => Promise<HTTPResponse> | HTTPResponse
 
-/** A client of a token server that sends this response. */
+/** A `TokenClient` whose requests are answered by `reply`. */
 function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write') {
   const requests: HTTPClientRequest[] = []
   let sent: () => void = () => {}
@@ -39,7 +39,7 @@ function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write'
   return { tokens, requests, isSent }
 }
 
-/** The result of one request with this response of the token server. */
+/** Makes one token request, which `reply` answers. */
 async function ask(reply: Reply, clock = new FakeClock(), scope?: string) {
   const { tokens, requests, isSent } = withTokens(reply, clock, scope)
   const request = tokens.request(clock.now())
@@ -183,7 +183,7 @@ describe('another status', () => {
     expect(answer).toMatchObject({ outcome: 'retry', waitMs, isLimited: true })
   })
 
-  test('a Retry-After on 503 is a minimum', async () => {
+  test('a Retry-After on 503 is a minimum for the wait', async () => {
     expect(await answerOf(json({}, 503, { 'retry-after': '5' }))).toMatchObject({
       waitMs: 5_000,
       isLimited: false,
@@ -289,7 +289,7 @@ describe('an invalid result of the HTTP client', () => {
   })
 })
 
-test('quotes of servers and clients in our errors do not contain the assertion and the ids', async () => {
+test('an error that quotes a server or an HTTP client contains neither the assertion nor the ids', async () => {
   const seen: string[] = []
   const quote: Reply = ({ body }) => {
     const assertion = new URLSearchParams(body).get('client_assertion') as string

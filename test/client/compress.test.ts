@@ -78,7 +78,7 @@ describe('compressed requests', () => {
   ]
 
   test.each(clients)(
-    'arrive complete over %s, with their length, and are much smaller',
+    'arrive complete over %s, with a Content-Length, and are much smaller',
     async (_label, settings) => {
       const analytics = open({ flushAt: 200, ...settings() })
 
@@ -171,7 +171,7 @@ describe('limits', () => {
     expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
   })
 
-  test('that are smaller at the service are found by halving', async () => {
+  test('that are lower at the service are found by halving batches', async () => {
     respond = ({ messages }) => (messages.length > 6 ? 413 : 200)
 
     expect(await trackAll(open({ flushAt: 24 }), 24)).toEqual(all(24, 'delivered'))
@@ -220,7 +220,7 @@ describe('a service that does not support gzip', () => {
     expect(warned.filter((text) => text.includes('uncompressed'))).toEqual([])
   })
 
-  test('a 415 for an uncompressed body is not about compression', async () => {
+  test('rejects the events when it also responds with 415 to an uncompressed body', async () => {
     respond = () => 415
 
     expect(await trackAll(open({ maxRetries: 0 }), 3)).toEqual(all(3, 'rejected'))

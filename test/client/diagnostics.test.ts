@@ -70,7 +70,7 @@ describe('the diagnostics channels', () => {
     expect(second?.request.attempt).toBe(2)
     expect(refused).toMatchObject({ client: analytics, status: 503, problem: '[503] Service Unavailable' })
     expect(taken).toMatchObject({ status: 200, problem: undefined, durationMs: 0 })
-    // The same object, so that it can be the key of a WeakMap.
+    // The messages of a request and of its response carry the same `request` object, which can be the key of a WeakMap.
     expect([refused?.request, taken?.request]).toEqual([first?.request, second?.request])
     expect(refused?.request).toBe(first?.request)
     const [pause] = on('trackpost:pause')

@@ -5,10 +5,10 @@ import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 const warnings = catchProcessWarnings()
 
-/** A value that does not have the type of the setting. */
+/** Passes a value of a wrong type, as JavaScript callers can. */
 const untyped = (value: unknown) => value as () => boolean
 
-test('disable as a value sends nothing, and needs no warning', async () => {
+test('disable: true sends nothing, and causes no warning', async () => {
   const { analytics, client } = createAnalytics({ disable: true })
 
   analytics.track({ userId: 'ada', event: 'Order Completed' })
@@ -105,7 +105,7 @@ describe('disable as a function', () => {
     ['a string', () => 'yes, secret'],
     ['a promise', async () => fail()],
     ['null', () => null],
-  ])('the process warning says that it returned %s', async (got, disable) => {
+  ])('causes a process warning that says that it returned %s', async (got, disable) => {
     const { analytics } = createAnalytics({ disable: disable as never })
 
     analytics.track({ userId: 'ada', event: 'Order Completed' })
@@ -136,7 +136,7 @@ describe('disable as a function', () => {
     expect(analytics.stats).toMatchObject({ accepted: 2, delivered: 2 })
   })
 
-  test('is left out of the settings in initialize', async () => {
+  test('is left out of the settings in the initialize event', async () => {
     const { analytics } = createAnalytics({ disable: () => false, headers: { 'X-Tenant': 'a' } })
     const shown: object[] = []
     analytics.on('initialize', (settings) => shown.push(settings))

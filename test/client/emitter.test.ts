@@ -120,7 +120,7 @@ describe('the emitter', () => {
     expect(emitter.setMaxListeners(5).getMaxListeners()).toBe(5)
   })
 
-  test('a listener added during an event is called from the next one on', () => {
+  test('a listener that is added during an event is called from the next event on', () => {
     const emitter = new Emitter<Events>()
     const late = vi.fn()
     emitter.once('drained', () => emitter.on('drained', late))
@@ -181,7 +181,7 @@ describe('the emitter', () => {
   )
 })
 
-// Row F108.
+// docs/faults.md, row F108.
 test.each(['on', 'once', 'prependListener', 'prependOnceListener', 'addListener'] as const)(
   'a listener added by %s runs in the asynchronous context of its registration',
   async (method) => {
@@ -261,7 +261,7 @@ describe('listeners that fail', () => {
     expect(warnings.join()).not.toContain('geheim')
   })
 
-  test('1,000 nested listeners end at the end of the stack, without an error', () => {
+  test('a listener that emits its own event recursively causes no error when the stack is full', () => {
     const emitter = new Emitter<Events>()
     let depth = 0
     emitter.on('drained', () => {

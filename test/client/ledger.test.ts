@@ -6,14 +6,14 @@ import { createItem, type Item } from '../../src/line/item.ts'
 
 /** Accepts one more call. */
 const accept = (ledger: Ledger): Item => createItem('track', ledger.accept())
-/** Settles an event like a client. */
+/** Settles an event as the client does. */
 function settle(ledger: Ledger, item: Item, code?: Parameters<Ledger['settle']>[1]): void {
   item.state = 'done'
   ledger.settle(item, code)
 }
 
 describe('the ledger', () => {
-  test('starts with zeros, and a count for every reason', () => {
+  test('starts with zeros, and has a count for every failure code', () => {
     const stats = new Ledger().stats()
 
     expect(stats).toEqual({
@@ -27,7 +27,7 @@ describe('the ledger', () => {
     })
   })
 
-  test('counts each outcome once, and failures by reason', () => {
+  test('counts each outcome once, and failures by code', () => {
     const ledger = new Ledger()
     const items = [1, 2, 3, 4].map(() => accept(ledger))
 
@@ -59,7 +59,7 @@ describe('the ledger', () => {
     expect(barrier?.summary()).toEqual({ delivered: 1, failed: 0, pending: 0, deferred: 1 })
   })
 
-  test('gives stats of one instant, and changes to them have no effect', () => {
+  test('returns its stats as a copy, which does not change later and cannot change the ledger', () => {
     const ledger = new Ledger()
     const before = ledger.stats()
 
@@ -72,7 +72,7 @@ describe('the ledger', () => {
 })
 
 describe('a barrier', () => {
-  test('does not exist when nothing is open', () => {
+  test('does not exist when no event is pending', () => {
     const ledger = new Ledger()
     settle(ledger, accept(ledger), undefined)
 
@@ -106,9 +106,9 @@ describe('a barrier', () => {
     expect(second.summary()).toEqual({ delivered: 0, failed: 1, pending: 0 })
   })
 
-  test('costs the same however many are open', () => {
+  test('takes about the same time with 100 and with 20,000 pending events', () => {
     const ledger = new Ledger()
-    /** Milliseconds for 50 barriers in the fastest round, which other processes disturbed least. */
+    /** Milliseconds for 50 barriers, in the fastest round: other processes disturb this one least. */
     const costs: number[] = []
     for (const open of [100, 20_000]) {
       while (ledger.pending < open) {
@@ -124,7 +124,7 @@ describe('a barrier', () => {
       costs.push(best)
     }
 
-    // With 200 times as many open calls, a walk through them would cost 200 times as much.
+    // If each barrier visited all pending events, 200 times as many events would take 200 times as long.
     const [few, many] = costs as [number, number]
     expect(many / few).toBeLessThan(20)
   })
@@ -182,7 +182,7 @@ describe('a barrier', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 1 })
   })
 
-  test('is reached together with another one at the same point', () => {
+  test('is reached together with another barrier that was made at the same point', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     const reached: string[] = []
@@ -211,7 +211,7 @@ describe('a barrier', () => {
     expect(later.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
   })
 
-  test('waits for the other events when the exempt one has ended', () => {
+  test('that exempts an event that has ended waits for the other events', () => {
     const ledger = new Ledger()
     const [ended, other] = [accept(ledger), accept(ledger)]
     ledger.beginWork(ended)
@@ -226,7 +226,7 @@ describe('a barrier', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
-  test('counts an exempt event with its outcome, while its plugin work goes on', () => {
+  test('that exempts an event with an outcome counts the others correctly while plugin work for that event goes on', () => {
     const ledger = new Ledger()
     const [ended, other] = [accept(ledger), accept(ledger)]
     ledger.beginWork(ended)
@@ -242,7 +242,7 @@ describe('a barrier', () => {
     expect(barrier?.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('waits for work that goes on after the outcome', () => {
+  test('waits for plugin work that goes on after the outcome', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     ledger.beginWork(item)
@@ -256,7 +256,7 @@ describe('a barrier', () => {
     expect(reached).toHaveBeenCalledTimes(1)
   })
 
-  test('can wait for work alone', () => {
+  test('can wait for plugin work alone', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     ledger.beginWork(item)
@@ -271,7 +271,7 @@ describe('a barrier', () => {
     expect(reached).toHaveBeenCalledTimes(1)
   })
 
-  test('is reached exactly when all events before it are settled, whatever overlaps', () => {
+  test('is reached exactly when all events before it are settled, even if several barriers overlap', () => {
     interface Model {
       barrier: Barrier
       open: Set<number>

@@ -187,13 +187,13 @@ test('an event that was given up inside a plugin is not sent when the plugin is 
 })
 
 describe('a client with access tokens', () => {
-  /** A client whose tokens come from `httpClient`; nobody checks the assertions. */
+  /** A client whose tokens come from `httpClient`, which does not check the assertions. */
   function createWithTokens(httpClient: HTTPFetchFn, exitTimeout?: number) {
     const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
     const oauthSettings = { clientId: 'id', keyId: 'key', signer, httpClient }
     return createAnalytics({ oauthSettings, flushAt: 1, ...(exitTimeout !== undefined && { exitTimeout }) })
   }
-  /** The code for tokens is loaded when the first token is needed: that takes real time, whatever the fake clock says. */
+  /** Waits in real time: the fake clock cannot make the code for tokens load. */
   const untilAsked = (asked: readonly unknown[]): Promise<void> =>
     vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
 
@@ -232,7 +232,7 @@ describe('a client with access tokens', () => {
 })
 
 describe('the end of the process', () => {
-  test('a second beforeExit while events are awaited starts no second wait', async () => {
+  test('a second beforeExit during the wait for events starts no second wait', async () => {
     const { analytics, clock } = createAnalytics({}, [silence])
     trackPurchases(analytics, 1)
     const beforeExit = process.listeners('beforeExit')[0] as () => void
@@ -262,7 +262,7 @@ describe('the end of the process', () => {
     void analytics.closeAndFlush({ timeout: 1 })
   })
 
-  test('a wait that delivered something is no reason to shorten the next one', async () => {
+  test('a wait during which an event was delivered does not shorten the next wait', async () => {
     const clock = new FakeClock()
     const slow = (): Promise<HTTPResponse> =>
       new Promise((resolve) => {
@@ -290,7 +290,6 @@ describe('the end of the process', () => {
     expect(await exit()).toBe(500)
   })
 
-  // Row F104.
   test('a callback that tracks again after each loss keeps the process alive for exitTimeout and one second, not for ever', async () => {
     const listeners = process.listeners('beforeExit').length
     const { analytics, clock } = createAnalytics({ exitTimeout: 5_000 })
@@ -313,7 +312,7 @@ describe('the end of the process', () => {
     const beforeExit = process.listeners('beforeExit')[0] as () => void
     expect(process.listeners('beforeExit').length).toBeGreaterThanOrEqual(listeners)
 
-    // Like Node.js: beforeExit, the work that follows from it, and again until there is none.
+    // Node.js emits beforeExit, waits for the work that its listeners have started, and repeats this until there is none.
     let heldMs = 0
     for (let round = 0; round < 100; round++) {
       beforeExit()
@@ -324,7 +323,7 @@ describe('the end of the process', () => {
     }
 
     expect(clock.monotonic() - startMs).toBe(heldMs)
-    // `exitTimeout`, and one second after it, in ever shorter holds: half of the second, half of the rest, and so on.
+    // `exitTimeout`, and then at most one second in ever shorter waits: half of the second, half of the rest, and so on.
     expect(heldMs).toBeGreaterThanOrEqual(5_900)
     expect(heldMs).toBeLessThanOrEqual(6_100)
     expect(calls).toBeLessThan(50)

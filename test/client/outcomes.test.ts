@@ -18,7 +18,7 @@ function createPlugin(track: () => never) {
 }
 
 describe('failures that lose no event', () => {
-  test('of a plugin are one process warning, whatever their messages say', async () => {
+  test('of a plugin cause one process warning, even with different messages', async () => {
     const { analytics } = createAnalytics()
     let user = 0
     await analytics.register(
@@ -34,7 +34,7 @@ describe('failures that lose no event', () => {
     expect(warned).toEqual(["the plugin 'géo' failed and was skipped: cannot enrich user 0"])
   })
 
-  test('are warnings and not errors, with the plugin and the event', async () => {
+  test('cause warning events, not error events, with the plugin and the event', async () => {
     const { analytics } = createAnalytics()
     const warnings: WarningEvent[] = []
     const errors: ErrorEvent[] = []
@@ -56,7 +56,7 @@ describe('failures that lose no event', () => {
     expect(warned).toEqual([])
   })
 
-  test('of a callback and of a listener are warnings, with the error', async () => {
+  test('of a callback and of a listener cause warning events with the error', async () => {
     const { analytics } = createAnalytics()
     const warnings: WarningEvent[] = []
     analytics.on('warning', (event) => warnings.push(event))
@@ -75,7 +75,7 @@ describe('failures that lose no event', () => {
     expect(warned).toEqual([])
   })
 
-  test('of the service are a warning when an outage begins and when it ends, with what waits', async () => {
+  test('of the service cause a warning when an outage begins and when it ends, with the number of waiting events', async () => {
     const startMs = new FakeClock().now()
     const { analytics, clock, client } = createAnalytics({}, [...new Array(8).fill(status(503)), status(200)])
     const warnings: string[] = []
@@ -94,7 +94,7 @@ describe('failures that lose no event', () => {
     ])
   })
 
-  test('of a warning listener are a process warning, and no further warning', async () => {
+  test('of a warning listener cause a process warning, and no further warning event', async () => {
     const { analytics } = createAnalytics()
     let calls = 0
     analytics.on('warning', () => {
@@ -138,7 +138,7 @@ describe('the asynchronous context', () => {
     expect(seen.filter(([called, store]) => called !== store)).toEqual([])
   })
 
-  test('of the HTTP client and of listeners is that of the code that made the client, not that of a call', async () => {
+  test('of the HTTP client and of listeners is that of the code that created the client, not that of a call', async () => {
     const storage = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const { analytics, clock } = storage.run('the start', () => {
@@ -162,7 +162,7 @@ describe('the asynchronous context', () => {
 })
 
 describe('outcomes that are known within their call', () => {
-  test('leave the event loop free when each outcome causes the next call', async () => {
+  test('let the event loop run when each outcome causes the next call', async () => {
     const { analytics, clock } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
     let refused = 0
     const retry = (): void => {
@@ -209,7 +209,7 @@ describe('outcomes that are known within their call', () => {
   })
 })
 
-/** Fills the queue exactly. */
+/** Fills the queue to exactly `maxQueueBytes`. */
 function fillQueue(analytics: Analytics, maxQueueBytes: number): void {
   const track = (event: string): void => {
     analytics.track({ userId: 'usr_Zoë', event, messageId: event.slice(0, 9) })
@@ -224,7 +224,7 @@ test.each([
   ['maxQueueSize', 1],
   ['maxQueueBytes', 40_000],
 ])(
-  'an event that a queue refuses at %s is serialized only if it has a callback or a listener',
+  'an event that the queue refuses because of %s is serialized only for a callback or a listener',
   async (name, limit) => {
     const { analytics } = createAnalytics({ [name]: limit, flushAt: 1_000 }, [silence])
     if (name === 'maxQueueSize') trackPurchases(analytics, 1)
@@ -277,7 +277,7 @@ describe('a listener that is attached after the call', () => {
   test.each([
     ['is delivered', false],
     ['is disabled', true],
-  ])('gets the event with its notes when it %s', async (_label, isDisabled) => {
+  ])('gets the event with its log entries when it %s', async (_label, isDisabled) => {
     const { analytics } = createAnalytics({ disable: () => isDisabled })
     await analytics.register(note)
 
@@ -294,7 +294,7 @@ describe('a listener that is attached after the call', () => {
     expect(seen).toEqual(['purchase-1', ['prix en euros']])
   })
 
-  test('gets an event without notes that is disabled', async () => {
+  test('gets a disabled event without log entries', async () => {
     const { analytics } = createAnalytics({ disable: () => true })
     await analytics.register({ ...note, track: (ctx: Context) => ctx })
 
@@ -316,7 +316,7 @@ describe('a stack overflow within a call', () => {
     try {
       recurse(0)
     } catch {
-      // The overflow of this function itself.
+      // The stack overflow that this function causes.
     }
   }
 
@@ -371,7 +371,7 @@ describe('a stack overflow while many outcomes wait to be reported', () => {
       try {
         depth = dive()
       } catch {
-        // The end of the stack: from here on, each level tracks with a little more room.
+        // The stack has overflowed. On the way back, each level has a little more stack for its calls of `track`.
       }
       if (depth < 200) for (let call = 0; call < 50; call++) trackBad()
       return depth + 1
@@ -428,7 +428,7 @@ describe('node:events', () => {
     expect(analytics.eventNames()).toEqual([])
   })
 
-  test('every listener method may be detached', () => {
+  test('every listener method works when it is detached from the client', () => {
     const { analytics } = createAnalytics()
     const { addListener, removeListener, listenerCount, removeAllListeners, eventNames, listeners } =
       analytics

@@ -59,7 +59,7 @@ describe('an event between the plugins and its outcome', () => {
     expect(seen).toEqual([['purchase-1', 1, '7']])
   })
 
-  test('reaches all callbacks and plugins that were there at the call in one Context', async () => {
+  test('is passed as the same Context to all callbacks and plugins that existed at the call', async () => {
     const { analytics } = createAnalytics()
     const seen: Context[] = []
     await analytics.register(
@@ -79,7 +79,7 @@ describe('an event between the plugins and its outcome', () => {
     ['track', 200],
     ['error', 400],
   ] as const)(
-    'reaches a listener for %s in the same Context, when only this listener was there',
+    'is passed to a listener for %s as the Context that the plugins got, even without a callback',
     async (name, code) => {
       const { analytics } = createAnalytics({}, [status(code)])
       const seen: unknown[] = []
@@ -110,7 +110,7 @@ describe('an event between the plugins and its outcome', () => {
   })
 })
 
-// Row F105.
+// docs/faults.md, row F105.
 describe('an asynchronous plugin that tracks', () => {
   test.each([
     ['the client of the closure', false],
@@ -161,12 +161,12 @@ describe('an asynchronous plugin that tracks', () => {
   )
 })
 
-// Row B31.
+// docs/faults.md, row B31.
 describe('the bound of the queue', () => {
   const numberOf = ({ event }: Context): number => Number(event.properties?.['number'])
   const never = (): Promise<Context> => new Promise(() => {})
 
-  /** Keeps the purchases from this number on for ever, and notes which it got. */
+  /** A plugin that never settles for purchases from number `from` on. `seen` gets the number of each purchase. */
   function keeper(from: number, seen: number[] = []): Plugin {
     return {
       name: 'gardien',
@@ -181,7 +181,7 @@ describe('the bound of the queue', () => {
   test.each([
     ['maxQueueSize', { maxQueueSize: 3 }],
     ['maxQueueBytes', { maxQueueBytes: 1_200, maxMessageBytes: 1_024 }],
-  ])('%s holds for the first event of a plugin that returns a promise only then', async (_name, settings) => {
+  ])('%s holds for the first event for which a plugin returns a promise', async (_name, settings) => {
     const { analytics } = createAnalytics(settings, [silence])
     const { outcomes, callback } = recordOutcomes()
     const seen: number[] = []
@@ -195,11 +195,11 @@ describe('the bound of the queue', () => {
 
     expect(outcomes).toEqual(new Array(5).fill('queue_full'))
     expect(analytics.stats.pending).toBe(3)
-    // Once a plugin is known to be asynchronous, it is not called for events that find no room: it would hold their memory.
+    // Once a plugin is known to be asynchronous, it is not called for events without room: it would keep them in memory.
     expect(seen).toEqual([1, 2, 3, 1, 2, 3, 4])
   })
 
-  test('with drop-oldest a waiting event makes room for one that a plugin keeps', async () => {
+  test('with drop-oldest, the oldest waiting event makes room for an event that is inside a plugin', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 3, overflow: 'drop-oldest' }, [silence])
     const outcomes: unknown[] = []
     analytics.on('error', ({ code, ctx }) => outcomes.push([code, ctx?.id]))
@@ -212,7 +212,7 @@ describe('the bound of the queue', () => {
     expect(analytics.stats.pending).toBe(3)
   })
 
-  test('holds when a plugin tracks the last event that has room', async () => {
+  test('holds when a plugin itself tracks an event that takes the last place', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 2 }, [silence])
     const { outcomes, callback } = recordOutcomes()
     await analytics.register({
@@ -252,8 +252,8 @@ describe('the bound of the queue', () => {
 
     trackPurchases(analytics, 1)
     await settled()
-    // The queue is full when this callback tracks. Outcomes of calls in a callback are reported by a timer: the plugin
-    // settles before that.
+    // The queue is full when this callback tracks. Outcomes of calls in a callback are reported by a timer, and the plugin
+    // settles before that timer fires.
     analytics.track({} as never, () => trackPurchases(analytics, 2, callback))
     await settled()
     answer()
@@ -296,7 +296,7 @@ test.each(['0', '1', '-1'])(
   },
 )
 
-test('a getter is read once, even when events wait inside an asynchronous plugin', async () => {
+test('a getter is read once for each event, even when events wait inside an asynchronous plugin', async () => {
   const { analytics, client } = createAnalytics()
   await analytics.register({ name: 'slow', type: 'enrichment', track: async () => {} })
   let reads = 0
@@ -410,7 +410,7 @@ describe('plugins that cannot be used', () => {
   })
 })
 
-test('after plugins and then utility plugins get the outcome', async () => {
+test('plugins of type after, and then those of type utility, get the outcome', async () => {
   const { analytics } = createAnalytics()
   const seen: string[] = []
   const observe = (name: string, type: Plugin['type']): Plugin => ({

@@ -6,7 +6,7 @@ import { createAnalytics, recordOutcomes, trackPurchases } from '../support/crea
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 
-// The build for Cloudflare Workers uses this module instead of requests.node.ts.
+// The build for Cloudflare Workers uses requests.web.ts instead of requests.node.ts, and so do these tests.
 vi.mock('../../src/client/requests.node.ts', () => import('../../src/client/requests.web.ts'))
 
 /** The request whose code runs now; 0 outside of all requests. */
@@ -39,7 +39,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Timers belong to the request that set them, and end with it. */
+/** A clock whose timers belong to the request that set them, and end with that request. */
 class RequestClock extends FakeClock {
   readonly #ended = new Set<number>()
   readonly #set = new Set<{ readonly atMs: number; fire(): void }>()
@@ -62,7 +62,7 @@ class RequestClock extends FakeClock {
     }
   }
 
-  /** Fires in one go all timers that are due, those set last first, as workerd may when it has been busy. */
+  /** Fires all timers that are due, the last one that was set first. workerd may do this after it has been busy. */
   async fireReversed(): Promise<void> {
     for (const { atMs, fire } of [...this.#set].reverse()) {
       if (atMs <= this.monotonic()) fire()
@@ -76,7 +76,7 @@ class RequestClock extends FakeClock {
   }
 }
 
-/** A client on a RequestClock, and the promises that it gave to `waitUntil`. */
+/** A client on a RequestClock, and the promises that the client gave to `waitUntil`. */
 function createWorker(...[settings, replies]: Parameters<typeof createAnalytics>) {
   const handedOver: { isSettled: boolean }[] = []
   const waitUntil = (promise: Promise<unknown>): void => {
@@ -93,22 +93,22 @@ function createWorker(...[settings, replies]: Parameters<typeof createAnalytics>
 
 const WITHOUT_WAIT_UNTIL = { waitUntil: undefined }
 
-/** Runs code within one request, until nothing happens any more. */
+/** Runs code within one request, and then everything that is ready because of it. */
 async function inRequest(request: number, run: () => unknown): Promise<void> {
   current = request
   run()
   await settled()
 }
 
-/** How long a request must live to notice requests that have ended. */
+/** A request that lives for this many milliseconds notices that other requests have ended. */
 const LOST_MS = 6_000
-/** So many later requests, each of which waits for a moment, are enough to notice a request that has ended. */
+/** This many later requests, each of which lives for 10 ms, notice that a request has ended. */
 const SHORT_REQUESTS = 60
-/** So many requests that wait for nothing are enough to notice some of those among them that have ended. */
+/** Of this many requests that end at once, the later ones notice that some of the earlier ones have ended. */
 const CARELESS_REQUESTS = 1_100
 
 describe('on Cloudflare Workers', () => {
-  test('the events of one turn are sent at its end, whatever other requests are doing', async () => {
+  test('the events of one turn are sent at its end, even while events of other requests are in flight', async () => {
     const { analytics, client } = createWorker({ maxConcurrentRequests: 1 }, [silence])
 
     for (let request = 1; request <= 10; request++) {
@@ -152,7 +152,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 })
   })
 
-  test('a later turn of a request can flush the events of an earlier one', async () => {
+  test('a later turn of a request can flush the events of an earlier turn', async () => {
     const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
     for (const request of [1, 2, 3]) await inRequest(request, () => trackPurchases(analytics, request))
     const summaries: unknown[] = []
@@ -164,7 +164,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.status.queued).toBe(4)
   })
 
-  test('the promise of one turn does not wait for the events of another request', async () => {
+  test('the promise for waitUntil does not wait for the events of another request', async () => {
     const { analytics, handedOver } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
 
@@ -173,7 +173,7 @@ describe('on Cloudflare Workers', () => {
     expect(handedOver).toEqual([{ isSettled: false }, { isSettled: true }])
   })
 
-  test('the promise of a turn waits for its events inside asynchronous plugins', async () => {
+  test('the promise for waitUntil waits for events of its turn that are inside asynchronous plugins', async () => {
     const { analytics, handedOver, client } = createWorker()
     let release = (): void => {}
     await analytics.register({
@@ -194,7 +194,7 @@ describe('on Cloudflare Workers', () => {
     expect(handedOver).toEqual([{ isSettled: true }])
   })
 
-  test('each request has its own waits: a retry of one request delays no other', async () => {
+  test('a retry of events of one request does not delay the events of another request', async () => {
     const { analytics, client, clock } = createWorker({}, [status(503), status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
     expect(analytics.status).toMatchObject({ queued: 1, pausedUntil: expect.any(Date) })
@@ -207,7 +207,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 3, pending: 0 })
   })
 
-  test('when a request ends early, only its own events fail, as soon as another request notices it', async () => {
+  test('when a request ends early, only its own events fail, as soon as another request notices the end', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock, client } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 2, callback))
@@ -225,7 +225,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: SHORT_REQUESTS - 1, failed: 2, pending: 0 })
   })
 
-  test('when all requests are too short to notice it, later ones still notice some of those that have ended', async () => {
+  test('when every request ends at once, later requests still notice that some earlier ones have ended', async () => {
     const { analytics, clock } = createWorker({}, [silence])
     for (let request = 1; request <= CARELESS_REQUESTS; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))
@@ -238,7 +238,7 @@ describe('on Cloudflare Workers', () => {
     expect(pending).toBeGreaterThanOrEqual(1_000)
   })
 
-  test('a waiting request notices requests that have ended', async () => {
+  test('a request that waits notices that another request has ended', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock } = createWorker({ httpRequestTimeout: 60_000 }, [silence])
     await inRequest(1, () => trackPurchases(analytics, 1, callback))
@@ -265,7 +265,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: SHORT_REQUESTS + 2, failed: 1, pending: 0 })
   })
 
-  test('a request that waits long because the service asked for a wait is not given up', async () => {
+  test('the events of a request that waits for a long Retry-After are not given up', async () => {
     const { analytics, clock } = createWorker({}, [status(429, { 'Retry-After': '120' }), status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
 
@@ -277,7 +277,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, failed: 0, pending: 0 })
   })
 
-  test('requests whose timers a busy runtime has held up are not given up, however long and in whatever order', async () => {
+  test('requests are not given up when a busy runtime fires their timers late and in reverse order', async () => {
     const { analytics, clock } = createWorker({ httpRequestTimeout: 6_000_000 }, [silence])
     for (let request = 1; request <= 100; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))
@@ -294,7 +294,7 @@ describe('on Cloudflare Workers', () => {
   })
 
   test.each([200, 340])(
-    'after %d requests without any timer, the first one still finds its events when its code goes on',
+    'after %d requests without a timer, a flush in the first request still sends its event',
     async (count) => {
       const { analytics, clock, client } = createWorker(WITHOUT_WAIT_UNTIL)
       for (let request = 1; request <= count; request++) {
@@ -309,7 +309,7 @@ describe('on Cloudflare Workers', () => {
     },
   )
 
-  test('the limit of the queue applies to one request: events of ended requests take no room', async () => {
+  test('the limit of the queue applies to each request alone: events of ended requests take no room', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock } = createWorker({ maxQueueSize: 3 }, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 4, callback))
@@ -357,7 +357,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 })
   })
 
-  test('drained is emitted when no request waits for anything any more', async () => {
+  test('drained is emitted when no request has pending events any more', async () => {
     const { analytics, clock } = createWorker({}, [status(503), status(200)])
     let drained = 0
     analytics.on('drained', () => drained++)
@@ -387,7 +387,7 @@ describe('on Cloudflare Workers', () => {
     const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
     const asked: ((response: Response) => void)[] = []
     const httpClient: HTTPFetchFn = () => new Promise((resolve) => asked.push(resolve))
-    // The code for tokens is loaded when the first token is needed: that takes real time, whatever the fake clock says.
+    // Waits in real time: the fake clock cannot make the code for tokens load.
     const untilAsked = (count: number): Promise<void> =>
       vi.waitFor(() => expect(asked).toHaveLength(count), { timeout: 10_000, interval: 5 })
     const { analytics } = createWorker({
@@ -447,7 +447,7 @@ describe('on Cloudflare Workers', () => {
     expect(failures).toEqual([['slow', expect.stringContaining('the request that registered it has ended')]])
   })
 
-  test('plugins get the events of thousands of requests that end at once', async () => {
+  test('plugins get the events of 2,000 requests that end before their events are sent', async () => {
     const { analytics, client, clock } = createWorker()
     await analytics.register({ name: 'seen', type: 'before', track: (ctx) => ctx })
 
@@ -481,7 +481,7 @@ describe('on Cloudflare Workers', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('where requests cannot be distinguished, all code belongs to the same request', async () => {
+  test('where requests cannot be distinguished, all code counts as one request', async () => {
     vi.stubGlobal('WebSocketPair', undefined)
     const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
     await inRequest(1, () => trackPurchases(analytics, 2))

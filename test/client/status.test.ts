@@ -41,7 +41,7 @@ describe('status', () => {
     trackPurchases(analytics, 4)
     await clock.advance(0)
 
-    // The first half waits for a retry, and the second one waits for the first.
+    // The first half of the batch waits for a retry, and the second half waits for the first.
     expect(analytics.status).toMatchObject({ queued: 4, inFlight: 0 })
     expect(analytics.status.queuedBytes).toBeGreaterThan(4 * 200)
     const { queuedBytes } = analytics.status
@@ -64,7 +64,7 @@ describe('status', () => {
     expect(analytics.status).toMatchObject({ queued: 2, inFlight: 1 })
   })
 
-  test('says until when requests are held back, as a Date', async () => {
+  test('has the Date until which no request is sent', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [
       status(429, { 'Retry-After': '30' }),
       status(200),
@@ -83,11 +83,11 @@ describe('status', () => {
     await clock.advance(30_000)
     expect(analytics.status.pausedUntil).toBeUndefined()
     expect(analytics.status.lastDeliveredAt).toEqual(new Date(startedAtMs + 30_000))
-    // The last error stays, however long ago it was.
+    // A success does not remove the last error.
     expect(analytics.status.lastError?.status).toBe(429)
   })
 
-  test('has a code in its last error when events were lost because of it', async () => {
+  test('has a code in its last error when events were lost because of that error', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1, maxRetries: 1 }, [
       networkError('ECONNREFUSED'),
     ])
@@ -103,7 +103,7 @@ describe('status', () => {
     expect(analytics.status.lastError).toMatchObject({ code: 'retries_exhausted' })
   })
 
-  test('has a last error for an event that was never sent', async () => {
+  test('has a last error also for an event that was never sent', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1 })
 
     trackPurchases(analytics, 2)
@@ -115,7 +115,7 @@ describe('status', () => {
     })
   })
 
-  test('names the failure of the service, and has it as its cause, after a close', async () => {
+  test('shows the last failure of the service in the error after a close that timed out', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [networkError('ECONNREFUSED')])
     const reasons: unknown[] = []
     analytics.on('error', ({ reason }) =>
@@ -137,7 +137,7 @@ describe('status', () => {
     })
   })
 
-  test('an event that finds a full queue while the service fails has that failure as its cause', async () => {
+  test('the error of an event that finds a full queue has the failure of the service as its cause', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 2, flushAt: 2 }, [networkError('ECONNREFUSED')])
     const reasons: DeliveryError[] = []
     analytics.on('error', ({ reason }) => reasons.push(reason as DeliveryError))

@@ -41,7 +41,7 @@ describe('promises', () => {
     expect(clock.elapsedMs).toBe(0)
   })
 
-  test('events that nobody awaits and that were queued before are sent in the same request', async () => {
+  test('events that were queued before by other calls are sent in the same request', async () => {
     const { analytics, client } = createAnalytics({ flushAt: 1_000 })
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
 
@@ -75,7 +75,7 @@ describe('promises', () => {
     })
   })
 
-  test('a promise with its event inside an asynchronous plugin does not wait for the interval', async () => {
+  test('a promise whose event is inside an asynchronous plugin does not wait for the flush interval', async () => {
     const { analytics, client } = createAnalytics({ flushAt: 1_000 })
     await analytics.register({ name: 'géo', type: 'enrichment', track: async (ctx) => ctx })
 
@@ -93,14 +93,17 @@ describe('a scope', () => {
     return harness.client.requests.flatMap(({ batch }) => batch)
   }
 
-  test.each(KINDS)('gives %s its identity, and shares queue and connection', async (kind, params) => {
-    const sent = await sentBy(({ analytics }) => {
-      analytics.with({ userId: 'usr_Zoë' })[kind](params as never)
-      analytics.track({ userId: 'autre', event: 'b' })
-    })
+  test.each(KINDS)(
+    'sets the identity of %s calls, and its events share requests with other events of the client',
+    async (kind, params) => {
+      const sent = await sentBy(({ analytics }) => {
+        analytics.with({ userId: 'usr_Zoë' })[kind](params as never)
+        analytics.track({ userId: 'autre', event: 'b' })
+      })
 
-    expect(sent).toMatchObject([{ type: kind, userId: 'usr_Zoë' }, { userId: 'autre' }])
-  })
+      expect(sent).toMatchObject([{ type: kind, userId: 'usr_Zoë' }, { userId: 'autre' }])
+    },
+  )
 
   test('merges context and integrations level by level; the call takes precedence, then the inner scope', async () => {
     const outer: Scope = {
@@ -126,7 +129,7 @@ describe('a scope', () => {
     expect(outer.context).toEqual({ ip: '192.0.2.1', app: { name: 'boutique', version: '1' } })
   })
 
-  test('is copied when it is made', async () => {
+  test('is copied when with() is called', async () => {
     const scope = { userId: 'usr_Zoë', context: { ip: '192.0.2.1', app: { version: '1' } } }
     const [message] = await sentBy(({ analytics }) => {
       const tracker = analytics.with(scope)
@@ -214,15 +217,18 @@ describe('a scope', () => {
     ],
     [() => Object.defineProperty({}, 'then', { get: () => fail() }), 'scope: it failed, and was ignored'],
     [() => Object.defineProperty({}, 'context', { get: () => fail() }), 'scope: it failed, and was ignored'],
-  ])('the warning says why it is invalid, but not what it threw: %s', async (scope, text) => {
-    const { analytics } = createAnalytics({ scope: scope as never })
+  ])(
+    'the warning says why the scope is invalid, but does not quote an error of its function: %s',
+    async (scope, text) => {
+      const { analytics } = createAnalytics({ scope: scope as never })
 
-    analytics.track({ userId: 'usr_Zoë', event: 'a' })
-    await analytics.flush()
+      analytics.track({ userId: 'usr_Zoë', event: 'a' })
+      await analytics.flush()
 
-    expect(warned).toEqual([expect.stringContaining(text)])
-    expect(warned[0]).not.toContain('secret')
-  })
+      expect(warned).toEqual([expect.stringContaining(text)])
+      expect(warned[0]).not.toContain('secret')
+    },
+  )
 
   test('a property that throws when it is read is reported, and no event is lost', async () => {
     const codes: string[] = []
@@ -275,7 +281,7 @@ describe('a scope', () => {
     expect(sent).toMatchObject([{ context: { ip: '0.0.0.0' } }])
   })
 
-  test('a frozen object with getters is read at every call, since it may return another user each time', async () => {
+  test('a frozen object with getters is read at every call, since a getter may return another user each time', async () => {
     let user = 0
     const moving = Object.freeze({
       get userId() {
@@ -336,7 +342,7 @@ describe('combine', () => {
     expect(calls[0]?.[1]).toMatchObject({ id: 'm-1' })
   })
 
-  test('adds up the events that the clients have left for the next start', async () => {
+  test('adds up the deferred events, which the clients leave for the next start of the process', async () => {
     const summary = (deferred: number) => async () => ({ delivered: 1, failed: 0, pending: 0, deferred })
     const spooling = (deferred: number) => {
       const { analytics } = createAnalytics()
@@ -404,7 +410,7 @@ describe('combine', () => {
     expect(b).toEqual(a)
   })
 
-  test('fails on every client when parameters throw, and does not throw itself', async () => {
+  test('makes the event fail on every client when its parameters throw, and does not throw itself', async () => {
     const [first, second] = [createAnalytics(), createAnalytics()]
     const codes: (string | undefined)[] = []
     const params = {

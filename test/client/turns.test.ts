@@ -40,7 +40,7 @@ describe('a plugin that is registered during a turn', () => {
   })
 
   test.each(['before', 'enrichment', 'destination', 'after', 'utility'] as const)(
-    'is called once for each event of the turn, as %s',
+    'is called once for each event of the turn, as a plugin of type %s',
     async (type) => {
       const { analytics } = createAnalytics({ flushAt: 1 })
       const seen: unknown[] = []
@@ -101,7 +101,7 @@ describe('a plugin that is registered during a turn', () => {
 
 describe('a plugin that flushes or closes', () => {
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
-    'as %s does not wait for its own event in a flush, and the event is delivered',
+    'with the type %s does not wait for its own event in a flush, and the event is delivered',
     async (type) => {
       const { analytics, clock } = createAnalytics({ flushAt: 1 })
       const { outcomes, callback } = recordOutcomes()
@@ -147,7 +147,7 @@ describe('a plugin that flushes or closes', () => {
     expect(seen).toEqual([{ delivered: 3, failed: 0, pending: 0 }])
   })
 
-  test('by closing stops new events, and its own event is delivered afterwards', async () => {
+  test('can close the client: new events are refused, and its own event is delivered afterwards', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 100 })
     const { outcomes, callback } = recordOutcomes()
     const summaries: unknown[] = []
@@ -173,7 +173,7 @@ describe('a plugin that flushes or closes', () => {
   })
 
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
-    'as %s does not wait for its own event in a close that others have begun',
+    'with the type %s does not wait for its own event in a close that other code has begun',
     async (type) => {
       const { analytics, clock } = createAnalytics({ flushAt: 1 })
       const { outcomes, callback } = recordOutcomes()
@@ -207,7 +207,7 @@ describe('a plugin that flushes or closes', () => {
   )
 })
 
-test('after plugins run when asynchronous destinations have finished with the event', async () => {
+test('plugins of type after run once asynchronous destinations have finished with the event', async () => {
   const { analytics, clock } = createAnalytics({ flushAt: 1 })
   const order: string[] = []
   const note = (name: string) => (): undefined => {

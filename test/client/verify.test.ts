@@ -13,7 +13,7 @@ const url = 'https://api.segment.io/v1/batch'
 const AUTHORIZATION = `Basic ${btoa(`${WRITE_KEY}:`)}`
 
 describe('verify', () => {
-  test('sends an empty batch with the credentials and the further headers', async () => {
+  test('sends an empty batch with the credentials and the headers of the settings', async () => {
     const { analytics, client } = createAnalytics({ headers: { 'X-Tenant': 'a' } })
 
     const verification = await analytics.verify()
@@ -92,7 +92,7 @@ describe('verify', () => {
     expect(hint).toMatch(/bad header: \[redacted\]$/)
   })
 
-  test('ends with the timeout of the request', async () => {
+  test('ends after httpRequestTimeout', async () => {
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 2_000 }, [silence])
 
     const verifying = analytics.verify()
@@ -107,7 +107,7 @@ describe('verify', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('has no side effects on stats, status, listeners and the gate', async () => {
+  test('does not change stats or status, calls no listener, and does not end a pause', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 1 }, [
       status(503),
       status(503),
@@ -126,7 +126,7 @@ describe('verify', () => {
     await settled()
     const { pausedUntil } = analytics.status
     expect(pausedUntil).toBeInstanceOf(Date)
-    // Called while requests are held back: a success does not open the gate.
+    // While requests are held back, a successful verify() does not end the pause.
     expect(await analytics.verify()).toMatchObject({ authorized: true })
     expect(analytics.status.pausedUntil).toEqual(pausedUntil)
     expect(client.requests).toHaveLength(3)
@@ -183,7 +183,7 @@ describe('verify', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('never rejects, whatever the HTTP client does, and contains no credentials', async () => {
+  test('never rejects, even when the HTTP client or the clock throws, and shows no credentials', async () => {
     const httpClient: HTTPClient = {
       makeRequest() {
         throw new Error(`cannot send ${WRITE_KEY}`)
@@ -198,7 +198,7 @@ describe('verify', () => {
     expect(await analytics.verify()).toMatchObject({ reachable: false, hint: expect.stringMatching(/./) })
   })
 
-  test('reports an error while loading its code', async () => {
+  test('reports an error that occurs while its code is loaded', async () => {
     vi.doMock('../../src/client/verify.ts', () => {
       throw new Error('EMFILE: too many open files')
     })
@@ -214,7 +214,7 @@ describe('verify', () => {
     vi.doUnmock('../../src/client/verify.ts')
   })
 
-  test('may be detached', async () => {
+  test('works when it is detached from the client', async () => {
     const { verify } = createAnalytics().analytics
 
     expect(await verify()).toMatchObject({ authorized: true })

@@ -7,7 +7,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 failOnUnhandledRejections()
 const warned = catchProcessWarnings()
 
-/** A service in memory: the requests that it gets, and its responses. */
+/** A service in memory that responds to each request with `status`, and records the requests. */
 function setUp(status = 200) {
   const requests: HTTPClientRequest[] = []
   const httpClient = {
@@ -32,7 +32,7 @@ describe('options', () => {
     [{ flushAt: -5 }, 1],
     [{ flushAt: 7 }, 7],
     [{ flushAt: 'many' as never }, 20],
-  ])('flushAt of %j means %d, as in the original', (options, flushAt) => {
+  ])('flushAt of %j means %d, as in the original SDK', (options, flushAt) => {
     expect(new Analytics('wk', options).flushAt).toBe(flushAt)
   })
 
@@ -93,13 +93,13 @@ describe('options', () => {
     expect(warned).toEqual([expect.stringContaining('flushhAt')])
   })
 
-  test('RudderStack has its own host, compresses, and limits its queue', () => {
+  test('RudderAnalytics has its own default host; the options host and dataPlaneUrl set another one', () => {
     expect(new RudderAnalytics('wk').host).toBe('https://hosted.rudderlabs.com')
     expect(new RudderAnalytics('wk', { host: 'https://data.example/' }).host).toBe('https://data.example')
     expect(new Analytics('wk', { dataPlaneUrl: 'https://data.example' }).host).toBe('https://data.example')
   })
 
-  test('an instance of axios makes the requests, and neither retries nor follows redirects', async () => {
+  test('an instance of axios makes the requests, follows no redirect, and throws for no status', async () => {
     const posts: [string, string, Record<string, unknown>][] = []
     const axiosInstance = {
       post: async (...given: [string, string, Record<string, unknown>]) => {
@@ -146,7 +146,7 @@ describe('calls', () => {
     expect(requests).toEqual([])
   })
 
-  test('calls of RudderStack have its fields, with originalTimestamp instead of timestamp', async () => {
+  test('events of RudderAnalytics have the fields of RudderStack, such as originalTimestamp', async () => {
     const { batches, httpClient } = setUp()
     const analytics = new RudderAnalytics('wk', { httpClient, gzip: false })
     analytics.identify({ userId: 'u', traits: { plan: 'pro' }, originalTimestamp: '2024-02-29T12:00:00Z' })
@@ -163,7 +163,7 @@ describe('calls', () => {
 })
 
 describe('failures', () => {
-  test('flush rejects with the status text; with a callback, its promise may be ignored', async () => {
+  test('flush rejects with the status text, but a caller that passes a callback may ignore the promise', async () => {
     const { httpClient } = setUp(402)
     const analytics = new Analytics('wk', { httpClient })
     analytics.track({ userId: 'u', event: 'E' })
@@ -181,7 +181,7 @@ describe('failures', () => {
     })
   })
 
-  test('errorHandler is called once for a batch, with the error of axios, and flush resolves', async () => {
+  test('errorHandler is called once for a batch, with an error as of axios, and flush resolves', async () => {
     const { httpClient } = setUp(402)
     const errors: Error[] = []
     const analytics = new Analytics('wk', { httpClient, errorHandler: (error) => errors.push(error) })
@@ -213,7 +213,7 @@ describe('failures', () => {
     expect(warned).toEqual([expect.stringContaining('a callback of flush threw')])
   })
 
-  test('a queue in Redis is refused, and the error says so', () => {
+  test('a queue in Redis is refused, and the error names the spool', () => {
     const errors: unknown[] = []
 
     new RudderAnalytics('wk').createPersistenceQueue({ redisOpts: {} }, (error) => errors.push(error))
@@ -222,7 +222,7 @@ describe('failures', () => {
   })
 })
 
-test('a callback and an errorHandler that reject are reported once', async () => {
+test('a callback that rejects is called once, and an errorHandler may reject', async () => {
   const errorHandler = async (): Promise<void> => {
     throw new Error('of the errorHandler')
   }

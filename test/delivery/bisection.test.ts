@@ -69,7 +69,7 @@ describe('a batch that is refused because of its content', () => {
       }
     }
     expect(most).toBeLessThanOrEqual(24)
-    // Otherwise the limit would not have been tested.
+    // Otherwise the test would not come near the limit of 24.
     expect(most).toBeGreaterThan(20)
   })
 
@@ -85,8 +85,7 @@ describe('a batch that is refused because of its content', () => {
     const failed = failedIn(outcomes)
     expect(bad.every((id) => failed.includes(id))).toBe(true)
     expect(new Set(codesOf(outcomes))).toEqual(new Set(['delivered', 'rejected']))
-    // Delivered events, and events that were refused alone, are decided. Only events for which no request was
-    // left fail untested.
+    // Some good events are delivered. Good events for which no request was left fail together with bad ones.
     expect(failed.length).toBeLessThan(100)
   })
 
@@ -119,7 +118,7 @@ describe('a batch that is refused because of its content', () => {
     expect(codesOf(outcomes)).toEqual(new Array(1_000).fill('rejected'))
   })
 
-  test('an event fails if its last request was refused, and only then, whenever the service starts to accept', async () => {
+  test('an event fails exactly if its last request was refused, however early or late the service starts to accept', async () => {
     for (let refusals = 1; refusals <= 25; refusals++) {
       let number = 0
       const { client, outcomes } = await send(100, () => ({
@@ -140,7 +139,7 @@ describe('a batch that is refused because of its content', () => {
     }
   })
 
-  test('a part is sent as a whole when there are no requests left to halve it', async () => {
+  test('a part is sent as a whole when the limit leaves no requests to halve it', async () => {
     let number = 0
     const { client, outcomes } = await send(1_000, () => ({
       status: ++number <= 11 ? 400 : 200,
@@ -153,15 +152,14 @@ describe('a batch that is refused because of its content', () => {
     expect(client.batchSizes.at(-1)).toBe(16)
   })
 
-  test('a half that was refused and is not sent again fails, although the part before it runs out of retries', async () => {
+  test('a refused second half that is not sent again fails with rejected, even if the first half runs out of retries', async () => {
     const judge = refusing([...ids(32), 'a40'])
     const reply: Reply = (request) =>
       request.messageIds[0] === 'a17' ? status(503)(request) : judge(request)
     const { client, outcomes, clock } = await send(64, reply, { maxRetries: 0 })
     await clock.advance(3_600_000)
 
-    // The first request, both of its halves, and parts of the first half until the limit of requests is
-    // reached.
+    // The whole batch is sent, then both halves, and then parts of the first half until the limit of 25 requests.
     expect(client.requests.map(({ messageIds }) => messageIds.length).slice(0, 4)).toEqual([64, 32, 32, 16])
     const codeOf = new Map(outcomes.map(({ id, error }) => [id, error?.code]))
     expect([...codeOf.keys()].sort()).toEqual([...ids(64)].sort())
@@ -238,13 +236,13 @@ describe('a batch that is refused because of its content', () => {
     ).toEqual([
       [4, undefined],
       [2, '1'],
-      // The second half must contain the bad event: it is halved without being sent.
+      // The second half must contain the bad event, so it is halved without being sent.
       [1, '1'],
       [1, '1'],
     ])
   })
 
-  test('a size that was learned from a 413 also applies to the parts', async () => {
+  test('the size limit that was learned from a 413 also applies to the parts', async () => {
     const bad = ['a3']
     const judge = refusing(bad)
     const reply: Reply = (request) => (request.batch.length > 10 ? status(413)(request) : judge(request))

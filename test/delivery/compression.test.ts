@@ -65,7 +65,7 @@ describe('a body', () => {
       { bytes: BODY, encoding: undefined },
     ])
     expect(gzip).toHaveBeenCalledTimes(1)
-    // It is no fault when one body does not become smaller. Other bodies may, so they are still compressed.
+    // Compression is not given up when one body does not become smaller: other bodies are still compressed.
     expect(warnings).toEqual([])
     await compression.encode(BODY, {})
     expect(gzip).toHaveBeenCalledTimes(2)
@@ -186,23 +186,23 @@ describe('an HTTP client', () => {
 describe('a service', () => {
   const gzip: Gzip = async (bytes) => bytes.subarray(1)
 
-  test('that responds with 415 gets this range and all others uncompressed, with one warning', async () => {
+  test('that responds with 415 gets this batch and all others uncompressed, with one warning', async () => {
     const { compression, range, warnings } = setUp(gzip)
     const other = {}
     const bodies = [await compression.encode(BODY, range), await compression.encode(BODY, other)] as const
 
-    // Both requests were in flight.
+    // Both bodies were compressed before the first 415 arrived.
     expect(compression.mustResend(bodies[0], range, 415)).toBe(true)
     expect(compression.mustResend(bodies[1], other, 415)).toBe(true)
 
     const again = await Promise.all([range, other, {}].map((one) => compression.encode(BODY, one)))
     expect(again.map(({ encoding }) => encoding)).toEqual([undefined, undefined, undefined])
-    // An uncompressed body is refused for another reason.
+    // A 415 for an uncompressed body has another reason than the compression.
     expect(compression.mustResend(again[0] as never, range, 415)).toBe(false)
     expect(warnings).toEqual(['the service refused a compressed body with 415'])
   })
 
-  test('that accepts an uncompressed body after a 400 for the compressed one does not know gzip: a warning says so', async () => {
+  test('that accepts an uncompressed body after a 400 for the same one compressed does not know gzip: a warning says so', async () => {
     const { compression, range, warnings } = setUp(gzip)
 
     expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(true)
@@ -215,7 +215,7 @@ describe('a service', () => {
     expect((await compression.encode(BODY, {})).encoding).toBeUndefined()
   })
 
-  test('that refuses a range with 400 both compressed and uncompressed may still know gzip: the next range is compressed', async () => {
+  test('that refuses a batch with 400 both compressed and uncompressed may still know gzip: the next batch is compressed', async () => {
     const { compression, range, warnings } = setUp(gzip)
     expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(true)
     expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(false)
@@ -224,7 +224,7 @@ describe('a service', () => {
     expect(warnings).toEqual([])
   })
 
-  test('that has accepted a compressed body gets compressed ones even after a 400, which is about the events', async () => {
+  test('that has accepted a compressed body still gets compressed ones after a 400, which then is about the events', async () => {
     const { compression, range } = setUp(gzip)
     const first = await compression.encode(BODY, {})
     expect(compression.mustResend(first, {}, 200)).toBe(false)
@@ -246,7 +246,7 @@ describe('a service', () => {
   )
 })
 
-test('an error in the loaded code of the compression is quoted in a warning', async () => {
+test('an error of the compression is quoted in a warning', async () => {
   const { clock, range } = setUp()
   const warnings: [string, string][] = []
   const gzip = () => Promise.reject(new Error('kaputt'))

@@ -82,7 +82,7 @@ describe('when a batch is sent', () => {
     expect(client.requests).toHaveLength(1)
   })
 
-  test('the interval ends when the events that it waits for are sent', async () => {
+  test('the timer of the interval is cancelled when the waiting events are sent', async () => {
     const { clock, enqueue } = setUpDelivery({ settings: { flushAt: 2 } })
 
     enqueue('a1')
@@ -179,7 +179,7 @@ describe('when a batch is sent', () => {
     ['by count', { maxQueueSize: 3 }, 1],
     ['by bytes', { maxQueueBytes: 100_000 }, 40_000],
   ])(
-    'a queue that events inside plugins fill %s is sent although flushAt is not reached',
+    'a queue that is full %s because of events inside plugins is sent although flushAt is not reached',
     async (_label, bound, bytes) => {
       const { client, hold, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, ...bound } })
 
@@ -276,7 +276,7 @@ describe('sizes', () => {
 })
 
 describe('the bounds of the queue', () => {
-  // Row F69.
+  // docs/faults.md, row F69.
   test('with drop-newest, events that find no room are refused, and the others are delivered', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({ settings: { maxQueueSize: 1_000 } })
 
@@ -290,7 +290,7 @@ describe('the bounds of the queue', () => {
     expect(enqueue('later')).toEqual([true])
   })
 
-  // Row F70.
+  // docs/faults.md, row F70.
   test('the bound in bytes is exact', async () => {
     const { enqueue } = setUpDelivery({ settings: { maxQueueBytes: 100_000 }, replies: [silence] })
 
@@ -425,9 +425,9 @@ describe('the bounds of the queue', () => {
 })
 
 describe('retries', () => {
-  // Row F30.
+  // docs/faults.md, row F30.
   test.each([0, 1, 3, 10])(
-    'with maxRetries %i, an unavailable service gets one request more',
+    'with maxRetries %i, an unavailable service gets the first request and this many retries',
     async (maxRetries) => {
       const { clock, client, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1, maxRetries },
@@ -540,7 +540,7 @@ describe('retries', () => {
     expect(outcomes[0]?.error?.message).toBe('no response within 2000 ms')
   })
 
-  // Row F31.
+  // docs/faults.md, row F31.
   test('a batch that fails again and again is given up at maxTotalBackoffDuration', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 10 },
@@ -565,9 +565,9 @@ describe('retries', () => {
   })
 })
 
-// Row F03.
+// docs/faults.md, row F03.
 describe('a connection that is lost', () => {
-  test('the batch is sent again at once, uncounted; later attempts wait', async () => {
+  test('lets the batch be sent again at once, which is not counted as a retry; later attempts wait', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 2 },
       replies: [
@@ -591,7 +591,7 @@ describe('a connection that is lost', () => {
     expect(second).toBeLessThanOrEqual(2_001)
   })
 
-  test('is the trouble of an event that is given up during the second attempt', async () => {
+  test('is named in the error of an event that is given up during the second attempt', async () => {
     const { delivery, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [networkError('ECONNRESET'), silence],
@@ -629,7 +629,7 @@ describe('a connection that is lost', () => {
     expect(client.gapsMs[1]).toBeGreaterThanOrEqual(1_000)
   })
 
-  test('each attempt has its number, including the uncounted one', async () => {
+  test('X-Retry-Count also counts the attempt that does not count as a retry', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [networkError('ECONNRESET'), status(200)],
@@ -643,7 +643,7 @@ describe('a connection that is lost', () => {
 })
 
 describe('Retry-After', () => {
-  // Row F38.
+  // docs/faults.md, row F38.
   test.each([429, 503, 408])('after a %i that asks for 7 s, nothing is sent for 7 s', async (code) => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
@@ -661,7 +661,7 @@ describe('Retry-After', () => {
     expect(client.requests).toHaveLength(3)
   })
 
-  test('a 429 with it does not count as a retry', async () => {
+  test('a 429 with a usable Retry-After does not count as a retry', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [status(429, { 'Retry-After': '2' }), status(429, { 'Retry-After': '2' }), status(200)],
@@ -675,7 +675,7 @@ describe('Retry-After', () => {
     expect(outcomes[0]?.attempts).toBe(3)
   })
 
-  test('a 503 with it counts as a retry', async () => {
+  test('a 503 with Retry-After counts as a retry', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1 },
       replies: [status(503, { 'Retry-After': '2' })],
@@ -688,9 +688,9 @@ describe('Retry-After', () => {
     expect(outcomes[0]?.attempts).toBe(2)
   })
 
-  // Rows F43 and F45.
+  // docs/faults.md, rows F43 and F45.
   test.each([undefined, '', 'garbage', '-5', '0', '1.5', '0x10', 'Thu, 01 Jan 1970 00:00:00 GMT'])(
-    'a 429 with Retry-After %j is a counted retry after the backoff',
+    'a 429 without a usable Retry-After (%j) is a counted retry after the backoff',
     async (value) => {
       const headers = value === undefined ? {} : { 'Retry-After': value }
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -708,7 +708,7 @@ describe('Retry-After', () => {
     },
   )
 
-  // Row F44.
+  // docs/faults.md, row F44.
   test('a wait that is far too long is shortened to five minutes', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
@@ -721,8 +721,8 @@ describe('Retry-After', () => {
     expect(client.gapsMs).toEqual([300_000])
   })
 
-  // Row F50.
-  test('on a 200 the event is delivered, and the next batch waits', async () => {
+  // docs/faults.md, row F50.
+  test('with Retry-After on a 200, the event is delivered, and the next batch waits', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(200, { 'Retry-After': '2' }), status(200)],
@@ -741,8 +741,8 @@ describe('Retry-After', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  // Row F46.
-  test('when the gate opens, one request is sent first, and then the others', async () => {
+  // docs/faults.md, row F46.
+  test('after the wait, one request is sent first, and then the others', async () => {
     const answers: (() => void)[] = []
     const slow: Reply = () =>
       new Promise((resolve) => {
@@ -771,7 +771,7 @@ describe('Retry-After', () => {
     expect(client.mostOpen).toBeLessThanOrEqual(4)
   })
 
-  test('when the gate opens, refused events are sent before later ones', async () => {
+  test('after the wait, refused events are sent before later ones', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 2, maxEventsInBatch: 2 },
       replies: [status(429, { 'Retry-After': '5' }), status(200)],
@@ -786,7 +786,7 @@ describe('Retry-After', () => {
     expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'b1'])
   })
 
-  test('flushes during a wait set no timer: the rest of the wait does not start again', async () => {
+  test('flushes during a wait set no further timer', async () => {
     const { clock, delivery, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(503)],
@@ -803,7 +803,7 @@ describe('Retry-After', () => {
     expect(setTimer).not.toHaveBeenCalled()
   })
 
-  // Row F47.
+  // docs/faults.md, row F47.
   test('a rate limit that never ends is given up at maxRateLimitDuration', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRateLimitDuration: 10 },
@@ -823,7 +823,7 @@ describe('Retry-After', () => {
 })
 
 describe('an outage', () => {
-  // Rows F10 and F29.
+  // docs/faults.md, rows F10 and F29.
   test.each([
     ['answers with 500', status(500)],
     ['refuses connections', networkError('ECONNREFUSED')],
@@ -861,8 +861,8 @@ describe('an outage', () => {
     expect(client.requests).toHaveLength(5)
   })
 
-  // Row F75.
-  test('when it is over, waiting events are sent without waiting for the flush interval', async () => {
+  // docs/faults.md, row F75.
+  test('when the outage is over, waiting events are sent without waiting for the flush interval', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 5 },
       replies: [status(503), status(200)],
@@ -901,8 +901,8 @@ describe('a batch that is too large for the service', () => {
     (request) =>
       status(request.batch.length > count ? 413 : 200)(request)
 
-  // Row F34.
-  test('it is halved until it is accepted, and the size is kept for the next one', async () => {
+  // docs/faults.md, row F34.
+  test('is halved until the service accepts it, and the accepted size is kept for the next batch', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 100 },
       replies: [takingAtMost(10)],
@@ -920,7 +920,7 @@ describe('a batch that is too large for the service', () => {
     expect(client.batchSizes.filter((size) => size > 10)).toHaveLength(refusals)
   })
 
-  // Row F35.
+  // docs/faults.md, row F35.
   test('a single event fails with too_large, and the other events are delivered', async () => {
     const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
     const { clock, enqueue, outcomes } = setUpDelivery({ settings: { flushAt: 7 }, replies: [refusing] })
@@ -952,7 +952,7 @@ describe('a batch that is too large for the service', () => {
     expect(client.batchSizes.slice(before)).toEqual([2_000])
   })
 
-  test('the size grows by a tenth with every 20 accepted requests', async () => {
+  test('the largest size grows by a tenth with every 20 accepted requests', async () => {
     let limit = 50
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 100 },
@@ -994,7 +994,7 @@ describe('a batch that is too large for the service', () => {
     expect(client.requests.every(({ atMs }) => atMs <= 10_000)).toBe(true)
   })
 
-  test('the order inside batches is kept, even after two 413s at the same time', async () => {
+  test('the order inside batches is kept, even after four 413s at the same time', async () => {
     const answers: ((code: number) => void)[] = []
     const slow: Reply = (request) =>
       new Promise((resolve) => {
@@ -1103,7 +1103,7 @@ describe('abandoning', () => {
     expect(client.requests).toHaveLength(1)
   })
 
-  test('events that are added afterwards are delivered: the process may go on after all', async () => {
+  test('events that are added afterwards are delivered: the process may go on', async () => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [hangUntilAborted, status(200)],
@@ -1119,7 +1119,7 @@ describe('abandoning', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  test('after an outage, too, events that are added afterwards are sent when the gate opens', async () => {
+  test('events that are added afterwards during an outage are sent when the wait is over', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(503), status(200)],
@@ -1137,7 +1137,7 @@ describe('abandoning', () => {
 })
 
 describe('errors on the side of the client', () => {
-  /** Each fault breaks one thing, and can be switched off. */
+  /** Parts that fail while `fault.isOn` is true. */
   function createFaults() {
     const fault = { isOn: false }
     const fail = (): never => {
@@ -1154,7 +1154,7 @@ describe('errors on the side of the client', () => {
   }
 
   test.each(['throws', 'is NaN', 'cannot encode', 'rejects the encoding', 'has no memory'])(
-    'when a host %s, the batch is retried and no event is lost',
+    'a batch is retried and no event is lost when a part of the client fails: %s',
     async (kind) => {
       const { fault, fail, clockThat } = createFaults()
       const encode: Encode = (bytes) => {
@@ -1184,7 +1184,7 @@ describe('errors on the side of the client', () => {
       await clock.advance(60_000)
 
       expect(codesOf(outcomes)).toEqual(new Array(5).fill('delivered'))
-      // No place for a request was lost, and none was freed twice.
+      // Two requests may still be in flight at the same time, and no more.
       client.answerWith(silence)
       enqueue(...ids(5, 'b'))
       await clock.advance(0)
@@ -1200,7 +1200,7 @@ describe('errors on the side of the client', () => {
       },
     ],
     ['later', () => Promise.reject(new Error(`kaputt: ${WRITE_KEY}`))],
-  ])('when a host stays broken, the events fail after their retries: %s', async (_label, encode) => {
+  ])('when the encoder always fails, the events fail after their retries: %s', async (_label, encode) => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 2, maxRetries: 2 },
       encode,
@@ -1217,37 +1217,34 @@ describe('errors on the side of the client', () => {
   })
 
   // The second error is thrown while the first is being handled.
-  test.each([1, 2])(
-    'an error in the handling of a response, %i in a row, is reported once',
-    async (errors) => {
-      const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-      let left = errors
-      class BrokenChance extends FakeClock {
-        override random(): number {
-          if (left-- > 0) throw new Error('kaputt')
-          return super.random()
-        }
+  test.each([1, 2])('errors while a response is handled (%i in a row) are reported once', async (errors) => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    let left = errors
+    class BrokenChance extends FakeClock {
+      override random(): number {
+        if (left-- > 0) throw new Error('kaputt')
+        return super.random()
       }
-      const { clock, client, enqueue, outcomes } = setUpDelivery({
-        settings: { flushAt: 1, maxConcurrentRequests: 2 },
-        replies: [status(503), status(503), status(200)],
-        clock: new BrokenChance(),
-      })
+    }
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 2 },
+      replies: [status(503), status(503), status(200)],
+      clock: new BrokenChance(),
+    })
 
-      enqueue(...ids(2))
-      await settled()
-      expect(client.requests).toHaveLength(2)
-      await clock.advance(60_000)
+    enqueue(...ids(2))
+    await settled()
+    expect(client.requests).toHaveLength(2)
+    await clock.advance(60_000)
 
-      expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
-      expect(warned.mock.calls.map(([message]) => message)).toEqual([
-        'the delivery was interrupted and goes on: kaputt',
-      ])
-      warned.mockRestore()
-    },
-  )
+    expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+    expect(warned.mock.calls.map(([message]) => message)).toEqual([
+      'the delivery was interrupted and goes on: kaputt',
+    ])
+    warned.mockRestore()
+  })
 
-  test('a gate whose clock or random source failed is asked again', async () => {
+  test('requests are sent again once the clock no longer throws', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     let isBroken = false
     class BrokenClock extends FakeClock {
@@ -1304,7 +1301,7 @@ describe('errors on the side of the client', () => {
   })
 })
 
-test('when a service responds again after an outage, all is sent at once, even if it refuses the encoding of the first body', async () => {
+test('when a service responds again after an outage, all events are sent at once, even if it refuses the encoding of the first body', async () => {
   const { client, clock, enqueue, outcomes } = setUpDelivery({
     settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
     replies: [status(503), status(415), status(200)],
@@ -1316,12 +1313,12 @@ test('when a service responds again after an outage, all is sent at once, even i
   enqueue('a2')
   await settled()
 
-  // The request that follows the 415 at once does not count as a retry.
+  // The request that immediately follows the 415 does not count as a retry.
   expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'a1', 'a2'])
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
 })
 
-test('when a service responds again after an outage, all is sent at once, even if it rejects the first event', async () => {
+test('when a service responds again after an outage, all events are sent at once, even if it rejects the first one', async () => {
   const { client, clock, enqueue, outcomes } = setUpDelivery({
     settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
     replies: [status(200), status(503), status(409), status(200)],
@@ -1337,7 +1334,7 @@ test('when a service responds again after an outage, all is sent at once, even i
   expect(codesOf(outcomes)).toEqual(['delivered', 'rejected', 'delivered'])
 })
 
-test('a body that is being encoded when the gate shuts waits until the gate opens', async () => {
+test('a body that is being encoded when a 429 arrives is sent after the wait', async () => {
   let encodeSecond = (): void => {}
   let count = 0
   const { client, clock, enqueue, outcomes } = setUpDelivery({
@@ -1362,7 +1359,7 @@ test('a body that is being encoded when the gate shuts waits until the gate open
 
   expect(client.requests.map(({ messageIds }) => messageIds[0]).sort()).toEqual(['a1', 'a1', 'a2'])
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
-  // The wait for the gate does not count as an attempt.
+  // The wait does not count as an attempt.
   expect(outcomes.find(({ id }) => id === 'a2')?.attempts).toBe(1)
 })
 
@@ -1460,7 +1457,7 @@ describe('callbacks that call the client', () => {
 })
 
 describe('credentials that can be renewed', () => {
-  /** Tokens t1, t2, ...; each is fetched within a turn. */
+  /** Tokens `token-1`, `token-2`, ... Each is fetched within a turn. */
   function createTokens(limit = Number.POSITIVE_INFINITY) {
     let number = 1
     const refused: string[] = []
@@ -1539,7 +1536,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  test('a batch can have as many successful renewals as it has retries', async () => {
+  test('when every third request gets a 401, every event is delivered with a new token', async () => {
     const { credentials } = createTokens()
     let number = 0
     const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -1614,7 +1611,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(1)
   })
 
-  test('batches that are abandoned while their token is fetched free their places', async () => {
+  test('batches that are abandoned while their token is fetched no longer count as in flight', async () => {
     const tokens: (() => void)[] = []
     const credentials: TokenCredentials = {
       ...createTokens().credentials,

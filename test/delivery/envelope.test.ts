@@ -31,7 +31,7 @@ describe('the envelope', () => {
     expect(envelope.bytes + range.bytes).toBe(body.length)
   })
 
-  test('a body contains its messages, whatever they are', () => {
+  test('a body contains random messages and a random write key unchanged', () => {
     const messages = fc.array(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), {
       minLength: 1,
       maxLength: 8,

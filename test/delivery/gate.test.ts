@@ -2,13 +2,14 @@ import { describe, expect, test, vi } from 'vitest'
 import { Gate } from '../../src/delivery/gate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-/** Without jitter: each backoff is its minimum. */
+/** A clock without jitter: each backoff has its minimum. */
 class EvenHost extends FakeClock {
   override random(): number {
     return 0
   }
 }
 
+/** The gate is the circuit breaker of the client: while it is shut, no request is sent. */
 function setUp(maxConcurrent = 4): { gate: Gate; clock: EvenHost } {
   const clock = new EvenHost()
   return { gate: new Gate(maxConcurrent, clock), clock }
@@ -67,7 +68,7 @@ describe('a failure', () => {
     expect(gate.pausedMs).toBe(0)
   })
 
-  test('reports each wait, however short, but not a gate that opens at once', () => {
+  test('calls onPause for each wait, even for 1 ms, but not for a wait of 0', () => {
     const onPause = vi.fn()
     const gate = new Gate(4, new EvenHost(), onPause)
 
@@ -116,7 +117,7 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(waitMs)
   })
 
-  test('may extend the wait of another failure, by its minimum, but never shortens it', () => {
+  test('extends the wait of another failure to its own minimum, but never shortens it', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter()] as const
 
@@ -199,7 +200,7 @@ describe('the probe', () => {
     expect(gate.enter().isProbe).toBe(false)
   })
 
-  test('is sent at once after a request that says nothing about the service', () => {
+  test('is sent at once after a request whose result says nothing about the service', () => {
     const { gate } = setUp()
     const pass = gate.enter()
 
@@ -213,7 +214,7 @@ describe('the probe', () => {
 })
 
 describe('a rest that the service asks for', () => {
-  test('lets everything wait for this long, and then one request is sent first', () => {
+  test('delays all requests for this long, and then one request is sent first', () => {
     const { gate, clock } = setUp()
 
     gate.rest(gate.enter(), 5_000)
@@ -252,7 +253,7 @@ describe('a rest that the service asks for', () => {
   })
 })
 
-describe('a limit', () => {
+describe('a rate limit', () => {
   /** How many requests may be in flight once the gate is open. */
   function room(gate: Gate): number {
     let count = 0
@@ -268,7 +269,7 @@ describe('a limit', () => {
     }
   }
 
-  /** Reaches the limit, waits, and reports `successes` successes (the first of which opens the gate). */
+  /** Reaches the rate limit, waits, and reports so many successes. The first of them opens the gate. */
   function meetLimit({ gate, clock }: ReturnType<typeof setUp>, successes: number): void {
     gate.limit(gate.enter(), 1_000)
     gate.leave()
@@ -321,7 +322,7 @@ describe('a limit', () => {
     expect(room(gate)).toBe(4)
   })
 
-  test('is forgotten: 20 successes allow one request more, up to the setting', () => {
+  test('is forgotten: every 20 successes allow one more request at a time, up to the setting', () => {
     const one = setUp(4)
     for (let time = 0; time < 3; time++) meetLimit(one, 1)
     const rooms = [room(one.gate)]
@@ -334,7 +335,7 @@ describe('a limit', () => {
     expect(rooms).toEqual([1, 2, 3, 4, 4, 4])
   })
 
-  test('is forgotten step by step: after each request more, 20 successes count anew', () => {
+  test('is forgotten step by step: the count of successes begins again after each step', () => {
     const one = setUp(4)
     for (let time = 0; time < 3; time++) meetLimit(one, 1)
     const rooms: number[] = []
@@ -348,7 +349,7 @@ describe('a limit', () => {
   })
 })
 
-test('a request from before a failure does not end the wait when it says nothing about the service', () => {
+test('a request from before a failure does not end the wait when its result says nothing about the service', () => {
   const { gate } = setUp()
   const early = gate.enter()
   gate.fail(gate.enter(), 30_000)
@@ -400,7 +401,7 @@ describe('a response to a request from before an outage that is over', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('gets no immediate retry, as there is for a stale connection', () => {
+  test('gets no immediate retry, unlike a connection that is lost without an outage', () => {
     const { gate, early } = recovered()
 
     expect(gate.isOpenFor(early)).toBe(false)

@@ -9,7 +9,7 @@ import { hangUntilAborted, networkError, type SentRequest, status } from '../sup
 
 const HOUR_MS = 3_600_000
 
-/** An event that somebody waits for. */
+/** An event that is awaited: it has a callback. */
 const awaited = (id: string): Entry => ({ ...createEntry(id), callback: () => {} })
 /** The largest number of requests within 60 s. */
 const mostInAMinute = (requests: readonly SentRequest[]): number =>
@@ -21,7 +21,7 @@ const mostInAMinute = (requests: readonly SentRequest[]): number =>
 const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => id.startsWith('bad'))
 
 describe('an outage, with default settings', () => {
-  test('of an hour loses no event that nobody waits for, and causes at most 15 requests a minute', async () => {
+  test('of an hour loses no event that is not awaited, and causes at most 15 requests a minute', async () => {
     let isUp = false
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       replies: [(request) => (isUp ? status(200) : networkError('ECONNREFUSED'))(request)],
@@ -79,7 +79,7 @@ describe('an outage, with default settings', () => {
     expect(client.requests.length - before).toBe(4)
   })
 
-  test('events that a flush covers count as awaited while it is open', async () => {
+  test('events count as awaited while a flush waits for them', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({ replies: [status(503)] })
 
     enqueue('a1', 'a2')
@@ -134,7 +134,7 @@ describe('an outage, with default settings', () => {
     expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline', 'deadline'])
   })
 
-  test('is reported after some time, and when it is over', async () => {
+  test('is reported after some time, and so is its end', async () => {
     const told: string[] = []
     const { clock, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
@@ -207,7 +207,7 @@ describe('an event that the service cannot process', () => {
 })
 
 describe('while the service fails, the next request', () => {
-  test('takes an event that was not sent before, after one failure already', async () => {
+  test('takes an event that was not sent before, already after one failure', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(503), status(200)],
@@ -221,7 +221,7 @@ describe('while the service fails, the next request', () => {
     expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([['a1'], ['b1'], ['a1']])
   })
 
-  test('takes a part that is sent again before events that are not due', async () => {
+  test('takes the rest of a halved batch before events whose flush interval has not passed', async () => {
     const { clock, client, delivery, enqueue } = setUpDelivery({
       settings: { flushAt: 20, flushInterval: 60_000 },
       replies: [status(413), status(503), status(200)],
@@ -239,6 +239,10 @@ describe('while the service fails, the next request', () => {
   })
 })
 
+/**
+ * With one request at a time, an event that makes its request fail would block all later events. So in a longer outage
+ * the client also sends requests without events: if the service accepts them, an event must be the cause.
+ */
 describe('with strict order, an event that the service cannot process', () => {
   test.each([
     ['accepts requests without events', 200],
@@ -313,22 +317,25 @@ describe('with strict order, an event that the service cannot process', () => {
   test.each([
     ['next to each other', [...ids(3), 'bad1', 'bad2', 'bad3', ...ids(3, 'b')]],
     ['apart', ['bad1', ...ids(3), 'bad2', ...ids(3, 'b'), 'bad3', 'b4']],
-  ])('is found when there are three of them, %s, in one request or in several', async (_name, sent) => {
-    for (const flushAt of [20, 1]) {
-      const { clock, enqueue, outcomes } = setUpDelivery({
-        settings: { flushAt, maxConcurrentRequests: 1, flushInterval: 1_000 },
-        replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
-      })
+  ])(
+    'is found even if there are three such events (%s), in one request or in several',
+    async (_name, sent) => {
+      for (const flushAt of [20, 1]) {
+        const { clock, enqueue, outcomes } = setUpDelivery({
+          settings: { flushAt, maxConcurrentRequests: 1, flushInterval: 1_000 },
+          replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
+        })
 
-      enqueue(...sent)
-      await clock.advance(HOUR_MS / 2)
+        enqueue(...sent)
+        await clock.advance(HOUR_MS / 2)
 
-      expect(idsOf(outcomes)).toEqual(sent)
-      expect(idsOf(outcomes.filter(({ error }) => error !== undefined))).toEqual(['bad1', 'bad2', 'bad3'])
-    }
-  })
+        expect(idsOf(outcomes)).toEqual(sent)
+        expect(idsOf(outcomes.filter(({ error }) => error !== undefined))).toEqual(['bad1', 'bad2', 'bad3'])
+      }
+    },
+  )
 
-  test('is searched for at the cost of a few events in an outage in which requests without events are accepted', async () => {
+  test('is searched for when an outage still accepts requests without events, which costs four good events', async () => {
     for (const ofEmpty of [200, 400, 402, 413]) {
       let isOver = true
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -356,7 +363,7 @@ describe('with strict order, an event that the service cannot process', () => {
     }
   })
 
-  test('does not delay the failure of awaited events in an outage in which requests without events are accepted', async () => {
+  test('does not delay the failure of awaited events when an outage still accepts requests without events', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
       replies: [(request) => status(request.batch.length === 0 ? 200 : 503)(request)],
@@ -516,7 +523,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
     expect(codesOf(outcomes)).toEqual([name, name])
   })
 
-  test('makes events wait if it has, is reported once, and becomes the code of their failure', async () => {
+  test('makes events wait if the service accepted one before, is reported once, and sets the code of their failure', async () => {
     const refusals: string[] = []
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxTotalBackoffDuration: 3_600 },
@@ -553,7 +560,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
 })
 
 describe('a deadline', () => {
-  test('says how far the items have waited for the limit, until it ends', () => {
+  test('says up to which place events have waited too long, until end() is called', () => {
     const deadline = new Deadline(1_000)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
 
@@ -572,7 +579,7 @@ describe('a deadline', () => {
     expect(deadline.expiredUpTo(3_000)).toBe(0)
   })
 
-  test('treats items that begin within a thousandth of it as one, and no others', () => {
+  test('treats events that begin to wait within a thousandth of the limit as one', () => {
     const deadline = new Deadline(1_000)
 
     deadline.begin(5, 100)
@@ -582,7 +589,7 @@ describe('a deadline', () => {
     expect([deadline.expiredUpTo(1_100), deadline.expiredUpTo(1_101)]).toEqual([6, 7])
   })
 
-  test('keeps a limited number of marks, however many items begin', () => {
+  test('keeps about 1,000 marks for 100,000 events', () => {
     const deadline = new Deadline(1_000_000)
 
     for (let ms = 0; ms < 1_000_000; ms += 10) deadline.begin(ms, ms)
@@ -595,7 +602,7 @@ describe('a deadline', () => {
 })
 
 test.each(['0', '1', '-1'])(
-  'while Object.prototype has a property %s, an outage ends as without it',
+  'a property %s of Object.prototype does not change the course of an outage',
   async (name) => {
     const pass = async () => {
       const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({

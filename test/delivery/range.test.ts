@@ -77,7 +77,7 @@ describe('the limit of bytes in a request', () => {
     expect(limit.bytes).toBe(250)
   })
 
-  test('returns to its earlier value, but never below its present one', () => {
+  test('can be restored to an earlier value, but not to one below the present value', () => {
     const limit = new BodyLimit(1_000)
     limit.shrink(600)
 

@@ -1,4 +1,4 @@
-/** Rate limits of both header families: a client on a fake clock, with a response for each request. */
+/** Rate limits by Retry-After and by the headers (X-)RateLimit: a client on a fake clock gets prepared responses. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { Analytics, type AnalyticsSettings } from '../../src/index.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
@@ -15,8 +15,8 @@ interface Reply {
 type OnHost = new (settings: AnalyticsSettings, host: FakeClock) => Analytics
 
 /**
- * A client on a fake clock that gets its responses from `answer`, and for each of its requests the time and
- * the number of events.
+ * A client on a fake clock that gets its responses from `answer`. The lists have the time and the number of events of
+ * each request.
  */
 function clientOn(
   host: FakeClock,
@@ -55,7 +55,7 @@ async function waitAfter(reply: Reply | ((host: FakeClock) => Reply), seed = 1):
   return (atMs[1] ?? 0) - (atMs[0] ?? 0)
 }
 
-/** One of the three legal forms of an HTTP-date. */
+/** Writes a time in one of the three forms of an HTTP-date (RFC 9110, section 5.6.7). */
 function httpDate(ms: number, form: 'imf' | 'rfc850' | 'asctime'): string {
   const imf = new Date(ms).toUTCString()
   const [, day = '', date = '', month = '', year = '', clock = ''] =

@@ -78,7 +78,7 @@ function setUpWith<Client extends HTTPClient>(
   return { clock, client, store, envelope, sender, range, requests, responses }
 }
 
-/** A client that takes bytes, and keeps the bytes that it was given. */
+/** A client that takes bytes if `isWilling` is true. It keeps each body as it was given, and a copy of it as text. */
 class ByteClient implements ByteHTTPClient {
   readonly given: Uint8Array[] = []
   readonly copies: string[] = []
@@ -148,7 +148,7 @@ describe('one attempt', () => {
     )
   })
 
-  test('contains the further headers each time, and they never replace ours', async () => {
+  test('contains the headers of the settings each time, and they never replace those of the client', async () => {
     const clock = new FakeClock()
     const client = new ScriptedClient(clock, [status(503)])
     // The settings refuse a header `Authorization`; the sender does not rely on that.
@@ -190,7 +190,7 @@ describe('one attempt', () => {
     expect(result.action === 'rejected' && result.toError('rejected').message).toBe(`[402] ${text}`)
   })
 
-  test('has an increased number and a new time of sending, and the same messages', async () => {
+  test('has a higher X-Retry-Count, a new sentAt and the same messages when it is repeated', async () => {
     const { clock, client, sender, range } = setUp(status(503))
     await sender.send(range, AUTHORIZATION).result
     clock.stall(1_500)
@@ -274,7 +274,7 @@ describe('one attempt', () => {
     )
   })
 
-  test('sends a body that is encoded later with the headers of the encoding', async () => {
+  test('sends a body that is encoded asynchronously with the header of the encoding', async () => {
     const { client, sender, range } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
@@ -289,7 +289,7 @@ describe('one attempt', () => {
     expect(sent.body.endsWith('}\n')).toBe(true)
   })
 
-  test('does not send a body whose timeout passed while it was being encoded', async () => {
+  test('does not send a body when sending was stopped while the body was being encoded', async () => {
     const { client, sender, range, requests } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
@@ -302,7 +302,7 @@ describe('one attempt', () => {
 
     expect(await attempt.result).toEqual({ action: 'unsent', error: undefined })
     expect(client.requests).toEqual([])
-    // Nobody was told of a request, and it did not count as an attempt.
+    // No observer was told of a request, and nothing counted as an attempt.
     expect(requests).toEqual([])
     expect(range.attempts).toBe(0)
   })
@@ -381,7 +381,7 @@ describe('observers', () => {
     ])
   })
 
-  test('warn once of a web page as the response to events', async () => {
+  test('a web page as the response to events causes one warning', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const headers = { 'content-type': 'text/html; charset=utf-8' }
     const { sender, range } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
@@ -400,7 +400,7 @@ describe('observers', () => {
     warned.mockRestore()
   })
 
-  test('see no response where there is none', async () => {
+  test('see no response when the request fails', async () => {
     const { sender, range, responses } = setUp(() => Promise.reject(new Error('refusé')))
 
     await sender.send(range, AUTHORIZATION).finished
@@ -411,7 +411,7 @@ describe('observers', () => {
 })
 
 describe('aborting', () => {
-  test('all requests and compressions end, and no timer is left', async () => {
+  test('all requests end, and no timer is left', async () => {
     const { clock, sender, range, client } = setUp(hangUntilAborted)
     const attempts = [sender.send(range, AUTHORIZATION), sender.send(range, AUTHORIZATION)]
 

@@ -44,7 +44,7 @@ describe('a lost connection', () => {
     ['text', 'ECONNRESET'],
     ['a number', 104],
     ['an object that throws', throwing],
-  ])('%s is not one', (_label, cause) => {
+  ])('%s is not a lost connection', (_label, cause) => {
     expect(isConnectionLost(cause)).toBe(false)
   })
 })
@@ -79,7 +79,7 @@ describe('describing a cause', () => {
     expect(describeCause(cause)).toBe(text)
   })
 
-  test('describing a cause that is its own cause comes to an end', () => {
+  test('an error that is its own cause is described and copied once', () => {
     const error: Error = new Error('échec')
     error.cause = error
 

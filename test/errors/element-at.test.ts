@@ -16,9 +16,12 @@ test.each([
   [-3, undefined],
   [5, undefined],
   [Number.NaN, undefined],
-])('the element at %d is %s, whatever Object.prototype has', (index, element) => {
-  for (const key of ODD) (Object.prototype as Record<string, unknown>)[key] = 'odd'
+])(
+  'the element at %d is %s, even if Object.prototype has properties with numbers as names',
+  (index, element) => {
+    for (const key of ODD) (Object.prototype as Record<string, unknown>)[key] = 'odd'
 
-  expect(elementAt(['a', 'b'], index)).toBe(element)
-  expect(elementAt([], index)).toBeUndefined()
-})
+    expect(elementAt(['a', 'b'], index)).toBe(element)
+    expect(elementAt([], index)).toBeUndefined()
+  },
+)

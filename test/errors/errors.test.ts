@@ -4,7 +4,7 @@ import { copyCause } from '../../src/errors/cause.ts'
 import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
 
 describe('errors', () => {
-  test('the codes are those that the guide documents, each with its reason', () => {
+  test('FAILURE_CODES has exactly the codes that docs/errors.md explains', () => {
     const guide = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
     const documented = [...guide.matchAll(/^### `(\w+)`\n\n\S.+/gm)].map(([, code = '']) => code)
 
@@ -38,7 +38,7 @@ describe('errors', () => {
   })
 })
 
-// As after Object.freeze(Error.prototype), which hardened programs call.
+// Hardened programs call Object.freeze(Error.prototype), which makes its properties read-only.
 test('errors can be made where the name of Error.prototype is read-only', () => {
   Object.defineProperty(Error.prototype, 'name', { writable: false })
   try {

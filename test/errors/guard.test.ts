@@ -14,7 +14,7 @@ afterEach(() => {
 })
 
 describe('guarded code', () => {
-  test('that throws is reported once, under its own code', () => {
+  test('that throws is reported once, with the code TRACKPOST_USER_CODE', () => {
     const fail = () => {
       throw new Error('geheim')
     }
@@ -62,7 +62,7 @@ describe('guarded code', () => {
   })
 })
 
-describe('whether a value is a thenable', () => {
+describe('isThenable', () => {
   test.each([
     ['a promise', Promise.resolve(), true],
     // biome-ignore lint/suspicious/noThenProperty: the very object under test

@@ -7,7 +7,7 @@ import { type Running, startNode, WRITE_KEY } from './run-node.ts'
 let api: Loopback
 let service: Running | undefined
 let events: string[]
-/** Resolves when the service under test has sent a request. */
+/** Resolves when a request has arrived. */
 let requested: Promise<unknown>
 let isAnswering: boolean
 
@@ -29,8 +29,8 @@ afterEach(async () => {
 })
 
 /**
- * Starts a process that tracks one event, prints `tracked`, and never ends by itself. Resolves when it has printed
- * this. `code` runs before the event is tracked.
+ * Starts a process that tracks one event, prints `tracked`, and never ends by itself. Resolves when `tracked` is
+ * printed. `code` runs before the event is tracked.
  */
 async function start(code: string): Promise<Running> {
   const program = `
@@ -71,7 +71,7 @@ test('without closeOn the process ends at once, and the event is lost', async ()
   expect(events).toEqual([])
 })
 
-test('events that cannot be sent are given up at the timeout', async () => {
+test('events that cannot be sent before the timeout fail with shutdown_timeout', async () => {
   isAnswering = false
   const { child, exit } = await start("closeOn(analytics, ['SIGTERM'], { timeout: 100 })")
 
@@ -80,7 +80,7 @@ test('events that cannot be sent are given up at the timeout', async () => {
   expect(await exit).toMatchObject({ signal: 'SIGTERM', stdout: 'tracked\nshutdown_timeout\n' })
 })
 
-test('a second signal does not wait', async () => {
+test('a second signal ends the process at once', async () => {
   isAnswering = false
   const { child, exit } = await start("closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 0 })")
 
@@ -92,7 +92,7 @@ test('a second signal does not wait', async () => {
 })
 
 test.each(['on', 'once'])(
-  'when the program has added a handler by %s, closeOn does not end the process',
+  'when the program has its own handler, added by process.%s, closeOn does not end the process',
   async (add) => {
     const { child, output, exit } = await start(`
     process.${add}('SIGTERM', () => console.log('host'))

@@ -7,7 +7,7 @@ import { type Exit, runNode, WRITE_KEY } from './run-node.ts'
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(`${repository}docs/observability.md`, 'utf8')
 
-/** The code blocks of the page, by their headings. */
+/** The code blocks of docs/observability.md, by their headings. */
 const blocks = new Map(
   page
     .split(/^## /m)
@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Runs code with the built package, to which `trackpost` resolves in this repository. */
+/** Runs code in this repository, where `trackpost` resolves to the built package. */
 function run(
   code: string,
   env: Record<string, string> = {},
@@ -45,7 +45,7 @@ const example = (heading: string): string =>
   blocks.get(heading) ?? `throw new Error('no code under ${heading}')`
 
 describe('docs/observability.md', () => {
-  test('contains no code that is not run here', () => {
+  test('has only code blocks that are run here', () => {
     expect([...blocks.keys()]).toEqual(['Does it work', 'How is it doing', 'A log', 'Channels'])
     expect(page.match(/^```/gm)).toHaveLength(2 * blocks.size)
   })
@@ -107,7 +107,7 @@ describe('docs/observability.md', () => {
   })
 })
 
-test('all of this works in CommonJS too', async () => {
+test('verify, channels and status also work in CommonJS', async () => {
   const exit = await run(
     `const { Analytics } = require('trackpost')
     const heard = []
@@ -124,7 +124,7 @@ test('all of this works in CommonJS too', async () => {
   expect(exit).toMatchObject({ code: 0, stdout: "true [ 'track' ] true\n", stderr: '' })
 })
 
-test('the build for edge runtimes has verify and status, and channels where the runtime has them', async () => {
+test('the build for edge runtimes has verify and status, and channels if the runtime has node:diagnostics_channel', async () => {
   const exit = await run(
     `const { Analytics } = await import('trackpost')
     const { channel } = await import('node:diagnostics_channel')

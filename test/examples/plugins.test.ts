@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Runs the example below a heading of docs/plugins.md, as if a reader had copied it into a file. */
+/** Runs the example below a heading of docs/plugins.md. */
 function runExample(heading: string): Promise<Exit> {
   const section = document.split('\n## ').find((one) => one.startsWith(`${heading}\n`)) ?? ''
   const [, language = '', code = ''] = /```(ts|js)\n([\s\S]*?)```/.exec(section) ?? []
@@ -21,7 +21,7 @@ function runExample(heading: string): Promise<Exit> {
   return runNode(['--input-type=module', '--eval', program], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
 }
 
-test('every example of the document is run here', () => {
+test('docs/plugins.md has eight examples, which the tests below run', () => {
   expect(document.match(/^```(?:ts|js)$/gm)).toHaveLength(8)
 })
 
@@ -39,7 +39,7 @@ test('a tracking plan reports violations, drops only unknown events, and sends t
   ])
 })
 
-test('redaction removes every address, number and secret', async () => {
+test('redaction removes all IP addresses, card numbers and secrets', async () => {
   const exit = await runExample('Redaction')
 
   expect(exit).toEqual({
@@ -61,7 +61,7 @@ test('redaction removes every address, number and secret', async () => {
   ])
 })
 
-test('a filter lets only the chosen events through, and dropped ones are reported', async () => {
+test('a filter lets only the chosen events through, and dropped events are reported', async () => {
   const exit = await runExample('Filters')
 
   expect(exit).toMatchObject({ code: 0, stderr: '' })

@@ -7,7 +7,7 @@ import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 interface Proxy {
   readonly url: string
-  /** The hosts to which clients asked to connect. */
+  /** The hosts and ports of the tunnels that clients asked for. */
   readonly targets: string[]
   close(): void
 }
@@ -24,7 +24,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-/** A proxy that connects every host name to the receiver. */
+/** Starts a proxy that connects every tunnel to the receiver, for any host name. */
 async function startProxy(port: number): Promise<Proxy> {
   const targets: string[] = []
   const sockets = new Set<Socket>()

@@ -36,7 +36,7 @@ test.each(KINDS)('a single %s is stored under its path', async (kind) => {
   expect(receiver.events).toMatchObject([{ type: kind, messageId: 'm-1' }])
 })
 
-test('context and integrations of a batch are merged into its items', async () => {
+test('context and integrations of a batch are merged into its messages', async () => {
   const item = { ...order('m-1'), context: { locale: 'ja-JP' }, integrations: { Amplitude: true } }
   await post('/v1/batch', {
     batch: [item],
@@ -49,7 +49,7 @@ test('context and integrations of a batch are merged into its items', async () =
   ])
 })
 
-test('a message that comes again is stored once', async () => {
+test('a message that arrives twice is stored once', async () => {
   await post('/v1/batch', { batch: [order('m-1'), order('m-2')] })
   await post('/v1/batch', { batch: [order('m-2'), order('m-3')] })
 

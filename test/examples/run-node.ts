@@ -14,7 +14,7 @@ export interface Exit {
 
 export interface Running {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
-  /** Resolves to the first match in the text on stdout; rejects when the process ends without one. */
+  /** Resolves to the first match in the text on stdout. Rejects when the process ends without a match. */
   output(pattern: RegExp): Promise<RegExpExecArray>
   readonly exit: Promise<Exit>
 }
@@ -24,7 +24,11 @@ export function examplePath(name: string): string {
   return fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
 }
 
-/** Starts Node.js with only these environment variables. @param cwd Default: that of the tests. */
+/**
+ * Starts Node.js with only PATH and these environment variables.
+ *
+ * @param cwd Default: the working directory of the tests.
+ */
 export function startNode(args: string[], env: Record<string, string>, cwd?: string): Running {
   const child = spawn(process.execPath, args, {
     cwd,
@@ -54,7 +58,7 @@ export function startNode(args: string[], env: Record<string, string>, cwd?: str
   }
 }
 
-/** Runs Node.js to its end. */
+/** Runs Node.js, and resolves when it has ended. */
 export function runNode(args: string[], env: Record<string, string>, cwd?: string): Promise<Exit> {
   return startNode(args, env, cwd).exit
 }

@@ -12,7 +12,9 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Kills the process as soon as the handler has returned, as a platform may. */
+/**
+ * Runs the handler in a process that is killed as soon as the handler has returned, as a serverless platform may do.
+ */
 function invoke(writeKey: string): Promise<Exit> {
   const platform = `
     import { writeSync } from 'node:fs'
@@ -37,7 +39,7 @@ test('the events have arrived when the handler returns', async () => {
   expect(receiver.requests.map(({ ids }) => ids.length)).toEqual([1, 1])
 })
 
-test('an order does not fail when its events are lost, but the log says so', async () => {
+test('an order does not fail when its events are lost, but the loss is logged', async () => {
   const exit = await invoke('not-the-key')
 
   expect(JSON.parse(exit.stdout)).toMatchObject({ statusCode: 200 })

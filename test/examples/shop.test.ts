@@ -11,7 +11,7 @@ const PAGE_PORT = 8787
 beforeAll(() => {
   if (process.env['IS_BUILT'] === '1') return
   const folder = fileURLToPath(new URL('../../collector', import.meta.url))
-  // With its page, which `--stay` serves.
+  // Builds the collector with its web page, which `--stay` serves.
   execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { cwd: folder, stdio: 'inherit' })
 })
 
@@ -41,7 +41,7 @@ test.each([
   },
 )
 
-test('with --stay the page with the events is served until SIGINT', async () => {
+test('with --stay, the collector serves its page with the events until SIGINT', async () => {
   const demo = startNode([DEMO, '--stay'], {})
   onTestFinished(() => void demo.child.kill('SIGKILL'))
 
@@ -61,7 +61,7 @@ test('with --stay the page with the events is served until SIGINT', async () => 
   await expect(fetch(url)).rejects.toThrow()
 })
 
-test('with --stay and a port in use, the page is served on another port, and a loss still leads to exit code 1', async () => {
+test('with --stay and a port in use, the collector serves its page on another port, and a lost event still leads to exit code 1', async () => {
   const neighbour = createServer()
   onTestFinished(() => void neighbour.close())
   await takePort(neighbour)
@@ -85,7 +85,7 @@ async function pageOf(demo: ReturnType<typeof startNode>): Promise<string> {
   return url
 }
 
-/** Uses the port of the page. If the port is already in use, nothing needs to be done. */
+/** Listens on the page's port. If another program already uses the port, there is nothing to do. */
 async function takePort(server: Server): Promise<void> {
   server.listen(PAGE_PORT, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {

@@ -11,7 +11,7 @@ test('the demo of the spool kills a service, restarts it, and loses nothing', as
   expect(code).toBe(0)
 })
 
-test('a lost event is noticed', async () => {
+test('the demo of the spool reports a lost event', async () => {
   const { code, stdout } = await runNode([examplePath('spool-demo.mjs')], { DEMO_LOSE: 'order-17' })
 
   expect(stdout).toMatch(/\n1 lost\n$/)

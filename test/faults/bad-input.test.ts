@@ -1,4 +1,7 @@
-/** Bad input: each case between two good events, in batches of 1, 3 and 100. */
+/**
+ * Bad input (docs/faults.md, rows B01 to B67). Each case is tracked between two good events, with `flushAt` 1, 3 and
+ * 100.
+ */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { Analytics } from '../../src/index.ts'
@@ -12,9 +15,12 @@ interface CaseResult {
   problems: string[]
 }
 
-/** The table of cases. It runs in the host process, so it must not use variables of this file. */
+/**
+ * Creates the cases and runs them. The host process gets this function as text, so it must not use variables of this
+ * file.
+ */
 async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
-  // biome-ignore lint/suspicious/noExplicitAny: what follows is wrong on purpose
+  // biome-ignore lint/suspicious/noExplicitAny: the cases are wrong on purpose
   type Anything = any
   interface Case {
     id: string
@@ -33,7 +39,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
   const ABSENT = Symbol('absent')
 
-  /** A case whose property `v` is `make()`, and must arrive as `wire`. */
+  /** Adds a case: the property `v` is `make()`, and must arrive as `wire`. */
   const value = (id: string, name: string, make: () => Anything, wire: Anything): void => {
     cases.push({
       id,
@@ -50,7 +56,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       maxCopies: 1_000,
     })
   }
-  /** A case whose property `v` makes the event fail, or may do so. */
+  /** Adds a case: an event with `make()` as the property `v` has one of `outcomes`. */
   const costs = (
     id: string,
     name: string,
@@ -60,7 +66,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   ): void => {
     cases.push({ id, name, params: { properties: { v: make() } }, outcomes, maxCopies })
   }
-  /** A case with these fields in the call itself, beside or instead of the usual ones. */
+  /** Adds a case: `params` are added to the usual fields of the call, or replace them. */
   const fields = (
     id: string,
     name: string,
@@ -320,7 +326,9 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   value('B33', 'returns undefined', () => ({ toJSON: () => undefined }), ABSENT)
   value('B33', 'returns a cycle', () => ({ toJSON: () => self }), { a: 1, self: '[Circular]' })
   value('B33', 'returns a BigInt', () => ({ toJSON: () => 10n }), '10')
-  value('B33', 'returns what has a toJSON', () => ({ toJSON: () => ({ b: 1, toJSON: () => 2 }) }), { b: 1 })
+  value('B33', 'returns an object that has a toJSON', () => ({ toJSON: () => ({ b: 1, toJSON: () => 2 }) }), {
+    b: 1,
+  })
   let serialised = 0
   value('B33', 'called once', () => ({ toJSON: () => ({ times: ++serialised }) }), { times: 1 })
   value(
@@ -551,7 +559,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     maxCopies: 1_000,
   })
 
-  // Every message by the key of its case.
+  // The messages that arrived, by the key of their case.
   const wire = new Map<string, Anything>()
   const client: Anything = t.create({
     maxRetries: 0,
@@ -568,8 +576,8 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     errors++
   })
   const results: CaseResult[] = []
-  // The duration of a call is compared with the time that copying the largest legal event takes in the same
-  // process. It is CPU time, since other processes may use the machine at any moment.
+  // The cost of a call is counted in copies of the largest legal event, made in the same process. CPU time is
+  // measured, since other processes may use the machine at any moment.
   const cpuMicros = (): number => {
     const { user, system } = process.cpuUsage()
     return user + system
@@ -580,7 +588,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   const beforeMicros = cpuMicros()
   for (let count = 0; count < 1_000; count++) copyLargest()
   const copyMicros = Math.max(1, (cpuMicros() - beforeMicros) / 1_000)
-  // In batches of 100, good and bad events of many cases share requests, and are checked at the end.
+  // With `flushAt: 100`, the events of many cases share a request, so the cases are checked at the end.
   const isBatched = t.settings.flushAt === 100
   const judges: (() => void)[] = []
   let n = 0
@@ -622,7 +630,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       const late = one.after?.()
       if (late !== undefined) problems.push(String(late))
     }
-    // Frees the data of the case, which may be as large as the engine allows.
+    // Frees the data of the case, which may have the maximum size of the engine.
     one.params = undefined
     if (isBatched) {
       judges.push(judge)
@@ -640,7 +648,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
 }
 
 for (const flushAt of [1, 3, 100]) {
-  // One process runs the cases of all rows; each row still has its own line in the table.
+  // One process runs all cases, once. Each row of docs/faults.md is still a test of its own.
   let running: Promise<HostRun> | undefined
   let server: Awaited<ReturnType<typeof serve>>
   const results = async (): Promise<{ run: HostRun; results: CaseResult[] }> => {
@@ -664,7 +672,7 @@ for (const flushAt of [1, 3, 100]) {
   row(
     'B0',
     `the whole table of bad values and calls, batches of ${flushAt}`,
-    'no error, good neighbours arrive unchanged, one outcome each, exit code 0',
+    'no error, the good events before and after arrive unchanged, one outcome each, exit code 0',
     async (row) => {
       const { run, results: cases } = await results()
       const report = expectOracleRules(run, [await server.report()], {
@@ -738,7 +746,7 @@ for (const flushAt of [1, 3, 100]) {
     row(
       id,
       injected,
-      'the required result of the matrix, between two good events',
+      'the result that docs/faults.md requires, between two good events',
       async (row) => {
         const { results: all } = await results()
         const cases = all.filter((one) => one.id === id)
@@ -757,7 +765,7 @@ for (const flushAt of [1, 3, 100]) {
 row(
   'B31',
   'a getter that changes, beside a BigInt',
-  'read exactly once, or with the reason why not',
+  'the getter is read exactly once, or the table says why not',
   async (row) => {
     const server = await serve()
 
@@ -981,7 +989,7 @@ for (const [name, execArgv] of [
   row(
     'B38',
     `the globals of the host: ${name}`,
-    'no extra keys sent, no setting read from there, nothing breaks',
+    'no extra keys are sent, no setting is read from a prototype, nothing breaks',
     async (row) => {
       const server = await serve()
 

@@ -1,5 +1,6 @@
 /**
- * Programs and scripts are sent to other processes as text, where the variables of their file do not exist.
+ * The tests of this folder send functions as text to other processes, where the variables of the test file do not
+ * exist. This test checks that no such function uses one.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import ts from 'typescript'
 import { expect, test } from 'vitest'
 
 const FOLDER = import.meta.dirname
-/** Properties of a server's options that are functions sent to the oracle. */
+/** Options of a test server that are functions. They are sent to the oracle, the process of the test servers. */
 const SCRIPTS = ['script', 'onHead', 'onConnection']
 /** Functions that send one of their arguments to another process, with the index of this argument. */
 const SENDERS: Record<string, number> = { runHost: 1, run: 0 }
@@ -93,7 +94,7 @@ test.each(files.map((path) => path.slice(FOLDER.length + 1)))(
   },
 )
 
-test('the check finds the functions', () => {
+test('the check finds more than 100 functions that are sent', () => {
   const count = files.reduce(
     (sum, path) => sum + sentFunctions(program.getSourceFile(path) as ts.SourceFile).length,
     0,

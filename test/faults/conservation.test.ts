@@ -31,8 +31,8 @@ row(
       async (t) => {
         const client = t.create()
         for (let n = 0; n < t.args.events; n += t.args.perBatch) {
-          // One batch per turn, and the next one when fewer than four wait: otherwise the queue would merge them
-          // into a few large ones.
+          // Tracks one batch per turn of the event loop, and only while fewer than four batches are pending:
+          // otherwise the client would merge the batches into a few large requests.
           await t.trackAll(client, n, n + t.args.perBatch)
           await t.until(() => client.stats.pending < t.args.perBatch * 4, 20_000)
         }
@@ -78,7 +78,8 @@ for (const percent of [50, 90]) {
           {
             host: server.url,
             args: { events },
-            // Half an hour of the SDK's time passes in a second here: a prompt response must not count as late.
+            // The client's clock runs 2,000 times as fast as real time: with the default timeout, even a prompt
+            // response would be late.
             settings: { maxRetries, httpRequestTimeout: 20_000_000 },
             scale: 2_000,
           },
@@ -142,7 +143,7 @@ for (const maxConcurrentRequests of [1, 4]) {
       row.injected(ledger.counts['cut'] ?? 0, size(5, 50))
       expect(ledger.requests.every(({ isOrdered }) => isOrdered)).toBe(true)
       const delivered = ledger.requests.filter(({ status }) => status === 200)
-      // After a response that came too late, its events are sent again, together with newer ones.
+      // When a response comes too late, its events are sent again, together with newer events.
       const isRising = delivered.every(({ first, last }, index) => {
         const before = delivered[index - 1]
         return before === undefined || first > before.last || (first === before.first && last >= before.last)

@@ -177,7 +177,7 @@ row(
     expect(results[1]).toHaveLength(2)
     expect(results[2]?.[0]).toBe(467_233)
     expect(results[2]).toHaveLength(2)
-    // One comma and 32,768 bytes after 467,231: exactly full.
+    // 467,231 bytes, a comma and a message of 32,768 bytes fill the body exactly.
     expect(results[3]).toEqual([500_000])
     expect(report.stats?.failed).toBe(0)
   },
@@ -186,7 +186,7 @@ row(
 row(
   'F71',
   'random events, log-uniform 100 to 40,000 bytes',
-  'no body over 500,000 bytes, none empty, at most one event of unused room; sent + too_large = all',
+  'no body over 500,000 bytes, none empty, and no room left for the next event; sent + too_large = all',
   async (row) => {
     const events = size(20_000, 1_000_000)
 
@@ -214,7 +214,7 @@ row(
             }
             if (batch.length === 0) problems.push('an empty batch')
             messages += batch.length
-            // Every body equals its parts.
+            // Serializing the parsed messages again gives the bytes of the body.
             const parts = batch.map((message) => JSON.stringify(message))
             if (!request.body.startsWith(`{"batch":[${parts.join(',')}],"writeKey":`))
               problems.push('a split message')

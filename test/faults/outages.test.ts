@@ -1,6 +1,6 @@
 /**
- * Section 8.1 of the specification, with the built package over real sockets: nobody waits for the events, so
- * they may stay in the queue until the outage is over.
+ * Section 8.1 of docs/spec.md, with the built package and real sockets. No callback, promise or flush waits for the
+ * events, so they may stay in the queue until the outage is over.
  */
 import { expect } from 'vitest'
 import { holdPort } from '../support/held-port.ts'
@@ -19,7 +19,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
         state: { fault, outageMs: 60_000 / scale, accepted: 0, startMs: 0 },
         script: (_request, io) => {
           io.state['accepted'] = Number(io.state['accepted']) + 1
-          // The first requests are accepted: the settings are right.
+          // Accepts the first requests, so that the client has seen its settings work.
           if (Number(io.state['accepted']) <= 2) return io.reply(200)
           io.state['startMs'] ||= Date.now()
           if (Date.now() - Number(io.state['startMs']) >= Number(io.state['outageMs'])) return io.reply(200)
@@ -36,7 +36,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
           await t.trackAll(client, 0, 20)
           await t.until(() => client.stats.delivered > 0, 20_000)
           await t.trackFor(client, 20, t.args.events, t.args.ms)
-          // No flush before the outage is over: a flush makes events awaited.
+          // Waits without a flush: events for which a flush waits would fail after `maxRetries`.
           await t.until(() => client.stats.pending === 0, 40_000)
           await t.close(client)
         },
@@ -57,8 +57,8 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
 
 row(
   '8.1',
-  'an address where nothing listens, closed after the first failures',
-  'each event has the failure of the service in its message and as its cause',
+  'no server listens at the address; the client is closed after the first failures',
+  'the error of the event has the failure of the service in its message and as its cause',
   async (row) => {
     const { port, release } = await holdPort()
 

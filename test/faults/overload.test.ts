@@ -25,7 +25,7 @@ for (const [text, bytes] of [
   row(
     'F09',
     `black hole for 60 s: connections accepted, no responses; events of 1 KB, ${text}`,
-    'refused exactly, with queue_full; <= 4 sockets; RSS <= start + 144 MB during the outage, + 192 MB in the recovery, 64 MB in the default size; all accepted events are delivered',
+    'events that do not fit are refused with queue_full; <= 4 sockets; RSS <= start + 144 MB during the outage, + 192 MB in the recovery, 64 MB in the default size; all accepted events are delivered',
     async (row) => {
       const events = size(2_000, 200_000)
       const maxQueueBytes = size(131_072, 33_554_432)
@@ -43,12 +43,12 @@ for (const [text, bytes] of [
         {
           host: server.url,
           args: { events, bytes, outageMs: 60_000 / scale },
-          // Each event has a callback: with the default maxRetries, awaited events would fail after four
-          // failures.
+          // Each event has a callback, so with the default maxRetries it would fail after four failed requests.
           settings: { maxQueueBytes, maxQueueSize: 1_000_000, maxRetries: 100 },
           scale,
           limitMs: 100_000,
-          // The outage lasts at least a minute of the SDK's time, and until all events have been tracked.
+          // The program writes to stdout when all events are tracked and a minute of the client's clock is over. This
+          // ends the outage.
           onStart: (child) =>
             child.stdout?.once('data', () => {
               void server.run((all) => {
@@ -82,7 +82,7 @@ for (const [text, bytes] of [
       expect(refused).toBeGreaterThan(0)
       expect(pending).toBe(events - refused)
       expect(report.byOutcome).toEqual({ delivered: events - refused, queue_full: refused })
-      // Events without an outcome, including those in flight, fill the limit except for a few events.
+      // The pending events, including those in flight, fill `maxQueueBytes` to within 3 %.
       const bytesEach =
         ledger.requests.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0) / Math.max(1, ledger.messages)
       const waited = pending * bytesEach
@@ -113,8 +113,8 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
     `${fault === 'reset' || fault === 'silence' ? fault : `status ${fault}`} for 60 s under constant load`,
     '<= 15 requests in the first minute, however full the queue is; recovered within one backoff cap; 0 lost',
     async (row) => {
-      // Time is less fast where requests time out: the timeout of 10 s is scaled as well, and a busy machine must
-      // still be able to respond within it.
+      // The clock runs less fast when requests time out: the timeout of 10 s is scaled too, and the server must be
+      // able to respond within it even on a busy machine.
       const scale = fault === 'silence' ? 6 : 20
       const events = size(2_000, 60_000)
       const server = await serve({
@@ -193,7 +193,7 @@ row(
     const { calls, growthBytes, refused, accepted } = reportOf(run).result as Record<string, number>
     row.injected(refused ?? 0, events / 2)
     expect([calls, accepted]).toEqual([events, events])
-    // Without a limit, each refused event would take 1 KB or more.
+    // If refused events stayed in memory until the end of the turn, each would take 1 KB or more.
     const growthMb = (growthBytes ?? 0) / 1_048_576
     expect(growthMb).toBeLessThanOrEqual(160)
     row.note(`${refused} refused, RSS + ${growthMb.toFixed(0)} MB`)
@@ -215,7 +215,8 @@ row(
       {
         host: `http://127.0.0.1:${port}`,
         args: { events },
-        // Timeouts are tested in another row: on a busy machine, half a second of real time passes quickly.
+        // No request may time out here: the default timeout would be half a second of real time, which a busy machine
+        // may exceed.
         settings: { maxRetries: 5, httpRequestTimeout: 60_000 },
         scale,
       },
@@ -251,7 +252,7 @@ for (const [id, fault] of [
   ['F14', 'partition for 30 s: the server neither reads nor responds'],
   ['F15', 'server process paused (SIGSTOP) for 20 s'],
 ] as const) {
-  row(id, fault, 'after it few connections, and no wait longer than the backoff cap; 0 lost', async (row) => {
+  row(id, fault, 'few connections, no wait longer than the backoff cap, 0 lost', async (row) => {
     const scale = 20
     const outageMs = (id === 'F14' ? 30_000 : 20_000) / scale
     const events = size(2_000, 60_000)
@@ -275,7 +276,7 @@ for (const [id, fault] of [
       { host: server.url, args: { events }, settings: { maxRetries: 10, flushAt: 20 }, scale },
       async (t) => {
         const client = t.create()
-        // A minute of scaled time, with the outage in the middle.
+        // Tracks for a minute of the client's clock, with the outage in the middle.
         await t.trackFor(client, 0, t.args.events, 3_000)
         await client.flush()
         await t.close(client)
@@ -364,7 +365,7 @@ row(
 row(
   'F75',
   'one failed batch, meanwhile a full queue, then success',
-  'later batches are sent: a new event is delivered within one interval',
+  'later batches are sent: a new event is delivered within one flush interval',
   async (row) => {
     const server = await serve({
       script: (request, io) => {
@@ -393,7 +394,7 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['rejected', 'queue_full'] })
     row.injected(ledger.counts['failed'] ?? 0)
     expect(report.result).toBe(true)
-    // Flush intervals, and no other waits.
+    // Only timers of the flush interval fired.
     expect(new Set(waitsOf(report, 'fired'))).toEqual(new Set([1_000]))
     expect(report.byOutcome).toEqual({ rejected: 10, delivered: 51, queue_full: 40 })
   },
@@ -401,7 +402,7 @@ row(
 
 row(
   'H05',
-  'a healthy run: many batches at once, with an event loop of their own',
+  'a healthy run: many batches at once, in a process without a server',
   'one turn of the event loop starts at most 4 requests of 500,000 bytes, however full the queue is',
   async (row) => {
     const events = size(4_000, 40_000)

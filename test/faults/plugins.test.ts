@@ -14,7 +14,7 @@ import { elsewhere, row } from './harness/row.ts'
 row(
   'F101',
   'plugins of four types that throw, reject, throw null, or throw an object that throws when it is read',
-  'before: this event fails with plugin; the others: it goes on; one error each; the host is unaffected',
+  'a before plugin makes the event fail with plugin, after the other types it goes on; one error each; the host is unaffected',
   async (row) => {
     const server = await serve()
 
@@ -105,7 +105,8 @@ for (const type of ['before', 'enrichment'] as const) {
       const run = await runHost({ host: server.url, args: { type, events } }, async (t) => {
         const client = t.create()
         client.on('warning', () => {})
-        // The 5 s of a plugin do not end before the other events have passed, however slow the machine is.
+        // Holds back the timers of 5 s, the time limit of plugins, until the other events are delivered: the machine
+        // may be slow.
         const letRun = t.holdBack(5_000)
         let hung = 0
         await client.register({
@@ -288,7 +289,7 @@ row(
           t.track(client, n++)
           await client.flush()
           await t.close(client)
-          // A before plugin that fails makes the event fail; any other one is skipped.
+          // A before plugin that fails makes the event fail. A failing plugin of another type is skipped.
           const failed = type === 'before' ? 'plugin' : 'delivered'
           table.push({
             name: `${name} (${type})`,
@@ -330,7 +331,7 @@ row(
         'awaits flush': (client: any) => client.flush(),
         // biome-ignore lint/suspicious/noExplicitAny: as above
         deregisters: (client: any) => client.deregister('Busy'),
-        // After the turn: events that are tracked after the close fail, as they must.
+        // Closes in a microtask: an event that is tracked after the close fails, as it must.
         // biome-ignore lint/suspicious/noExplicitAny: as above
         'awaits close': (client: any) => Promise.resolve().then(() => client.closeAndFlush()),
       }
@@ -366,11 +367,11 @@ row(
     row.injected(5)
     const results = report.result as Record<string, string>
     const [accepted = 0, delivered = 0, , pending = 0] = (results['tracks'] ?? '').split(' ').map(Number)
-    // Each of five events tracks one more, which tracks one more, which is refused.
+    // Each of the five events tracks a second event. That one tracks a third, which is refused.
     expect(pending).toBe(0)
     expect(accepted).toBeLessThanOrEqual(5 * 3)
     expect(delivered).toBeGreaterThanOrEqual(5)
-    // A handler that waited for its own event would be stopped after 5 s, and cost that event.
+    // A plugin that waited for its own event would be stopped after 5 s, and the event would fail.
     for (const name of ['flushes', 'awaits flush', 'deregisters', 'awaits close']) {
       expect([name, results[name]]).toEqual([name, '5 5 0 0 0'])
     }
@@ -444,7 +445,7 @@ row(
     row.injected(table.length, 8)
     expect(report.byOutcome).toEqual({ delivered: 16 })
     for (const { how, errors } of table) expect({ how, errors }).toEqual({ how, errors: 1 })
-    // Only the plugin that hangs is awaited, and only once.
+    // Events wait only for the plugin that hangs, and only once.
     expect(waitsOf(report, 'fired')).toEqual([5_000])
   },
 )
@@ -525,7 +526,7 @@ row(
       const quiet = new t.pkg.Analytics({ ...t.settings, maxQueueSize: 1 } as never)
       // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
       for (let count = 0; count < 1_000; count++) quiet.track(undefined as any)
-      // A callback that tracks again, 2,000 deep: deeper than a stack of such calls could be.
+      // A callback tracks again, 2,000 times: nested calls would overflow the stack.
       let depth = 0
       const deeper = (): void => {
         // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose

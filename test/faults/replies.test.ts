@@ -229,7 +229,10 @@ for (const [id, name, body, type] of [
   })
 }
 
-/** Raw responses; `!` marks those that are not HTTP and lead to a retry. */
+/**
+ * Raw responses. `!` marks responses that are not valid HTTP: the client must retry. `?` marks those that break after
+ * valid 2xx headers: one retry is allowed. The others are valid, and lead to no retry.
+ */
 const RAW: Record<string, string> = {
   '!bad status line': 'HELLO\r\n\r\n',
   '!HTTP/9.9': 'HTTP/9.9 200 OK\r\ncontent-length: 0\r\n\r\n',
@@ -352,7 +355,7 @@ for (const status of [200, 503]) {
       const report = expectOracleRules(run, [ledger])
       row.injected(ledger.counts['endless'] ?? 0)
       expect(report.byOutcome).toEqual({ delivered: 20 })
-      // The socket buffers of both sides are added to the bytes that are read.
+      // The server has also written the bytes that are still in the socket buffers of both sides.
       expect(Number(ledger.state['written'])).toBeLessThan(20_000_000)
       expect(report.rssMaxBytes - report.rssStartBytes).toBeLessThan(100 * 1_048_576)
       row.note(`${(Number(ledger.state['written']) / 1_048_576).toFixed(1)} MiB left the server`)

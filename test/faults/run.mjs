@@ -15,7 +15,7 @@ const lines = join(results, 'faults.jsonl')
 mkdirSync(results, { recursive: true })
 rmSync(lines, { force: true })
 
-// A copy: another build during the suite must not change the package under test.
+// Copies the build, so that another build during the suite does not change the package under test.
 const given = process.env.TRACKPOST_DIST ?? join(root, 'dist')
 if (!existsSync(join(given, 'index.js'))) {
   console.error('test:faults: there is no built package; run `npm run build` first')

@@ -181,7 +181,7 @@ row(
 for (const [name, execArgv, env] of [
   ['no fetch', ['--no-experimental-fetch'], {}],
   [
-    '--permission without a right to the file system except for the code',
+    '--permission with access to the file system only',
     ['--experimental-permission', '--allow-fs-read=*', '--allow-fs-write=*'],
     {},
   ],
@@ -292,7 +292,7 @@ row(
   async (row) => {
     const server = await serve({
       script: (request, io) => {
-        // Servers that quote the request must not lead to a leak.
+        // The server quotes the write key in its responses. This must not lead to a leak.
         const { authorization = '' } = request.headers
         if (request.index % 3 === 0)
           return io.reply(

@@ -18,7 +18,7 @@ import { row } from './harness/row.ts'
 row(
   'F77',
   'closeAndFlush with N queued, healthy server',
-  'all delivered without a wait, as the summary says',
+  'all delivered without a wait; the summary has the same count',
   async (row) => {
     const events = size(2_000, 10_000)
     const server = await serve()
@@ -69,7 +69,7 @@ row(
         })
         return client
       })
-      // In several turns, so that some events are in flight and others wait.
+      // Tracks in several turns, so that some events are in flight and others wait.
       await Promise.all(
         clients.map((client, index) =>
           t.trackAll(client, index * t.args.events, (index + 1) * t.args.events, undefined, 20),
@@ -77,7 +77,7 @@ row(
       )
       await Promise.all(clients.map((client) => t.close(client, { timeout: 1_000 })))
       const atClose = requests
-      // Longer than the first waits of the backoff.
+      // Waits longer than the first backoffs, so that a retry would be seen.
       await t.sleep(2_500)
       return { atClose, later: requests - atClose }
     })
@@ -121,7 +121,7 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   const report = expectOracleRules(run, [ledger])
   row.injected(ledger.counts['limited'] ?? 0)
   expect(report.byOutcome).toEqual({ delivered: 50 })
-  // One wait, no longer than the server asked for, and then a successful request.
+  // The client waits once, at most 10 % longer than the server asked for, and then sends one successful request.
   const waits = waitsOf(report).filter((ms) => ms !== 90_000)
   expect(Math.max(...waits)).toBeLessThanOrEqual(66_000)
   const [first, second, ...others] = ledger.requests.map(({ atMs }) => atMs)
@@ -211,7 +211,7 @@ row(
       if (fault === 'is not running') await server.stop()
 
       return runHost({ host: server.url, settings: { exitTimeout: 1_500 } }, (t) => {
-        // There is no listener.
+        // Adds no listener, so that the losses are reported by a process warning.
         const client = new t.pkg.Analytics(t.settings)
         t.watch(client)
         for (let n = 0; n < 50; n++) client.track({ userId: 'u', event: 'Left behind' })
@@ -256,8 +256,8 @@ row(
     row.injected((await server.report()).counts['held'] ?? 0)
     expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
     const fired = waitsOf(report, 'fired')
-    // After the timer of exitTimeout no other timer fires: neither a retry nor a second exitTimeout. A first
-    // backoff may have ended before.
+    // After the timer of exitTimeout no other timer fires: neither a retry nor a second exitTimeout. The timer of a
+    // first backoff may have fired before it.
     expect(fired.at(-1)).toBe(450)
     expect(fired.filter((ms) => ms === 450)).toHaveLength(1)
     expect(fired.length).toBeLessThanOrEqual(3)
@@ -331,7 +331,8 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
             closed = resolve
           })
           process.once(t.args.signal, () => void t.close(client).then(closed))
-          // A listener of a signal does not keep a process alive: without this, it could end before the signal.
+          // A signal listener does not keep the process alive: without this interval, the process could end before
+          // the signal.
           const alive = setInterval(() => {}, 1_000)
           process.stdout.write('ready')
           await done
@@ -430,7 +431,7 @@ row(
 row(
   'F86',
   'the process is ended as soon as flush() resolves',
-  'all delivered before it resolves, in every run',
+  'all events are delivered before flush() resolves, in every run',
   async (row) => {
     const runs = size(8, 100)
     const allow: Allowances = { unclosed: true }
@@ -527,14 +528,14 @@ row(
     const { refused, timers } = report.result as { refused: string[]; timers: number[] }
     row.injected(refused.length + timers.length)
     expect(refused).toEqual([...Array(4).fill('flushInterval'), ...Array(3).fill('flushAt')])
-    // The interval, and one deadline for each request in flight.
+    // One timer of the flush interval, and one deadline for each of up to 4 requests in flight.
     expect(Math.max(...timers)).toBeLessThanOrEqual(5)
   },
 )
 
 row(
   'F74',
-  'flush overlapping, in callbacks, 1,000 at once, with events added meanwhile',
+  'overlapping calls of flush, some in callbacks, 1,000 at once, while events are added',
   'all resolve; added events are not lost and do not prolong a flush for ever',
   async (row) => {
     const server = await serve({
@@ -548,7 +549,7 @@ row(
       const client = t.create()
       await t.trackAll(client, 0, 500)
       const flushes = Array.from({ length: 1_000 }, () => client.flush())
-      // A chain that would not end by itself: each outcome tracks one more event, until the test stops it.
+      // The callback of each event tracks one more event, until the test ends this chain.
       let n = 500
       let isOver = false
       let fromCallbacks = 0
@@ -562,10 +563,10 @@ row(
         })
       }
       for (let count = 0; count < 5; count++) more()
-      // Before the other flushes have resolved, so that all overlap.
+      // Starts before the other flushes have resolved, so that all overlap.
       void client.flush()
       const summaries: readonly { delivered: number }[] = await Promise.all(flushes)
-      // The chain goes on: the flushes that were called before it have resolved all the same.
+      // The 1,000 flushes have resolved although the chain goes on.
       await t.until(() => fromCallbacks >= 100, 5_000)
       isOver = true
       await client.flush()

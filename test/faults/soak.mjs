@@ -1,8 +1,8 @@
 /**
- * The soak test: 1,000 events a second, sent to a server that causes another fault every 5 s, for as long as
- * wanted, with OAuth (a token lasts 40 s, and each third token request fails) and a spool. `npm run soak --
- * --minutes 60`. Prints its progress and a summary, and fails when an event is lost, a repeat differs, memory
- * grows by 1 MB an hour or more, or file descriptors stay open.
+ * The soak test: `npm run soak -- --minutes 60`. A client sends 1,000 events a second to a server that causes another
+ * fault every 5 s. The client uses a spool and OAuth: a token lasts 40 s, and every third token request fails. The
+ * script prints its progress and a summary. It fails when an event is lost, a repeat has other bytes, memory grows by
+ * 1 MB an hour or more, or file descriptors stay open.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -21,7 +21,7 @@ const root = resolve(import.meta.dirname, '../..')
 if (process.argv[2] === '--host') await runSender(JSON.parse(process.argv[3]))
 else await runSoak()
 
-/** Runs in its own process: tracks events, and reports the figures. */
+/** Runs in its own process: tracks events, and reports counts, memory and open files. */
 async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, spoolFolder }) {
   const { Analytics } = await import(pathToFileURL(join(dist, 'index.js')).href)
   const { FileSpool } = await import(pathToFileURL(join(dist, 'spool.js')).href)
@@ -41,7 +41,7 @@ async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, 
   let samples = 0
   let heapKept = 0
   const sample = () => {
-    // Collects garbage once a minute: the heap after that shows whether memory grows.
+    // Collects garbage once a minute: the size of the heap afterwards shows whether memory grows.
     if (samples++ % 12 === 0) {
       globalThis.gc()
       heapKept = process.memoryUsage().heapUsed
@@ -77,7 +77,7 @@ async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, 
   const summary = await client.closeAndFlush()
   const closeMs = performance.now() - closeStartMs
   clearInterval(sampler)
-  // Longer than fetch keeps its idle connections.
+  // Waits longer than `fetch` keeps idle connections open.
   await new Promise((done) => setTimeout(done, 6_000))
   process.send({
     kind: 'end',
@@ -195,7 +195,7 @@ async function runSoak() {
   ]
   let index = 0
   const faulty = setInterval(async () => {
-    // Every fault occurs as often as the others, in an order that is hard to predict.
+    // All faults occur equally often, in a mixed order.
     const name = names[(index * 7 + Math.floor(index / names.length)) % names.length]
     index++
     faults[name] = (faults[name] ?? 0) + 1
@@ -275,12 +275,12 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   check('tokens were renewed', issued >= durationMs / 1_000 / TOKEN_SECONDS, `${issued} token requests`)
   const injected = Object.values(faults).reduce((sum, one) => sum + one, 0)
   check('faults were injected', injected >= durationMs / FAULT_EVERY_MS - 5, JSON.stringify(faults))
-  // The first ten minutes are for the warm-up of the engine; in a short run, the first half.
+  // Leaves out the warm-up of the engine: the first ten minutes, or the first half of a short run.
   const warmMs = Math.min(600_000, durationMs / 2)
   const warm = samples.filter(({ atMs }) => atMs >= warmMs && atMs <= durationMs)
   const slope = slopePerHour(warm.map(({ atMs, rss }) => [atMs, rss / 1_048_576]))
   const heapSlope = slopePerHour(warm.map(({ atMs, heapKept }) => [atMs, heapKept / 1_048_576]))
-  // Outages use memory for a while; the minimum of each minute leaves that out.
+  // An outage uses memory for a while, so the minimum of each minute is also compared.
   const minutes = new Map()
   for (const { atMs, rss } of warm) {
     const minute = Math.floor(atMs / 60_000)
@@ -291,7 +291,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   check(
     isLong ? 'RSS slope under 1 MB an hour' : 'RSS slope (too short a run to judge)',
     !isLong || slope < 1,
-    `${slope.toFixed(2)} MB/h over ${((durationMs - warmMs) / 60_000).toFixed(0)} min (floor of each minute ${floorSlope.toFixed(2)}, heap after collection ${heapSlope.toFixed(2)} MB/h)`,
+    `${slope.toFixed(2)} MB/h over ${((durationMs - warmMs) / 60_000).toFixed(0)} min (minimum of each minute ${floorSlope.toFixed(2)}, heap after collection ${heapSlope.toFixed(2)} MB/h)`,
   )
   const rss = warm.map((one) => one.rss / 1_048_576)
   console.log(`RSS ${Math.min(...rss).toFixed(1)} to ${Math.max(...rss).toFixed(1)} MB after the warm-up`)
@@ -311,7 +311,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   return checks.every(({ isGood }) => isGood)
 }
 
-/** The slope by the method of least squares. */
+/** The slope of the line through `points`, an hour being the unit of x, by the method of least squares. */
 function slopePerHour(points) {
   const count = points.length
   if (count < 3) return 0
@@ -322,7 +322,7 @@ function slopePerHour(points) {
   return (above / below) * 3_600_000
 }
 
-/** Both run inside the oracle. */
+/** `onHead` and `script` run inside the oracle, the process of the test server. */
 function onHead(_request, io) {
   if (io.state.fault !== 'reset') return true
   io.reset()

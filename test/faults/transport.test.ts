@@ -18,7 +18,7 @@ import { row, unproved } from './harness/row.ts'
 row(
   'F03',
   'RST before any response byte, three times',
-  'repeated at once and uncounted, then after 0.5-1 s and 1-2 s; delivered with attempt 4',
+  'retried at once without counting as a retry, then after 0.5-1 s and 1-2 s; delivered with attempt 4',
   async (row) => {
     const scale = 2
     const server = await serve({
@@ -46,7 +46,7 @@ row(
     expect(waits).toHaveLength(3)
     expect(waits[1]).toBeGreaterThanOrEqual(480)
     expect(waits[2]).toBeGreaterThanOrEqual(980)
-    // The real length of a wait depends on the machine; the delay of its timer does not.
+    // The real duration of a wait depends on the machine, so the delays of the timers are compared.
     const [first, second = [], third = []] = waitsAfterRequests(report, 9_000)
     expect(first).toEqual([])
     expect(Math.max(...second)).toBeGreaterThanOrEqual(250)
@@ -170,7 +170,7 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
     row.injected(ledger.counts['stalled'] ?? 0, 2)
     const [first = []] = waitsAfterRequests(report, 9_000)
-    // The waits after the first request: the time limit of its body, and the backoff.
+    // The timers that are set after the first request: the time limit for its body, and the backoff.
     expect(Math.max(...first)).toBeGreaterThanOrEqual(250)
     expect(Math.max(...first)).toBeLessThanOrEqual(1_000)
     expect(report.statuses).toEqual({ 503: 1 })
@@ -342,7 +342,7 @@ for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'hand
 row(
   'F12',
   'TLS: a good certificate',
-  'delivered (the rows above fail only for their reason)',
+  'delivered, so the rows above fail only because of their certificates',
   async (row) => {
     const { key, cert } = certificate('good')
     const server = await serve({ tls: { key, cert } })
@@ -362,7 +362,7 @@ row(
 row(
   'F13',
   'keep-alive race: the server drops idle connections when the next request arrives',
-  'repeated at once, once, without counting as a retry; 0 lost',
+  'each request is retried once, at once, without counting as a retry; 0 lost',
   async (row) => {
     const requests = size(300, 5_000)
     const server = await serve({
@@ -435,8 +435,8 @@ row(
 
 row(
   'F16',
-  'latency of 0.4 s ± 0.2 s, responses in slices of a few bytes, each only while 4 requests are waiting',
-  'no false timeouts; 4 requests are in flight while there are events to send',
+  'latency of 0.4 s ± 0.2 s, responses in slices of a few bytes; the server responds only while 4 requests are open',
+  'no timeouts; 4 requests are in flight while there are events to send',
   async (row) => {
     const events = 1_600
     const server = await serve({
@@ -447,12 +447,12 @@ row(
         state.seen += request.events
         state.waiting++
         await io.sleep(200 + io.random() * 400)
-        // A client with fewer requests in flight would wait here for ever.
+        // With fewer than 4 requests in flight, this loop would not end.
         while (state.waiting < 4 && state.seen < state.events) await io.sleep(5)
         state.waiting--
         io.acknowledge()
         for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
-          // The pause comes before each slice, not after it: with the last slice the request is over for the client.
+          // Pauses before each slice, not after it: the client takes the last slice as the end of the request.
           await io.sleep(1)
           io.raw(slice)
         }
@@ -486,8 +486,8 @@ row(
 for (const status of [413, 401]) {
   row(
     'F17',
-    `early ${status} while the body is still being sent, then close`,
-    'the status is seen, not a socket error',
+    `${status} before the body is complete, then close`,
+    'the status counts, not the socket error',
     async (row) => {
       const server = await serve({
         state: { status },

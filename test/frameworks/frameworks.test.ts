@@ -31,7 +31,10 @@ afterEach(async () => {
   await receiver.close()
 })
 
-/** Copies an example into the project, compiled if necessary. Returns the arguments to start it with. */
+/**
+ * Copies the example of a framework into the project, and compiles it if necessary. Returns the arguments of Node.js
+ * that start it.
+ */
 const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
   Express: async (project) => [await project.add('examples/frameworks/express.mjs')],
   Fastify: async (project) => [await project.add('examples/frameworks/fastify.mjs')],
@@ -60,7 +63,7 @@ const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
   },
 }
 
-/** Starts an example with its real framework. Returns its address. */
+/** Starts an example with its real framework. Returns the URL of the example. */
 async function start(name: string): Promise<string> {
   if (project === undefined) skip('the frameworks are not in the cache: node scripts/fetch-frameworks.mjs')
   const args = await (PREPARE[name] as (typeof PREPARE)[string])(project as Project)
@@ -83,7 +86,7 @@ function order(url: string, headers: Record<string, string>, body: object): Prom
   })
 }
 
-/** Headers with which clients may pretend to be another client. */
+/** Headers with which a client may try to pretend to be another client. */
 const FORGED = {
   'X-Forwarded-For': '203.0.113.66',
   'X-Forwarded-Host': 'evil.example',
@@ -91,14 +94,14 @@ const FORGED = {
   Forwarded: 'for=203.0.113.66;host=evil.example;proto=https',
 }
 const DIRECT = { headers: FORGED, ip: '127.0.0.1' }
-/** A proxy appends the address of its peer. */
+/** The Next.js example expects a proxy, which appends the address of its client to the header. */
 const PROXIED = { headers: { 'X-Forwarded-For': '203.0.113.66, 198.51.100.9' }, ip: '198.51.100.9' }
 
 describe.each([
   ['Express', DIRECT, { code: 0 }],
   ['Fastify', DIRECT, { code: 0 }],
   ['Hono', DIRECT, { code: 0 }],
-  // The service closes the client, and then ends by the signal as usual.
+  // NestJS runs the shutdown hooks, which close the client, and then ends the process by the signal.
   ['NestJS', DIRECT, { signal: 'SIGTERM' }],
   ['Next.js', PROXIED, { code: 0 }],
 ])('the example with %s', (name, { headers, ip }, end) => {

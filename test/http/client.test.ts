@@ -52,7 +52,7 @@ describe('the client over fetch', () => {
     })
   })
 
-  // Row F22; the target has no handler, so that a followed redirect fails the test.
+  // docs/faults.md, row F22. The target has no handler, so the test fails if the redirect is followed.
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i is a response and is not followed',
     async (status) => {
@@ -137,9 +137,9 @@ describe('the signal of a request', () => {
 
   test.each<[string, HTTPClient]>([
     ['over fetch', new FetchHTTPClient()],
-    ['that overrides the one over node:http', new Overriding()],
-    ['that wraps it', { makeRequest: (request) => own.makeRequest(request) }],
-    ['that was patched', patched],
+    ['that extends NodeHTTPClient', new Overriding()],
+    ['that wraps a NodeHTTPClient', { makeRequest: (request) => own.makeRequest(request) }],
+    ['whose makeRequest was patched', patched],
     ['whose properties throw', throwing],
   ])('is an AbortSignal for a client %s', (_label, client) => {
     expect(createAbort(client).signal).toBeInstanceOf(AbortSignal)
@@ -202,7 +202,7 @@ describe('reading a header', () => {
     expect(headerValue(headers, 'retry-after')).toBe('2')
   })
 
-  test('with several values returns all of them', () => {
+  test('returns all values of a header', () => {
     expect(headerValue({ 'retry-after': ['2', '7'] }, 'retry-after')).toBe('2, 7')
   })
 

@@ -18,22 +18,19 @@ afterAll(() => api.close())
 test.each([
   ['the default client', undefined],
   ['the client over node:http', new NodeHTTPClient()],
-])(
-  '%s asks for the connection to be closed only with the requests of a closing flush',
-  async (_label, httpClient) => {
-    connections.length = 0
-    const analytics = new Analytics({ writeKey: 'wk', host: api.url, httpClient })
+])('%s asks to close the connection only in the requests of closeAndFlush', async (_label, httpClient) => {
+  connections.length = 0
+  const analytics = new Analytics({ writeKey: 'wk', host: api.url, httpClient })
 
-    analytics.track({ userId: 'u', event: 'Commande passée' })
-    await analytics.flush()
-    analytics.track({ userId: 'u', event: 'Commande payée' })
-    await analytics.closeAndFlush()
+  analytics.track({ userId: 'u', event: 'Commande passée' })
+  await analytics.flush()
+  analytics.track({ userId: 'u', event: 'Commande payée' })
+  await analytics.closeAndFlush()
 
-    expect(connections).toEqual(['keep-alive', 'close'])
-  },
-)
+  expect(connections).toEqual(['keep-alive', 'close'])
+})
 
-test('a body whose connection broke before it is read throws, and does not hang', async () => {
+test('reading a body after its connection broke throws, and does not hang', async () => {
   let isClosed: Promise<unknown> | undefined
   const breaking = await listen((request, response) => {
     isClosed = once(request.socket, 'close')

@@ -9,7 +9,7 @@ import { createAbort } from '../../src/http/exchange.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 
-// test/runtimes/transport.test.ts checks which transport is used in a process that has never used fetch.
+// The transport of a process that has never used fetch is checked in test/runtimes/transport.test.ts.
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1')
 const globals = globalThis as unknown as { [DISPATCHER]: Dispatcher | undefined }
@@ -85,7 +85,7 @@ test('a connection that is closed without a status makes the request reject', as
   await expect(new NodeHTTPClient().makeRequest(request(server.url))).rejects.toThrow()
 })
 
-/** Returns a function that lists the connections of node:http that are idle, or were idle in an earlier call. */
+/** Returns a function that lists the connections of node:http that are idle now or were idle at an earlier call. */
 function watchConnections(): () => readonly Socket[] {
   const agents = new Set<http.Agent>()
   const original = http.request
@@ -121,7 +121,7 @@ test('a client that is closed while it is idle leaves no connection open', async
   const analytics = new Analytics({ writeKey: 'wk', host: url })
   analytics.track({ userId: 'u', event: 'Commande passée' })
   await analytics.flush()
-  // An event has its outcome before the body of the response has ended.
+  // The connection is idle once the body of the response has ended, which may be after the flush has resolved.
   await vi.waitUntil(() => connections().length === 1)
 
   await analytics.closeAndFlush()

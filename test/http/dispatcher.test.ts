@@ -173,7 +173,7 @@ describe('a request through the dispatcher of fetch', () => {
     expect(requests).toBe(1)
   })
 
-  test('is not sent when it was given up before it had a connection', async () => {
+  test('is not sent when it was aborted before it had a connection', async () => {
     const controller = new AbortController()
     let connected: (abort: (reason: Error) => void) => void = () => {}
     const dispatcher: Dispatcher = {
@@ -273,13 +273,13 @@ describe('the default client', () => {
   const others: [string, unknown][] = [
     ['a function of the user', async () => ({ status: 299, statusText: 'Patched' })],
     [
-      'one around undici',
+      'a function that calls undici',
       async function fetch(_input: string, _init = undefined) {
         const undici = async () => ({ status: 299, statusText: 'Patched' })
         return undici()
       },
     ],
-    ['a bound one', (async () => ({ status: 299, statusText: 'Patched' })).bind(undefined)],
+    ['a bound function', (async () => ({ status: 299, statusText: 'Patched' })).bind(undefined)],
     ['a mock', vi.fn(async () => ({ status: 299, statusText: 'Patched' }))],
   ]
   test.each(others)(
@@ -324,7 +324,7 @@ test('a dispatcher that keeps its handlers keeps neither the responses nor the s
     },
   }
   const exchange = async (): Promise<WeakRef<object>[]> => {
-    // Not an AbortSignal: Node.js keeps references to those elsewhere.
+    // This is not a real AbortSignal, because Node.js itself keeps references to AbortSignals.
     const signal = { addEventListener() {}, removeEventListener() {} } as unknown as AbortSignal
     const response = await dispatchRequest(dispatcher, request('http://localhost/', { signal }))
     return [new WeakRef(response), new WeakRef(signal)]

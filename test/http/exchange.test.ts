@@ -17,7 +17,7 @@ const REQUEST = {
   timeoutMs: 10_000,
 }
 
-/** An exchange whose outcomes can be inspected. */
+/** An exchange, with its result once it has one. */
 interface Watched {
   readonly clock: FakeClock
   readonly exchange: Exchange
@@ -189,7 +189,7 @@ describe('the deadline', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('also applies to the body, when headers come just in time', async () => {
+  test('also applies to the body when the headers come just in time', async () => {
     const headers = deferred<HTTPResponse>()
     const watched = start(() => headers.promise)
     await watched.clock.advance(9_900)
@@ -202,7 +202,7 @@ describe('the deadline', () => {
     expect(watched.isFinished).toBe(true)
   })
 
-  // Row F18.
+  // docs/faults.md, row F18.
   test('does not discard a response that arrived while the process was suspended', async () => {
     const answer = deferred<HTTPResponse>()
     const watched = start(() => answer.promise)
@@ -249,7 +249,7 @@ describe('the deadline', () => {
   })
 })
 
-// Row F20.
+// docs/faults.md, row F20.
 describe('a client that misbehaves', () => {
   const failures: [string, () => unknown, unknown][] = [
     [
@@ -322,7 +322,7 @@ describe('a client that misbehaves', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('gives a malformed response: its body is cancelled, so that the connection is free', async () => {
+  test('returns a malformed response: its body is cancelled, which frees the connection', async () => {
     let isCancelled = false
     const body = new ReadableStream({
       cancel() {
@@ -337,8 +337,8 @@ describe('a client that misbehaves', () => {
   })
 })
 
-// Row S18.
-describe('a body that does not end is cancelled, for a client that ignores its signal', () => {
+// docs/faults.md, row S18.
+describe('a body that does not end is cancelled even if the client ignores its signal', () => {
   test.each([
     ['when its timeout has passed', (watched: Watched) => watched.clock.advance(1_000)],
     ['when it is aborted', async (watched: Watched) => watched.exchange.abort()],
@@ -399,7 +399,7 @@ describe('the body of a response', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('is returned as far as it has arrived when the exchange is aborted', async () => {
+  test('is returned up to the bytes that have arrived when the exchange is aborted', async () => {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new TextEncoder().encode('désolé')),
     })

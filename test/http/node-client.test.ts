@@ -117,7 +117,7 @@ describe('the client over node:http', () => {
     await expect(answer).rejects.toThrow('aborted')
   })
 
-  // Row F28.
+  // docs/faults.md, row F28.
   test('a response body beyond 64 KiB is cut off', async () => {
     server.use(http.post(URL, () => HttpResponse.text('x'.repeat(200_000))))
 
@@ -141,7 +141,7 @@ describe('without a global fetch', () => {
   test('a request that cannot load node:http does not break the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
-    // As on Node.js 18, which has no `getBuiltinModule`: the module is imported.
+    // Node.js 18 has no `getBuiltinModule`, so the client imports the module.
     const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
     const client = defaultClient()
 
@@ -156,7 +156,7 @@ describe('without a global fetch', () => {
   })
 })
 
-// The first request may wait for its module to load: the signal may be aborted before anything is sent.
+// The first request may have to wait until node:http is loaded, and its signal may be aborted meanwhile.
 describe('a signal that was aborted before the request', () => {
   test('sends nothing', async () => {
     let requests = 0

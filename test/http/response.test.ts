@@ -6,7 +6,7 @@ import { BodyReader, cancelBody, readAll } from '../../src/http/response.ts'
 
 const KIB = new Uint8Array(1_024)
 
-/** A body of `kibibytes`, or an endless one, and whether it was read or cancelled. */
+/** A response with a body of `kibibytes` KiB. `state` shows how many KiB were read, and whether the body was cancelled. */
 function bodyOf(kibibytes: number): {
   response: HTTPResponse
   state: { read: number; isCancelled: boolean }
@@ -42,14 +42,17 @@ describe('discarding a body', () => {
     expect(state).toEqual({ read: kibibytes, isCancelled: false })
   })
 
-  // Row F28.
-  test.each([66, Number.POSITIVE_INFINITY])('cancels a body of %s KiB just past 64', async (kibibytes) => {
-    const { response, state } = bodyOf(kibibytes)
+  // docs/faults.md, row F28.
+  test.each([66, Number.POSITIVE_INFINITY])(
+    'cancels a body of %s KiB after reading 65 KiB',
+    async (kibibytes) => {
+      const { response, state } = bodyOf(kibibytes)
 
-    await discardBody(response)
+      await discardBody(response)
 
-    expect(state).toEqual({ read: 65, isCancelled: true })
-  })
+      expect(state).toEqual({ read: 65, isCancelled: true })
+    },
+  )
 
   test('does not fail for a body that breaks off', async () => {
     const body = new ReadableStream({
@@ -128,7 +131,7 @@ describe('discarding a body', () => {
     expect(await readAll({ body })).toBe('{"ok":true}')
   })
 
-  test('a stream of Node.js without an end is destroyed just past 64 KiB', async () => {
+  test('a stream of Node.js without an end is destroyed soon after 64 KiB', async () => {
     let chunks = 0
     const body = new Readable({
       read() {
@@ -191,7 +194,7 @@ describe('keeping the first bytes', () => {
 })
 
 describe('cancelling a body', () => {
-  test('cancels it unread, if it has arrived too late', () => {
+  test('cancels it without reading it', () => {
     const { response, state } = bodyOf(1)
 
     cancelBody(response)

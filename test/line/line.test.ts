@@ -9,7 +9,7 @@ import { settled } from '../support/fake-clock.ts'
 const ALL = Number.POSITIVE_INFINITY
 const settings = resolveSettings({ writeKey: 'wk_Zurich_7Qm4' })
 
-/** A line that holds messages of these sizes. */
+/** A line, the queue of a client, that holds messages of these sizes in bytes. */
 function fill(...sizes: number[]): Line {
   const sized: SlabStore = new SlabStore()
   sized.put = (json) => ({ bytes: Number(json) })
@@ -43,7 +43,7 @@ describe('taking items', () => {
   test.each([
     ['exactly what fits, commas included', 21, [0, 1]],
     ['one byte less', 20, [0]],
-    ['the first alone, whatever its size', 1, [0]],
+    ['the first alone, even if it is too large', 1, [0]],
     ['all', 32, [0, 1, 2]],
     ['one byte less than all', 31, [0, 1]],
   ])('takes %s', (_label, maxBytes, seqs) => {
@@ -66,8 +66,8 @@ describe('taking items', () => {
     expect([take(line, 100), take(line, 100), take(line, 100)]).toEqual([[0], [1], [2]])
   })
 
-  // Row F71.
-  test('ranges cut from any sizes are full, within the limit, and lose nothing', () => {
+  // docs/faults.md, row F71.
+  test('with random sizes, the taken ranges are full, within the limit, and lose no item', () => {
     const limit = 499_900
     const sizes = fc.array(fc.integer({ min: 1, max: 32_768 }), { maxLength: 300 })
 
@@ -90,7 +90,7 @@ describe('taking items', () => {
   })
 })
 
-test('each turn is reported once, however many events were added in it', async () => {
+test('each turn is reported once, even if several events were added in it', async () => {
   const line = fill(1)
   const told: boolean[] = []
   line.onTurn = (isNearlyFull) => told.push(isNearlyFull)
@@ -105,7 +105,7 @@ test('each turn is reported once, however many events were added in it', async (
 })
 
 describe('due items', () => {
-  test('are those that were ready when all were made due, and those that were returned', () => {
+  test('are those that were ready when all were made due, and those that were given back', () => {
     const line = fill(1, 1)
     expect(line.ready.isDue).toBe(false)
 
@@ -120,7 +120,7 @@ describe('due items', () => {
     expect(take(line, ALL)).toEqual([0, 1, 2, 3])
   })
 
-  test('include the freshest item: the first of those with the fewest attempts', () => {
+  test('include the freshest item: the first due item with the fewest attempts', () => {
     const line = fill(1, 1, 1, 1)
     for (const [index, item] of line.find(ALL, () => true).entries()) item.attempts = [2, 1, 1, 0][index] ?? 0
     expect(line.freshest?.seq).toBe(0)
@@ -154,7 +154,7 @@ test('leftPlugins waits for every event that is inside plugins at the call, and 
   expect(line.size).toBe(1)
 })
 
-test('the line behaves like a sorted list, whatever is taken, returned and removed', () => {
+test('the line behaves like a sorted list while items are taken, given back and removed at random', () => {
   const step = fc.oneof(
     {
       weight: 6,

@@ -14,7 +14,7 @@ interface Stored {
   stored: StoredMessage
 }
 
-/** The place of a message in memory, which only tests of memory need. */
+/** The place of a message in memory. A slab is a block of memory for several messages. */
 function placeOf({ stored }: Stored): { slab: { bytes: Uint8Array } | undefined; start: number } {
   return stored as unknown as ReturnType<typeof placeOf>
 }

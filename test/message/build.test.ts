@@ -591,7 +591,7 @@ describe('reading the arguments', () => {
 })
 
 describe('the setting defaults', () => {
-  test('are used for what the call leaves out', () => {
+  test('are used for the fields that the call leaves out', () => {
     const message = build(
       'track',
       { event: 'Commande passée' },
@@ -620,7 +620,7 @@ describe('the setting defaults', () => {
     },
   )
 
-  test('are replaced by what the call contains', () => {
+  test('are replaced by the fields of the call', () => {
     const message = build(
       'track',
       { ...LEAST.track, anonymousId: 'own', timestamp: 0 },
@@ -847,7 +847,7 @@ describe('a clock that cannot be read', () => {
   })
 })
 
-describe('B35: a field of which nothing can be read', () => {
+describe('B35: a field that cannot be read', () => {
   const revoked = (): object => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()

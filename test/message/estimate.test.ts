@@ -17,7 +17,7 @@ describe('the estimate of an event', () => {
       'many keys',
       Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key number ${index}`, true])),
     ],
-  ])('%s: it is within a factor of two of the JSON', (_label, event) => {
+  ])('%s: the estimate is within a factor of two of the size of the JSON', (_label, event) => {
     const { length } = Buffer.from(JSON.stringify(event))
 
     expect(estimateBytes(event)).toBeGreaterThan(length / 2)

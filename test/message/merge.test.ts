@@ -11,7 +11,7 @@ test('object literals are merged level by level, and neither argument is changed
 })
 
 test.each([['a text'], [['a list']], [new Date(0)], [null], [5]])(
-  'an object literal replaces %o, and a copy of it is kept',
+  'an object literal replaces %o, and the result has a copy of the literal',
   (below) => {
     const value = { number: 1 }
 
@@ -22,7 +22,7 @@ test.each([['a text'], [['a list']], [new Date(0)], [null], [5]])(
   },
 )
 
-test('an object that contains itself twice is followed once', () => {
+test('an object that contains itself is copied once, and the references in the copy stay', () => {
   const loop: Record<string, unknown> = {}
   loop['a'] = loop
   loop['b'] = loop

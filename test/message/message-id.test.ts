@@ -21,7 +21,7 @@ describe('message ids', () => {
     ['99 characters', 'é'.repeat(99), true],
     ['100 characters', 'é'.repeat(100), false],
     ['101 characters', 'é'.repeat(101), false],
-    // The limit counts characters and not UTF-16 units, as in the collector.
+    // The limit counts characters and not UTF-16 code units, as in the collector.
     ['99 emoji, of two UTF-16 units each', '🍰'.repeat(99), true],
     ['100 emoji', '🍰'.repeat(100), false],
     ['98 letters and an emoji', `${'a'.repeat(98)}🍰`, true],

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { CIRCULAR, snapshot, THROWS } from '../../src/message/snapshot.ts'
 
-/** The JSON of a copy. */
+/** The JSON of a copy of the value. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(snapshot(value))
 }
@@ -143,7 +143,7 @@ describe('values that JSON.stringify can write', () => {
     )
   })
 
-  test('values under a symbol are left out, and cannot do harm', () => {
+  test('values under a symbol are left out', () => {
     const secret = Symbol('secret')
 
     const copied = snapshot({ a: { [secret]: { mine: true }, b: 1 } }) as { a: object }
@@ -174,7 +174,7 @@ describe('values that JSON.stringify cannot write', () => {
     )
   })
 
-  test('an object inside itself is marked, and only there', () => {
+  test('an object inside itself is replaced by a mark, and only there', () => {
     const basket: Record<string, unknown> = { articles: 3 }
     basket['self'] = basket
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-/** The module as it is loaded in a runtime with `Buffer`, and in one without. */
+/** Loads the module as in a runtime with or without `Buffer`. */
 async function load(hasBuffer: boolean): Promise<typeof import('../../src/message/utf8.ts')> {
   const { Buffer } = globalThis
   vi.resetModules()
@@ -37,7 +37,7 @@ describe.each([
     expect(byteLength(text)).toBe(bytes)
   })
 
-  test('any text has the length of its UTF-8 bytes', async () => {
+  test('the length of any text is its number of UTF-8 bytes', async () => {
     const { byteLength } = await load(hasBuffer)
     const anyText = fc.string({ unit: 'binary', maxLength: 200 })
     const anyUnits = fc
@@ -52,7 +52,7 @@ describe.each([
     )
   })
 
-  test('text that was written can be read back from its place', async () => {
+  test('text that was written to an array of bytes can be read from its place', async () => {
     const { allocate, byteLength, read } = await load(hasBuffer)
 
     fc.assert(

@@ -46,8 +46,8 @@ afterAll(async () => {
 type Bundle = (entry: string, folder: string) => Promise<string>
 
 /**
- * Functions that bundle for Node.js, and return the path of the main file. The setting for rollup is in
- * docs/self-hosted.md.
+ * Functions that bundle for Node.js, and return the path of the main file. docs/self-hosted.md documents the setting
+ * for rollup.
  */
 const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundle }> = {
   esbuild: {
@@ -81,7 +81,8 @@ const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundl
     },
   },
   rollup: {
-    // Rollup puts inlined modules after the entry: for a top-level await they would not have run yet.
+    // Rollup puts inlined modules after the entry: at a top-level await they would not have run yet. So this program
+    // uses `then`.
     source: 'oauth-then.mjs',
     async bundle(entry, folder) {
       const bundle = await rollup({ input: entry, plugins: [nodeResolve()], external: [/^node:/] })

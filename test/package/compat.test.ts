@@ -8,7 +8,7 @@ import { createProject, type Project, REPOSITORY } from './project.ts'
 type Fields = Record<string, unknown>
 
 interface Request {
-  /** The first part of the path, which identifies the part of the program. */
+  /** The first segment of the path: the part of the program that sent the request. */
   readonly part: string
   readonly path: string
   readonly authorization: string | undefined
@@ -46,11 +46,11 @@ interface Run {
   readonly requests: Request[]
 }
 
-/** Runs a program with this module, and returns its notes and the messages that arrived. */
+/** Runs a program with the module `specifier`. Returns the outcomes that it prints, and the requests that arrived. */
 async function run(program: string, specifier: string): Promise<Run> {
   const path = join(REPOSITORY, 'test/package/compat', program)
   const folder = specifier.startsWith('trackpost') ? project.folder : REPOSITORY
-  // From the folder of the project, so that its packages are found.
+  // Runs in the folder of the project, so that its packages are found.
   const load = `process.argv.splice(1, 0, ${JSON.stringify(path)}); require('node:vm').runInThisContext(
     require('node:module').wrap(require('node:fs').readFileSync(${JSON.stringify(path)}, 'utf8')),
   ).call({}, {}, require, module)`
@@ -63,7 +63,7 @@ async function run(program: string, specifier: string): Promise<Run> {
   return { outcomes: JSON.parse(output.trim().split('\n').at(-1) ?? ''), requests: requests.splice(0) }
 }
 
-/** The messages that the service has received, without the fields that differ for each event or each library. */
+/** The messages of one part that arrived, without the fields that differ for each event or each library. */
 function facts(requests: Request[], part: string, leftOut: readonly string[] = []): Fields[] {
   return requests
     .filter((one) => one.part === part)
@@ -73,7 +73,7 @@ function facts(requests: Request[], part: string, leftOut: readonly string[] = [
       expect(messageId).toEqual(expect.any(String))
       const { library: _library, ...ofCaller } = context as Fields
       const kept = Object.entries({ ...rest, context: ofCaller }).filter(([name]) => !leftOut.includes(name))
-      // Empty objects, which one of the libraries leaves out, have no meaning.
+      // Leaves out empty objects, which only one of the libraries sends.
       return Object.fromEntries(kept.filter(([, value]) => JSON.stringify(value) !== '{}'))
     })
 }
@@ -118,7 +118,7 @@ describe('a program written for @rudderstack/rudder-sdk-node 3', () => {
     expect(after.outcomes).toEqual(before.outcomes)
     expect(before.outcomes.length).toBeGreaterThan(8)
     for (const part of ['kinds', 'flush']) {
-      // Trackpost also sends a timestamp, which the API of Segment reads.
+      // Trackpost also sends `timestamp`, the field that Segment's API reads.
       const [theirs, ours] = [before, after].map(({ requests }) => facts(requests, part, ['timestamp'])) as [
         Fields[],
         Fields[],

@@ -2,12 +2,12 @@ import { basename, join } from 'node:path'
 import { type Project, REPOSITORY, runTool } from './project.ts'
 
 /**
- * Compiles each snippet in its own file, with the installed package, as its user would.
+ * Compiles each snippet in its own file, with the installed package.
  *
- * @param name A name for the files.
+ * @param name The first part of the names of the files.
  * @param header The first lines of each file.
- * @param types Packages of `@types` that are installed.
- * @returns The errors of the compiler by the name of the snippet; an empty text when there are none.
+ * @param types The packages of `@types` whose types the snippets can use. Default: none.
+ * @returns The compiler's errors for each snippet, by its name. The text is empty if there are none.
  */
 export async function compileSnippets(
   project: Project,
@@ -34,7 +34,7 @@ export async function compileSnippets(
 
   const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
 
-  // Continuation lines are indented.
+  // An error may have several lines: its further lines are indented.
   const complaints = output.split(/\n(?! )/)
   return Object.fromEntries(
     entries.map(([name], index) => {

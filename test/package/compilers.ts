@@ -3,21 +3,19 @@ import { join } from 'node:path'
 import { REPOSITORY, run } from './project.ts'
 
 /**
- * The oldest and the newest TypeScript that the types support, and versions between them in which something
- * changed.
+ * The oldest and the newest version of TypeScript that the types support, and versions between them that changed how
+ * types are checked.
  */
 export const VERSIONS = ['5.0', '5.2', '5.6', '5.9', '6.0', '7.0'] as const
 
 const folder = join(REPOSITORY, '.cache/typescript')
 
-/** The path of the compiler of one version, to be run by `node`. */
+/** The path of the compiler of one version, a script for Node.js. */
 export function compiler(version: string): string {
   return join(folder, `node_modules/typescript-${version}/bin/tsc`)
 }
 
-/**
- * Installs missing compilers next to each other, in a folder that outlives the test run: they have 150 MB.
- */
+/** Installs missing compilers in a folder that is kept after the test run, because they take 150 MB. */
 export async function installCompilers(): Promise<void> {
   if (VERSIONS.every((version) => existsSync(compiler(version)))) return
   mkdirSync(folder, { recursive: true })

@@ -9,14 +9,14 @@ let project: Project
 
 beforeAll(async () => {
   project = await createProject()
-  // The optional peer dependency of one entry.
+  // `trackpost/msw` needs msw, an optional peer dependency.
   await symlink(join(REPOSITORY, 'node_modules/msw'), join(project.folder, 'node_modules/msw'))
 })
 afterAll(() => project?.remove())
 
 const PLATFORMS = ['platform.node.js', 'platform.web.js']
 
-/** Sends one event, and counts objects that are expensive to create for each request. */
+/** Sends one event, and counts the AbortControllers that are created. */
 const SIGNALS = `
 let controllers = 0
 globalThis.AbortController = class extends AbortController {
@@ -39,7 +39,7 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
 }
 
 test('the tarball holds these files and no others', () => {
-  // Names of shared chunks contain a hash of their content; the bundler decides how many there are.
+  // Names of shared chunks contain a hash of their content, which is left out here.
   const names = project.tarball.files.map((path) =>
     path.replace(/\w+-[A-Za-z0-9_-]{8}\.d\.cts$/, '[types].d.cts').replace(/-[A-Z0-9]{8}\.js$/, '-[hash].js'),
   )
@@ -66,7 +66,7 @@ test('the tarball holds these files and no others', () => {
   )
 })
 
-test('no file of the build imports itself through others', async () => {
+test('the files of the build have no import cycles', async () => {
   const dist = join(project.folder, 'node_modules/trackpost/dist')
   const importsOf = async (file: string): Promise<string[]> => {
     const code = await readFile(join(dist, file), 'utf8')
@@ -79,8 +79,8 @@ test('no file of the build imports itself through others', async () => {
     return (await Promise.all([...imports].map((next) => cyclesFrom(next, [...path, file])))).flat()
   }
 
-  // In a cycle, a file would run while the exports of another are still undefined. The first check proves that
-  // imports are found.
+  // In a cycle, a file would run while the exports of another file are still undefined. The first assertion proves
+  // that `importsOf` finds imports.
   expect(await importsOf('index.js')).toEqual(expect.arrayContaining(['shared.js', ...PLATFORMS]))
   expect(await cyclesFrom('index.js', [])).toEqual([])
 })
@@ -104,7 +104,7 @@ test.each([
   expect({ code, output: output.trim() }).toEqual({ code: 0, output: '{"delivered":1,"controllers":0}' })
 })
 
-test('every entry of the build is exported, with types for every way to resolve, and nothing else is', async () => {
+test('package.json exports every entry of the build with its types, and nothing else', async () => {
   const { exports, typesVersions } = await readJson(join(REPOSITORY, 'package.json'))
 
   const entry = (name: string): object => ({
@@ -144,7 +144,7 @@ test.each(['index', ...ENTRIES])('%s exports the same to ES modules and to Commo
   expect(esm.length).toBeGreaterThan(0)
 })
 
-test('the classes that users compare with exist once, whatever entries a program loads', async () => {
+test('the classes that users compare with `instanceof` exist once, whichever entry points a program loads', async () => {
   const texts = await Promise.all(
     project.tarball.files
       .filter((path) => /\.c?js$/.test(path))
@@ -152,7 +152,7 @@ test('the classes that users compare with exist once, whatever entries a program
   )
   for (const name of ['Analytics', 'Context', 'TrackpostError', 'SettingsError', 'DeliveryError']) {
     const definition = new RegExp(`\\bclass ${name}\\b|\\b${name}\\s*=\\s*class\\b`)
-    // Once for ES modules, once for CommonJS.
+    // One definition for ES modules, one for CommonJS.
     expect(texts.filter((text) => definition.test(text)).length, name).toBe(2)
   }
 })
@@ -200,7 +200,7 @@ test('the lockfile contains no registry', async () => {
     packages: Record<string, { resolved?: string; link?: boolean; integrity?: string }>
   }
 
-  // A workspace is a link, and `resolved` is its folder.
+  // Workspaces are links, whose `resolved` is a folder: they are left out.
   const resolved = Object.entries(packages).filter(([, { resolved, link }]) => resolved && !link)
 
   expect(resolved).toEqual([])

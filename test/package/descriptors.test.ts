@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => project?.remove())
 
-/** Opens files until no descriptors are left, and closes them when a request has failed because of that. */
+/** Opens files until no file descriptor is left. Closes the files when a request has failed because of that. */
 const PROGRAM = `
 const files = []
 const takeAll = () => {
@@ -57,7 +57,7 @@ const { closeSync, openSync } = require('node:fs')
 const { createServer } = require('node:http')`,
   ],
 ])(
-  'from %s, without fetch: a first request without file descriptors loses no event',
+  'from %s, without fetch: no event is lost when no file descriptor is left for the first request',
   async (_, file, header) => {
     const path = await project.write(file, header + PROGRAM)
 

@@ -8,7 +8,7 @@ import { runNode, WRITE_KEY } from '../examples/run-node.ts'
 import { type Example, examplesOf } from '../support/guide.ts'
 import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
-/** Documents without programs, and two whose programs have their own tests. */
+/** Documents whose code is not run here: they have no programs, or other tests run them. */
 const OTHERS = ['faults', 'observability', 'spec', 'tracking-plans'].map((name) => `docs/${name}.md`)
 
 const documents = readdirSync(join(REPOSITORY, 'docs'), { recursive: true })
@@ -32,14 +32,14 @@ beforeAll(async () => {
   const imported = examples.flatMap(({ code }) =>
     [...code.matchAll(/\bfrom '((?:@[\w-]+\/)?[\w-]+)[^']*'/g)].map(([, name = '']) => name),
   )
-  // The types of Jest are declared in `expect`.
+  // Jest's types need the package `expect`.
   for (const name of new Set([...imported, 'expect', '@types/node'])) {
     if (['trackpost', 'node', 'cloudflare', '@vercel/functions'].includes(name)) continue
     const target = join(project.folder, 'node_modules', name)
     await mkdir(dirname(target), { recursive: true })
     await symlink(join(REPOSITORY, 'node_modules', name), target)
   }
-  // Fakes of modules of the platforms; the tests of serverless platforms use the real ones.
+  // Writes fakes of the modules of Vercel and Cloudflare. The tests of serverless platforms use the real modules.
   const vercel = join(project.folder, 'node_modules/@vercel/functions')
   await mkdir(vercel, { recursive: true })
   await writeFile(
@@ -61,7 +61,7 @@ beforeEach(() => {
   receiver.events.length = 0
 })
 
-/** Runs an example as its reader would: with the test runner that it imports, or as a program. */
+/** Runs an example with the test runner that it imports, or else as a program. */
 async function runExample(
   { language, code }: Example,
   name: string,
@@ -84,7 +84,7 @@ async function runExample(
   return { ...exit, code: exit.code ?? 1 }
 }
 
-/** The output of a runner is not checked; its exit code says whether the tests passed. */
+/** The output of a test runner is kept only if a test failed. */
 function textOf({ code, output }: { code: number; output: string }): {
   code: number
   stdout: string
@@ -94,7 +94,7 @@ function textOf({ code, output }: { code: number; output: string }): {
 }
 
 describe.each(guides)('$path', ({ path, examples }) => {
-  test('contains no block of code that is not an example', () => {
+  test('has no block of code that examplesOf does not find', () => {
     const blocks = readFileSync(join(REPOSITORY, path), 'utf8').match(
       /^```(?:js|ts|mjs|javascript|typescript)\b/gm,
     )
@@ -107,7 +107,7 @@ describe.each(guides)('$path', ({ path, examples }) => {
 
     const { code, stdout, stderr } = await runExample(example, name)
 
-    // A guide that shows an outage gets two warnings; Node.js adds a second line to the first.
+    // Removes the warnings of a guide that shows an outage. Node.js adds a second line to its first warning.
     const told = stderr.replace(
       /^\(node:\d+\) \[TRACKPOST_OUTAGE\].*\n(?:\(Use `node --trace-warnings.*\n)?/gm,
       '',
@@ -120,7 +120,7 @@ describe.each(guides)('$path', ({ path, examples }) => {
 test('every example in TypeScript compiles with strict settings', async () => {
   const typed = examples.filter(({ language }) => language === 'ts')
   const files = typed.map((_, index) => `guide-${index}.mts`)
-  // Each is its own module, like a file that begins with an import.
+  // The `export {}` makes each example a module, even if it imports nothing.
   for (const [index, { code }] of typed.entries()) {
     await project.write(files[index] as string, `${code}\nexport {}\n`)
   }

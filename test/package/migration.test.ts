@@ -16,7 +16,7 @@ let service: Pick<Loopback, 'url' | 'close'>
 let requests: Request[]
 let status: number
 
-// The tests check the statements of the guides about other libraries, by running these libraries.
+// The guides make statements about other libraries. These tests run the libraries to check the statements.
 beforeEach(async () => {
   requests = []
   status = 200
@@ -27,7 +27,7 @@ beforeEach(async () => {
       body: JSON.parse(await readBody(request)),
     })
     response.writeHead(status, status === 307 ? { location: '/elsewhere' } : {}).end('{"status":1}')
-    // One redirect is enough.
+    // Redirects only once.
     if (status === 307) status = 200
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -44,7 +44,7 @@ afterEach(() => service.close())
 describe('docs/migration/segment.md: @segment/analytics-node', () => {
   const open = (flushAt = 1) => new segment.Analytics({ writeKey: 'k', host: service.url, flushAt })
 
-  test('throws for bad calls, numeric ids among them', async () => {
+  test('throws for bad calls, also for numeric ids', async () => {
     const analytics = open()
 
     expect(() => analytics.track({ userId: 'u' } as never)).toThrow('event')
@@ -52,7 +52,7 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
     expect(() => analytics.track({ userId: 'u', event: 'E', properties: [1] as never })).toThrow('properties')
   })
 
-  test('delivers an event without a user, whose userId is empty', async () => {
+  test('delivers an event with an empty userId', async () => {
     const analytics = open()
     analytics.track({ userId: '', event: 'E' })
     await analytics.closeAndFlush()
@@ -111,7 +111,7 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
 })
 
 describe('docs/migration/posthog-node.md: posthog-node', () => {
-  test('has the defaults of the table', async () => {
+  test('has the defaults that the guide lists', async () => {
     const posthog = new PostHog('phc_k', { host: service.url })
     const { flushAt, maxBatchSize, maxQueueSize, flushInterval, requestTimeout } =
       posthog as unknown as Record<string, number>
@@ -122,7 +122,7 @@ describe('docs/migration/posthog-node.md: posthog-node', () => {
     await posthog.shutdown()
   })
 
-  test('sends the messages of the table of calls, with a generated id where there is none', async () => {
+  test('sends the messages that the guide lists for its calls, with a generated id for a call without an id', async () => {
     const posthog = new PostHog('phc_k', { host: service.url, disableCompression: true })
     posthog.identify({ distinctId: 'ada', properties: { email: 'a' } })
     posthog.capture({ distinctId: 'ada', event: 'Signed Up', groups: { company: 'g1' } })

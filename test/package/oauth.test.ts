@@ -38,7 +38,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-// As in Node.js 16 and 18.
+// The flag makes Node.js behave like versions 16 and 18.
 test.each(['oauth.mjs', 'oauth.cjs'])(
   '%s gets a token where require() cannot load ES modules',
   async (name) => {

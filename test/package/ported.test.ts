@@ -42,7 +42,7 @@ afterEach(async () => {
   await Promise.all([service?.close(), tokens?.close()])
 })
 
-/** Runs the shop with a library; only the import differs. */
+/** Runs the shop (ported/program.mts) with one of the two libraries. Only its import is changed. */
 async function runShop(library: string, environment: string): Promise<Run> {
   const isOurs = library === LIBRARIES.trackpost
   const compiled = async (name: string, change = (text: string) => text): Promise<string> => {
@@ -51,7 +51,7 @@ async function runShop(library: string, environment: string): Promise<Run> {
   }
   const change = (text: string): string =>
     isOurs ? text.replace(`from '${LIBRARIES.segment}'`, `from '${library}'`) : text
-  // The other library is imported by the path of its main file: the project does not contain it.
+  // @segment/analytics-node is not installed in the project, so it is imported by the path of its main file.
   const resolved = JSON.stringify(import.meta.resolve(LIBRARIES.segment))
   const program = (await compiled('program', change)).replaceAll(JSON.stringify(LIBRARIES.segment), resolved)
   const path = await project.write(`shop-${isOurs ? 'ours' : 'theirs'}-${environment}.mjs`, program)
@@ -69,8 +69,8 @@ async function runShop(library: string, environment: string): Promise<Run> {
 }
 
 /**
- * The messages that the service has received, in the order of the calls, without the fields that differ for each event or each
- * library.
+ * The messages that the service has received, sorted by `keyOf`, without the fields that differ for each event or
+ * each library.
  */
 function facts({ requests }: Run): Fields[] {
   const messages = requests.flatMap(({ batch }) => batch)
@@ -79,7 +79,7 @@ function facts({ requests }: Run): Fields[] {
       expect(typeof messageId === 'string' && typeof timestamp === 'string' && _metadata).toBeTruthy()
       const { library: _library, ...ofCaller } = context as Fields
       const isGiven = String(messageId).startsWith('order-')
-      // A field of null means the same as an absent one.
+      // A field that is null means the same as a missing field.
       const kept = Object.entries(rest).filter(([, value]) => value !== null)
       return { ...Object.fromEntries(kept), context: ofCaller, ...(isGiven && { messageId }) }
     })
@@ -89,7 +89,7 @@ function facts({ requests }: Run): Fields[] {
 const keyOf = ({ type, messageId, properties }: Fields): string =>
   `${type} ${messageId} ${(properties as Fields | undefined)?.['url']}`
 
-/** The lines of the shop's log about one subject. */
+/** The lines of the shop's log whose first value is one of `starts`. */
 const lines = ({ seen }: Run, ...starts: string[]): string[][] =>
   seen.filter(([, first]) => starts.includes(first ?? ''))
 

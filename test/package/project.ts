@@ -9,11 +9,11 @@ export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Tarball {
   readonly path: string
-  /** The paths of its files, sorted. */
+  /** The paths of the files in the tarball, sorted. */
   readonly files: string[]
 }
 
-/** A project of a user, in which only the packed package is installed. */
+/** A folder like the project of a user, in which only the packed package is installed. */
 export interface Project {
   readonly folder: string
   readonly tarball: Tarball
@@ -28,7 +28,7 @@ export interface Result {
   readonly output: string
 }
 
-/** Runs a command to its end; stdout and stderr are one text. */
+/** Runs a command to its end. Returns stdout followed by stderr as one text. */
 export function run(command: string, args: string[], folder = REPOSITORY, env = {}): Promise<Result> {
   return new Promise((resolve) => {
     const options = { cwd: folder, env: { ...environment(), ...env }, maxBuffer: 16_777_216 }
@@ -38,12 +38,15 @@ export function run(command: string, args: string[], folder = REPOSITORY, env = 
   })
 }
 
-/** Runs a program of the repository's development dependencies. */
+/** Runs a program from the development dependencies of the repository. */
 export function runTool(name: string, args: string[], folder?: string): Promise<Result> {
   return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
 }
 
-/** The environment without the variables of `npm run`, which must not reach an npm in another folder. */
+/**
+ * The environment without the variables that `npm run` sets for the repository: npm would use them in the other
+ * folder.
+ */
 function environment(): NodeJS.ProcessEnv {
   const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
   const entries = Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name))
@@ -58,16 +61,16 @@ export interface Installed {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Each test file gets a copy of this. */
+    /** The project that `createProject` copies for each test file. */
     installed: Installed
   }
 }
 
 /**
- * A project for one test file: a copy of the project that was installed once for all.
+ * Creates a project for one test file, by copying the project that was installed once for all test files.
  *
- * @param parent The project can use the packages that are installed in this folder. Default: the folder for
- * temporary files.
+ * @param parent The folder in which the project is created. The project can import the packages that are installed in
+ * `parent`. Default: the folder for temporary files.
  */
 export async function createProject(parent = tmpdir()): Promise<Project> {
   const installed = inject('installed')

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { REPOSITORY, run } from './project.ts'
 
-test('the public types agree with their reports under version control', async () => {
+test('the public types agree with the reports in test/package/public-types', async () => {
   const script = join(REPOSITORY, 'scripts/report-types.mjs')
   const { code, output } = await run(process.execPath, [script, '--check'])
 

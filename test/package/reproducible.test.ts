@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { REPOSITORY, run } from './project.ts'
 
 /**
- * `npm run test:package -- --full` also compares the declarations, which take ten times as long to build as
+ * Set by `npm run test:package -- --full`: also compares the declarations, which take ten times as long to build as
  * the code.
  */
 const IS_FULL = process.env['TEST_FULL'] === '1'
@@ -22,15 +22,15 @@ function digests(folder: string): Record<string, string> {
   return Object.fromEntries(paths.map((path) => [path, digest(path)]))
 }
 
-test('S41: built again elsewhere, every file is the same', async () => {
-  // Below the repository, so that the build tools are found.
+test('S41: a second build in another folder gives the same files', async () => {
+  // The folder is inside the repository, so that the build tools are found.
   mkdirSync(join(REPOSITORY, '.cache'), { recursive: true })
   const folder = realpathSync(mkdtempSync(join(REPOSITORY, '.cache', 'rebuilt-')))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const name of ['src', 'scripts/licenses.mjs', 'package.json', 'tsconfig.json', 'tsup.config.ts']) {
     cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true })
   }
-  // Copied as well, because the location of these packages decides their order in the built file.
+  // Copies these dependencies too, because their location decides their order in the built file.
   for (const name of ['jose', 'dset', '@lukeed/uuid', '@lukeed/csprng']) {
     cpSync(join(REPOSITORY, 'node_modules', name), join(folder, 'node_modules', name), { recursive: true })
   }

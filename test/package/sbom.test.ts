@@ -7,12 +7,12 @@ import manifest from '../../package.json' with { type: 'json' }
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => JSON.parse(readFileSync(`${repository}${path}`, 'utf8'))
 
-// Other suites build the other packages.
+// The suites of the collector and of the command line build these packages: they may not be built yet.
 const built = ['.', ...manifest.workspaces].filter((folder) =>
   existsSync(`${repository}${folder}/dist/LICENSES.txt`),
 )
 
-test('each package has a bill of materials: dependencies and compiled-in packages, but no development dependencies', () => {
+test('the bill of materials of each package lists dependencies and compiled-in packages, but no development dependencies', () => {
   execFileSync(process.execPath, [`${repository}scripts/sbom.mjs`, ...built])
 
   expect(built).toContain('.')

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => project?.remove())
 
-/** Each runner ends by itself only if nothing is left open: none is told to exit. */
+/** No runner is told to exit, so each ends only if the tests leave no timer or socket open. */
 const RUNNERS: Record<string, { file: string; tests: number; run: (file: string) => Promise<Result> }> = {
   'node:test': {
     file: 'node.test.mjs',
@@ -80,7 +80,7 @@ describe.each(Object.entries(RUNNERS))('%s', (_name, { file, tests, run }) => {
   })
 })
 
-/** A typed client; each snippet is compiled on its own. */
+/** The beginning of each snippet: a typed client, an untyped client, and the imports. */
 const HEADER = `import { Analytics } from 'trackpost'
 import { handlers } from 'trackpost/msw'
 import { createTestClient, matchers, runPlugin, type TrackpostMatchers } from 'trackpost/testing'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
-/** Code of users that must compile. Most of it compiles with the SDKs from which users come. */
+/** Code that must compile. Most of it also compiles with other SDKs, from which users migrate. */
 const ACCEPTED = {
   'a callback with the current parameters': `
     const callback = (error?: unknown, ctx?: Context): void => console.log(error, ctx?.event.userId)
@@ -31,7 +31,7 @@ const ACCEPTED = {
     analytics.on('register', (names) => names.length).on('deregister', (names) => names.length)`,
 }
 
-/** Values with types that users declare themselves, and traits in every form that the service accepts. */
+/** Must compile: values of types that users declare, and traits in every form that the service accepts. */
 const ACCEPTED_SHAPES = {
   'an interface as properties and traits': `
     interface Order { id: string; coupon?: string }
@@ -91,7 +91,7 @@ const TYPED = `
     interface Traits { plan: 'free' | 'pro' }
     declare const typed: Analytics<Events, Traits, { seats: number }>`
 
-/** Programs that were written for other declarations of these names; they must compile. */
+/** Must compile: code that was written for the declarations of other libraries with the same names. */
 const ACCEPTED_NAMES = {
   'the promise of a flush, where a promise of a summary or of nothing is declared': `
     const stop = (): Promise<void> => analytics.closeAndFlush()
@@ -124,7 +124,7 @@ const ACCEPTED_NAMES = {
     compat.identify({ userId: 'u' }, callback).page({ userId: 'u' }, () => {})`,
 }
 
-/** With a map of events. */
+/** Must compile: calls of a client that has a map of event types. */
 const ACCEPTED_TYPED = {
   'typed events': `${TYPED}
     typed.track({ userId: 'u', event: 'Signed Up' })
@@ -144,7 +144,7 @@ const ACCEPTED_TYPED = {
     names(typed)`,
 }
 
-/** With a map of events: text that the error must contain. */
+/** Must not compile: calls of a client that has a map of event types. The second text must be in the error. */
 const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
   'an event that is not in the map': [`typed.track({ userId: 'u', event: 'Sined Up' })`, 'Signed Up'],
   'a property of another type': [
@@ -232,7 +232,7 @@ async function compileAll(snippets: Record<string, string>): Promise<Map<string,
   }
   const path = await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files }))
   const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
-  // An error continues in lines that are indented.
+  // An error may have several lines: its further lines are indented.
   const lines = output.split(/\n(?! )/).filter((line) => line !== '')
   return new Map(
     names.map((name, index) => [name, lines.filter((line) => line.startsWith(`${files[index]}(`))]),

@@ -5,7 +5,7 @@ import { ENTRIES } from '../../tsup.config.ts'
 import { compiler, installCompilers, VERSIONS } from './compilers.ts'
 import { createProject, type Project, REPOSITORY, run } from './project.ts'
 
-/** Every entry of the package, and those parts whose types depend on types of the runtime. */
+/** Imports entry points of the package, and uses the parts whose types depend on types of the runtime. */
 const PROGRAM = `
 import Default, { Analytics, Context, FetchHTTPClient, FAILURE_CODES } from 'trackpost'
 import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stats } from 'trackpost'
@@ -52,12 +52,12 @@ export async function main(): Promise<Stats> {
 }
 `
 
-/** The other entries, except `trackpost/msw`, which needs the types of that package and of the web. */
+/** The other entry points, except `trackpost/msw`, which needs the types of msw and of the DOM. */
 const OTHERS = ENTRIES.filter((name) => name !== 'msw' && !PROGRAM.includes(`'trackpost/${name}'`))
   .map((name) => `export * as ${name} from 'trackpost/${name}'\n`)
   .join('')
 
-/** For compilers that support `await using`. */
+/** Added for TypeScript 5.2 and later, which support `await using`. */
 const AWAIT_USING = `
 export async function block(): Promise<void> {
   await using scoped = new Analytics(settings)
@@ -78,7 +78,7 @@ const RESOLUTIONS = {
   bundler: { options: { module: 'esnext', moduleResolution: 'bundler' }, files: ['program.ts'] },
 } as const
 
-/** `npm run test:package -- --full` */
+/** True with `npm run test:package -- --full`: tests all combinations. */
 const isFull = process.env['TEST_FULL'] === '1'
 
 let project: Project
@@ -95,13 +95,13 @@ interface Combination {
 
 const every = (version: Combination['version']): Combination[] =>
   (Object.keys(RESOLUTIONS) as Combination['resolution'][])
-    // TypeScript 7 no longer has node10.
+    // TypeScript 7 has no moduleResolution `node10`.
     .filter((resolution) => resolution !== 'node10' || version !== '7.0')
     .flatMap((resolution) => [true, false].map((hasNodeTypes) => ({ version, resolution, hasNodeTypes })))
 
 /**
- * The oldest version with node10 and node16, the next one with bundler, and the newest version, which is fast,
- * with every module resolution that it has.
+ * The combinations of the default size: few for the older versions, but all for TypeScript 7, because its compiler is
+ * fast.
  */
 const usual: Combination[] = [
   { version: '5.0', resolution: 'node10', hasNodeTypes: false },
@@ -112,7 +112,9 @@ const usual: Combination[] = [
 
 const cases = isFull ? VERSIONS.flatMap(every) : usual
 
-/** The errors of the compiler in these declarations and in the program, not in those of other packages. */
+/**
+ * The compiler's errors in the program and in the declarations of the package. Errors in other packages are left out.
+ */
 async function complaints(
   { version, resolution, hasNodeTypes }: Combination,
   addition = '',

@@ -55,7 +55,7 @@ describe('a handler for all kinds', () => {
     expect(seen).toEqual(KINDS.map((kind) => `${kind === 'track' ? 'track' : 'all'}: ${kind}`))
   })
 
-  test('stays synchronous: no timer is set, and the event has passed when the call returns', async () => {
+  test('runs synchronously: no timer is set, and the event has passed the plugins when the call returns', async () => {
     const clock = new FakeClock()
     const client = { VERSION: '0.1.0' } as PluginHost
     const pipeline = new Pipeline({ clock, client, report: () => {} })
@@ -143,7 +143,7 @@ describe('a problem that a plugin reports', () => {
     expect(warnings).toEqual(['un', 'deux'].map((name) => `the plugin '${name}' reported: prix manquant`))
   })
 
-  test('becomes a log entry of the event, which after plugins can read', () => {
+  test('becomes a log entry of the event, which plugins of type after can read', () => {
     const ctx = Context.system()
 
     ctx.report('plan', 'prix manquant')
@@ -153,7 +153,7 @@ describe('a problem that a plugin reports', () => {
     ])
   })
 
-  test('reaches the client from a context with which a plugin has replaced its own', async () => {
+  test('reaches the client even when an earlier plugin has replaced the context', async () => {
     const { analytics } = createAnalytics()
     const warned: unknown[] = []
     analytics.on('warning', ({ plugin }) => warned.push(plugin))

@@ -171,7 +171,7 @@ describe('the log entries', () => {
     expect(createContext().logs()).toEqual([])
   })
 
-  test('end at 1,000, and the first are kept', () => {
+  test('are limited to the first 1,000', () => {
     const ctx = createContext()
 
     for (let number = 1; number <= 1_500; number++) ctx.log('debug', String(number))
@@ -198,7 +198,7 @@ describe('the metrics', () => {
     expect(ctx.toJSON().metrics).toEqual(ctx.stats.metrics)
   })
 
-  test('end at 1,000', () => {
+  test('are limited to the first 1,000', () => {
     const { stats } = createContext()
 
     for (let number = 1; number <= 1_500; number++) stats.increment('n', number)
@@ -233,7 +233,7 @@ describe('contexts created by hand', () => {
     expect(ctx.logs()[0]?.time).toBeInstanceOf(Date)
   })
 
-  test('are the same when they have the same event', () => {
+  test('are the same when their events have the same messageId', () => {
     const ctx = createContext()
 
     expect(ctx.isSame(new Context({ ...ctx.event }))).toBe(true)

@@ -4,7 +4,7 @@ import table from '../support/integrations-table.json' with { type: 'json' }
 
 const NAMES = ['Mixpanel', 'Mixpanel (Actions)', 'Mixpanel (Legacy)']
 
-// The collector is tested with the same table: both select destinations by one rule.
+// Tests of the collector use the same table, because the SDK and the collector select destinations by the same rule.
 test.each(table)('$case: $isOn', ({ integrations, isOn }) => {
   expect(isSwitchedOn(integrations, NAMES)).toBe(isOn)
 })

@@ -91,7 +91,7 @@ describe('the order', () => {
     ])
   })
 
-  // Row F107.
+  // docs/faults.md, row F107.
   test('is kept by asynchronous plugins of any speed', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
@@ -134,7 +134,7 @@ describe('the order', () => {
     expect(order).toEqual(['loaded', 'bilan', 'outil'])
   })
 
-  test('lets utility plugins wait for asynchronous after plugins, and a flush wait for utility plugins', async () => {
+  test('lets plugins of type utility wait for asynchronous plugins of type after, and lets a flush wait for both', async () => {
     const { pipeline } = setUp()
     const order: string[] = []
     const answer = deferred()
@@ -150,7 +150,7 @@ describe('the order', () => {
     expect(order).toEqual(['outil'])
   })
 
-  test('does not include a plugin without handlers, which is loaded and kept', async () => {
+  test('does not include a plugin without handlers, which is still registered', async () => {
     const { pipeline } = setUp()
 
     expect(await pipeline.register(createPlugin('outil', 'utility'))).toBe('outil')
@@ -256,7 +256,7 @@ describe('the return value of a handler', () => {
     },
   )
 
-  test.each([null, false])('cannot drop the event in an enrichment plugin: %s', async (value) => {
+  test.each([null, false])('does not drop the event when an enrichment plugin returns %s', async (value) => {
     const { pipeline, reports, run } = setUp()
     await pipeline.register(createPlugin('géo', 'enrichment', { track: () => value as never }))
 
@@ -497,7 +497,7 @@ describe('the return value of a handler', () => {
   )
 })
 
-// Row F101.
+// docs/faults.md, row F101.
 describe('plugins that fail', () => {
   const throwing = new Proxy(
     {},
@@ -596,7 +596,7 @@ describe('plugins that fail', () => {
   })
 })
 
-// Row F102.
+// docs/faults.md, row F102.
 describe('plugins that never settle', () => {
   const forever = (): Promise<never> => new Promise(() => {})
 
@@ -614,7 +614,7 @@ describe('plugins that never settle', () => {
     expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it did not settle within 5000 ms")
   })
 
-  // Row F18.
+  // docs/faults.md, row F18.
   test('after a suspension of the process, a plugin that has settled meanwhile is not given up', async () => {
     const { clock, pipeline, run } = setUp()
     const answer = deferred()
@@ -622,7 +622,7 @@ describe('plugins that never settle', () => {
 
     const { ends } = run()
     clock.stall(6_500)
-    // Timers fire first, and then the events of sockets are handled.
+    // After a suspension, Node.js fires timers before it handles the events of sockets.
     await clock.advance(0)
     answer.resolve()
     await settled()
@@ -660,7 +660,7 @@ describe('plugins that never settle', () => {
   })
 
   test.each(['destination', 'after'] as const)(
-    'a plugin of type %s is not awaited any longer',
+    'a plugin of type %s is not awaited for longer than five seconds',
     async (type) => {
       const { clock, pipeline, reports } = setUp()
       await pipeline.register(createPlugin('entrepôt', type, { track: forever }))
@@ -765,7 +765,7 @@ describe('destinations', () => {
   })
 })
 
-// Row F106.
+// docs/faults.md, row F106.
 describe('loading', () => {
   test('load gets a context and the client, and ready is awaited after it', async () => {
     const { pipeline, client } = setUp()
@@ -986,13 +986,13 @@ describe('loading', () => {
       undefined,
     ],
   ] as [string, Partial<Plugin>, string | undefined][])(
-    'a plugin that %s is registered all the same',
+    'register returns the name of a plugin only if its load succeeds: one that %s',
     async (_label, more, expected) => {
       expect(await setUp().pipeline.register(createPlugin('a', 'before', more))).toBe(expected)
     },
   )
 
-  test('a plugin that is deregistered while it loads was not registered', async () => {
+  test('register returns undefined for a plugin that is deregistered while it loads', async () => {
     const { pipeline, reports, run } = setUp()
     const loading = deferred()
     const registered = pipeline.register(
@@ -1123,9 +1123,9 @@ describe('deregistering plugins', () => {
   })
 })
 
-// Row F105.
+// docs/faults.md, row F105.
 describe('tracking from inside a plugin', () => {
-  test('an event that a plugin tracks is accepted, but not an event that it tracks for that one', async () => {
+  test('an event that a plugin tracks is accepted, but not one that the plugin tracks while handling that event', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1162,11 +1162,11 @@ describe('tracking from inside a plugin', () => {
   })
 })
 
-// Row F105.
+// docs/faults.md, row F105.
 describe('tracking from inside an asynchronous plugin', () => {
   const REFUSED = 'a plugin tracked this while handling an event that a plugin had tracked'
 
-  /** Plugins that all track an event for each event, after this many awaits. */
+  /** Registers a plugin for each number in `waits`. It tracks another event for each event, after that number of awaits. */
   async function setUpEchoes(
     pipeline: Pipeline,
     run: () => unknown,
@@ -1218,7 +1218,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     },
   )
 
-  test('lets one event of a plugin through for each event, as with a synchronous plugin', async () => {
+  test('allows a plugin to track one event for each event, like a synchronous plugin', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1265,7 +1265,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([undefined, undefined, REFUSED])
   })
 
-  test('is recognized even after a timer, but not for ever in work that outlives its handler', async () => {
+  test('is recognized even after a timer, but no longer in work that goes on long after the handler was given up', async () => {
     const { clock, pipeline, run } = setUp()
     const ends: (string | undefined)[] = []
     await pipeline.register(
@@ -1294,7 +1294,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([REFUSED, undefined])
   })
 
-  test('is not confused with a caller that tracks while asynchronous plugins are working', async () => {
+  test('is not confused with calls of the application while asynchronous plugins are working', async () => {
     const { pipeline, run } = setUp(systemClock)
     const answer = deferred()
     await pipeline.register(createPlugin('lent', 'before', { track: async () => answer.promise }))
@@ -1334,7 +1334,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toContain(REFUSED)
   })
 
-  test('work that outlives a synchronous handler cannot stop timers from firing', async () => {
+  test('a handler that tracks again in a microtask cannot stop timers from firing', async () => {
     const { pipeline } = setUp(systemClock)
     let handled = 0
     let isStopped = false
@@ -1362,7 +1362,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     await settled()
 
     expect(handled).toBeGreaterThan(100)
-    // The events of one turn of the event loop, or of a few turns when the timer is late.
+    // So many events fit into one turn of the event loop, or into a few turns if the timer is late.
     expect(handled).toBeLessThan(20_000)
   })
 
@@ -1404,7 +1404,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(order.length).toBeGreaterThan(50)
   })
 
-  test('an event that a plugin tracks with another client counts there as tracked by a caller', async () => {
+  test('an event that a plugin tracks with another client counts there as tracked by the application', async () => {
     const one = setUp()
     const two = setUp()
     const ends: (string | undefined)[] = []
@@ -1527,7 +1527,7 @@ describe("a plugin with onLoadFailure 'drop'", () => {
     expect(run().ends).toEqual([undefined])
   })
 
-  test('is not the default: otherwise events are sent without the plugin', async () => {
+  test('is not the default: with skip or without the option, events are sent without the plugin', async () => {
     const { pipeline, run } = setUp()
     const load = (): Promise<never> => Promise.reject(new Error('non'))
     await pipeline.register(createPlugin('a', 'before', { load, onLoadFailure: 'skip' }))
@@ -1600,7 +1600,7 @@ describe('plugins whose properties throw', () => {
     ])
   })
 
-  test('a cancelation from another copy of this package, without a message, fails the event', async () => {
+  test('a plugin that throws a cancelation drops the event with the reason of the cancelation', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', 'before', {
@@ -1673,7 +1673,7 @@ describe('the asynchronous context', () => {
 })
 
 describe('abandoning', () => {
-  test('leaves no timer, whatever plugins are doing', async () => {
+  test('leaves no timer when plugins hang or are still loading', async () => {
     const { clock, pipeline, run } = setUp()
     const forever = (): Promise<never> => new Promise(() => {})
     await pipeline.register(createPlugin('a', 'before', { track: forever }))

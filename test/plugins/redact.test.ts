@@ -13,7 +13,7 @@ afterEach(() => {
 
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+/u
 
-/** The redacted event, as JSON. */
+/** The event after redaction, as parsed from its JSON. */
 function redacted(options: RedactOptions, more: object): Record<string, unknown> {
   const ctx = new Context({
     type: 'track',
@@ -56,7 +56,7 @@ describe('redaction by key', () => {
     })
   })
 
-  test('searches with a regular expression, whatever its lastIndex is', () => {
+  test('ignores the lastIndex of a regular expression', () => {
     const pattern = /^pass/giy
     pattern.lastIndex = 3
 
@@ -163,7 +163,7 @@ describe('redaction by pattern', () => {
     expect(result).toEqual({ x: '[redacted] aXb', y: 'Zoë [redacted]' })
   })
 
-  test('of one pattern does not hide matches of another one', () => {
+  test('with one pattern does not hide matches of another pattern', () => {
     const text = 'write to zoe42@example.com today'
 
     for (const patterns of [
@@ -210,7 +210,7 @@ describe('redaction by pattern', () => {
 })
 
 describe('the integrations', () => {
-  test('keep their switches, and the rest of them is redacted', () => {
+  test('keep their names and their true and false values, and the rest is redacted', () => {
     const integrations = { All: false, CRM: true, 'a@b.c': false, Mail: { email: 'a@b.c', to: 'x a@b.c' } }
 
     expect(redacted({ keys: ['CRM', 'email'], patterns: [EMAIL] }, { integrations })['integrations']).toEqual(
@@ -347,7 +347,7 @@ describe('unusual input', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('with 100,000 keys that become equal does not loop for ever', () => {
+  test('with 100,000 keys that become equal keeps all of them', () => {
     const given = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}@b`, 1]))
     const ctx = new Context({ type: 'track', properties: given } as never)
     ;(redact({ patterns: [/^.*@b$/] }) as Required<Plugin>).all(ctx)
@@ -377,7 +377,7 @@ describe('unusual input', () => {
     expect(Math.max(...searched)).toBeLessThan(50)
   })
 
-  test('with long texts stays when there are no patterns', () => {
+  test('with long texts is not changed when there are no patterns', () => {
     expect(
       properties({ keys: ['email', /^mail/] }, { note: 'é'.repeat(5_000), ['k'.repeat(3_000)]: 1 }),
     ).toEqual({

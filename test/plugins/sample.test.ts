@@ -3,7 +3,7 @@ import { shareOf } from '../../src/plugins/sample.ts'
 import { type SampleOptions, sample } from '../../src/plugins.ts'
 import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
 
-/** The users, of `count`, whose events are kept. */
+/** Tracks one event for each of `count` users, and returns the users whose events are kept. */
 async function keptUsers(options: SampleOptions, count: number): Promise<string[]> {
   const { analytics, client } = createAnalytics({ flushAt: 1_000 })
   analytics.on('error', () => {})
@@ -15,12 +15,12 @@ async function keptUsers(options: SampleOptions, count: number): Promise<string[
 
 describe('the sampled users', () => {
   test.each([
-    // These lists must never change: another hash would move users in and out of samples.
+    // These values must never change: another hash would move users in and out of samples.
     ['usr_Zoë', 0.2616278985515237],
     ['usr_1042', 0.955776279559359],
     ['', 0.6689221884589642],
     ['🍵', 0.5635208238381892],
-  ])('of %j never changes', (text, share) => {
+  ])('the share of %j never changes', (text, share) => {
     expect(shareOf(text)).toBe(share)
   })
 
@@ -30,7 +30,7 @@ describe('the sampled users', () => {
       (one) => one < rate,
     )
 
-    // Four standard deviations of a fair draw.
+    // A fair draw stays within four standard deviations.
     const deviation = Math.sqrt(count * rate * (1 - rate))
     expect(Math.abs(kept.length - count * rate)).toBeLessThan(4 * deviation)
   })
@@ -55,7 +55,7 @@ describe('a sample', () => {
     expect(await keptUsers({ rate }, 50)).toHaveLength(expected)
   })
 
-  test('uses userId, then anonymousId, for every kind; a dropped event fails with plugin', async () => {
+  test('uses userId, or else anonymousId, for every kind; a dropped event fails with plugin', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(sample({ rate: 0.2617 }))
@@ -71,7 +71,7 @@ describe('a sample', () => {
     expect([...outcomes].sort()).toEqual(['delivered', 'delivered', 'plugin', 'plugin'])
   })
 
-  test('by message separates the events of one user', async () => {
+  test('by message decides for each event, not for each user', async () => {
     const { analytics } = createAnalytics()
     analytics.on('error', () => {})
     await analytics.register(sample({ rate: 0.5, by: 'message' }))

@@ -43,7 +43,7 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(second).not.toEqual(first)
   })
 
-  test('an event that waits for an asynchronous plugin gets it too, whatever span is active afterwards', async () => {
+  test('an event that waits for an asynchronous plugin gets the span of its call, not the span that is active later', async () => {
     const { analytics, last } = createTestClient()
     let goOn: (() => void) | undefined
     const asked = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(last()?.context['trace']).toEqual(ids)
   })
 
-  test('an event that waits for the load of a plugin gets it too', async () => {
+  test('an event that waits for the load of a plugin gets the span of its call', async () => {
     const { analytics, last } = createTestClient()
     let isLoaded: (() => void) | undefined
     const load = () =>

@@ -11,7 +11,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** A schema that comes from no library. */
+/** A schema that is written by hand, without a library. */
 function schemaOf(validate: (value: unknown) => unknown) {
   return { '~standard': { version: 1, vendor: 'essai', validate } } as never
 }
@@ -48,8 +48,8 @@ async function setUp(schemas: Parameters<typeof trackingPlan>[0], options?: Trac
 }
 
 /**
- * The same plan in three libraries, and with asynchronous schemas. It trims a text, and leaves other keys
- * alone.
+ * The same schema in three libraries, and asynchronously in two of them. It trims the text of `id` and keeps unknown
+ * keys.
  */
 const libraries: [string, ReturnType<typeof schemaOf>][] = [
   [
@@ -348,7 +348,7 @@ describe('a broken schema', () => {
     },
   )
 
-  test('issues without text or path are reported as far as possible', async () => {
+  test('issues without text or path are reported with a default text or an empty path', async () => {
     const issues = [
       undefined,
       5,
@@ -413,7 +413,7 @@ describe('a broken schema', () => {
   })
 })
 
-test('failures with another reason have no violations', () => {
+test('errors that a tracking plan has not caused have no violations', () => {
   const trap = new Proxy(new Error('non'), {
     get() {
       throw new Error('piège')

@@ -15,7 +15,7 @@ const BOUNDS = [
   { failures: 100_000, fromMs: 30_000, toMs: 60_000 },
 ]
 
-// Row F32.
+// docs/faults.md, row F32.
 describe('backoff', () => {
   test.each(BOUNDS)('after $failures failures it is $fromMs to $toMs ms', ({ failures, fromMs, toMs }) => {
     expect(backoffMs(failures, 0)).toBe(fromMs)

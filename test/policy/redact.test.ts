@@ -35,7 +35,7 @@ describe('redacting', () => {
     expect(redact(`https://h/?key=${encodeURIComponent('wk"7\\Zurich&')}`)).toBe('https://h/?key=[redacted]')
   })
 
-  test('removes a secret of several lines where they were joined to one', () => {
+  test('removes a secret of several lines also where its lines were joined to one', () => {
     const redact = redactor(['-----BEGIN KEY-----\nMIIEvQ\r\nIBADAN\n-----END KEY-----\n'])
 
     expect(redact('with -----BEGIN KEY----- MIIEvQ IBADAN -----END KEY-----, non')).toBe(
@@ -43,14 +43,14 @@ describe('redacting', () => {
     )
   })
 
-  test('removes the beginning of a secret at the end of a cut text', () => {
+  test('removes the beginning of a secret at the end of a text that was cut off', () => {
     const redact = redactor(['wk_Zurich_7Qm4'])
 
     expect(redact('invalid: wk_Zurich_7Q')).toBe('invalid: [redacted]')
     expect(redact('invalid: wk_Zurich_7Q and more')).toBe('invalid: wk_Zurich_7Q and more')
   })
 
-  test('removes both of two secrets of which one contains the other', () => {
+  test('removes two secrets of which one contains the other', () => {
     expect(redactor(['abcdefgh', 'abcdefghij'])('abcdefghij abcdefgh')).toBe('[redacted] [redacted]')
   })
 

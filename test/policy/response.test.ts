@@ -6,7 +6,7 @@ const NOW = '2026-11-20T09:30:00.000Z'
 const NOW_MS = Date.parse(NOW)
 const ORIGINAL_TZ = process.env['TZ']
 
-/** Reads these headers, by lower-case names. */
+/** Returns a function that reads one of these headers by its lower-case name. */
 function reading(headers: Record<string, string>): (name: string) => string | undefined {
   return (name) => headers[name]
 }
@@ -35,7 +35,7 @@ describe('Retry-After in seconds', () => {
     expect(retryAfter(value)).toBe(ms)
   })
 
-  // Row F44.
+  // docs/faults.md, row F44.
   test.each(['301', '9999999999', '99999999999999999999'])('%s is clamped to five minutes', (value) => {
     expect(retryAfter(value)).toBe(300_000)
   })
@@ -45,7 +45,7 @@ describe('Retry-After in seconds', () => {
   })
 })
 
-// Rows F39 and F40.
+// docs/faults.md, rows F39 and F40.
 describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
   'Retry-After as a date, in the zone %s',
   (zone) => {
@@ -134,7 +134,7 @@ describe('dates', () => {
   })
 })
 
-// Row F42.
+// docs/faults.md, row F42.
 describe('several values', () => {
   test.each([
     ['2, 7', 7_000],
@@ -150,7 +150,7 @@ describe('several values', () => {
   })
 })
 
-// Row F43.
+// docs/faults.md, row F43.
 describe('malformed values', () => {
   test.each([
     ['nothing', ''],
@@ -189,8 +189,7 @@ describe('malformed values', () => {
   test.each(hostile.map((value) => [value.slice(0, 12), value]))(
     'a megabyte of %j is refused in linear time',
     (_start, value) => {
-      // No time is measured: a pattern that backtracks over a megabyte does not end within the time limit of
-      // the test.
+      // The test measures no time: with a pattern that backtracks over a megabyte it would exceed its time limit.
       for (const name of ['retry-after', 'x-ratelimit-reset', 'ratelimit-reset', 'ratelimit', 'date']) {
         rateLimit({ [name]: value })
         retryAfter('Fri, 20 Nov 2026 09:30:03 GMT', { [name]: value })
@@ -200,7 +199,7 @@ describe('malformed values', () => {
     },
   )
 
-  test('whatever arrives, the result is no wait or one of 0 to five minutes', () => {
+  test('for any header, the result is undefined or a wait of 0 to 5 minutes', () => {
     const almost = fc
       .array(
         fc.constantFrom(
@@ -239,7 +238,7 @@ describe('malformed values', () => {
   })
 })
 
-// Row F41.
+// docs/faults.md, row F41.
 describe('the headers of a rate limit', () => {
   const epochSeconds = NOW_MS / 1_000
 
@@ -292,7 +291,7 @@ describe('the headers of a rate limit', () => {
   })
 })
 
-/** The table of section 8 of the specification, range by range. */
+/** The table of docs/spec.md, section 8: the action for each range of statuses, with a write key and with a token. */
 const POLICY: [from: number, to: number, writeKey: Action, token: Action][] = [
   [99, 199, 'retry', 'retry'],
   [200, 299, 'delivered', 'delivered'],
@@ -332,7 +331,7 @@ const rows = POLICY.flatMap(([from, to, writeKey, token]) =>
   Array.from({ length: to - from + 1 }, (_, index) => ({ status: from + index, writeKey, token })),
 )
 
-// Row F24.
+// docs/faults.md, row F24.
 describe('the status policy', () => {
   test('the table has every status from 99 to 999 once', () => {
     expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 901 }, (_, index) => 99 + index))

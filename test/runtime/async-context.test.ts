@@ -38,7 +38,7 @@ const RUNTIMES = {
 }
 
 describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
-  test('a captured context is the context at that time', async () => {
+  test('a captured context is the one at the time of the capture', async () => {
     const { AsyncResource } = await loadFor()
     const storage = new AsyncLocalStorage<string>()
     const captured = storage.run('then', () => new AsyncResource('Test'))

@@ -55,7 +55,7 @@ describe('the real clock', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('both clocks are looked up at each call, so that patched ones are used', () => {
+  test('Date and performance are looked up at each call, so that patched ones are used', () => {
     vi.setSystemTime('2026-11-20T09:30:00Z')
     const before = systemClock.monotonic()
 
@@ -97,8 +97,7 @@ describe('in its own process', () => {
   })
 
   test('a hold keeps the process alive until it is released', () => {
-    // Without the hold the process would end before its only timer fires; without the release it would not
-    // end.
+    // Without the hold, the process would end before its only timer fires. Without the release, it would not end.
     const program = `
       const release = systemClock.hold()
       systemClock.setTimer(() => { console.log('fired'); release() }, 50)`
@@ -186,7 +185,7 @@ test.each([
   ['is not a number', () => Number.NaN],
   ['is infinite', () => Number.POSITIVE_INFINITY],
   ['goes back', () => 3],
-])('while the clock below %s, this clock stands still', (_label, monotonic: () => number) => {
+])('while the wrapped clock %s, this clock stands still', (_label, monotonic: () => number) => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)
   below.stall(100)
@@ -221,7 +220,7 @@ test('a random number in range is passed on', () => {
   expect(new SteadyClock(below).random()).toBe(0.25)
 })
 
-test('holds are passed on to the clock below', () => {
+test('holds are passed on to the wrapped clock', () => {
   const below = new FakeClock()
 
   const release = new SteadyClock(below).hold()
@@ -250,8 +249,8 @@ test('a deadline fires once, at its time', async () => {
   expect(watched.runs).toBe(1)
 })
 
-// Row F18.
-test('a suspended process gets one more second, once', async () => {
+// docs/faults.md, row F18.
+test('after a suspension of the process, a deadline is extended once, by a second', async () => {
   const watched = startDeadline()
 
   watched.clock.stall(6_001)

@@ -3,12 +3,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 type Exit = typeof import('../../src/runtime/exit.ts')
 
 let exit: Exit
-/** The listeners that the module has added, and all events that it listens to. */
+/** The listeners that src/runtime/exit.ts has added to the process, and the events of all of them. */
 let listeners: { event: string; listener: () => void }[]
 let events: string[]
 let warnings: ReturnType<typeof vi.spyOn>
 
-/** A client with nothing to send. */
+/** A client that has accepted no event. `onExit` returns whether the client keeps the process alive. */
 function createClient(isKept = false) {
   return { accepted: 0, onExit: vi.fn(() => isKept), onEnd: vi.fn() }
 }
@@ -33,7 +33,7 @@ afterEach(() => {
   vi.resetModules()
 })
 
-/** @param others Listeners of the program, after ours. */
+/** @param others A listener of the program, which runs after ours. */
 async function runOutOfWork(others = () => {}): Promise<void> {
   emit('beforeExit')
   others()
@@ -157,7 +157,7 @@ describe('the exit', () => {
       await runOutOfWork(track)
       await runOutOfWork(track)
       await runOutOfWork(track)
-      client.accepted++ // An event of other work, after which the process has run out of work again.
+      client.accepted++ // An event that other work has tracked before the process runs out of work again.
       await runOutOfWork(track)
 
       expect(client.onExit).toHaveBeenCalledTimes(3)

@@ -101,7 +101,7 @@ describe('the setting logger', () => {
     expect(warned).toEqual([])
   })
 
-  test('gets no credentials, at any level, whoever quotes them', async () => {
+  test('gets no credentials at any level, even if errors and responses quote them', async () => {
     const { logger, lines } = record()
     const secrets = [WRITE_KEY, btoa(`${WRITE_KEY}:`), 'gateway-secret-1']
     const quoted = secrets.join(' and ')
@@ -132,7 +132,7 @@ describe('the setting logger', () => {
     for (const secret of secrets) expect(text).not.toContain(secret)
   })
 
-  test('gets no key that signs for tokens either', async () => {
+  test('gets no private key of oauthSettings', async () => {
     const { logger, lines } = record()
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
     const clientKey = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))

@@ -37,8 +37,8 @@ test('a wait that is cancelled leaves no timer', async () => {
   expect(clock.timerCount).toBe(0)
 })
 
-// Row F18.
-test('work that ends while the process is suspended has ended in time', async () => {
+// docs/faults.md, row F18.
+test('work that ends while the process is suspended counts as in time', async () => {
   const clock = new FakeClock()
   let arrive = (_train: string): void => {}
   const work = new Promise<string>((resolve) => {

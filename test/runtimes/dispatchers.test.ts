@@ -8,8 +8,8 @@ import { type Loopback, listen } from '../support/loopback.ts'
 import { runtime } from '../support/runtimes.ts'
 
 /**
- * The versions of undici that a program may configure: all that run on this version of Node.js, besides the
- * built-in one.
+ * The versions of undici from npm, and the first version of Node.js on which each runs. A program may set a
+ * dispatcher from any of them.
  */
 const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
   'undici 5': { path: () => runtime('undici-5'), since: 18 },
@@ -25,7 +25,7 @@ const CASES = NODES.flatMap((node) =>
     .map(([undici, { path }]) => ({ node, undici, path })),
 )
 
-/** Prints, for each kind of dispatcher, the outcome of one event and the statuses that listeners got. */
+/** Prints, for each kind of dispatcher, whether one event was delivered, and the statuses that listeners got. */
 const PROGRAM = `
 const undici = require(process.env.UNDICI)
 const { Analytics } = require('trackpost')
@@ -84,9 +84,9 @@ process.exit()
 
 let project: Project
 let api: Loopback
-/** The target of redirects. Nothing must arrive there. */
+/** The server that redirects point to. No request may arrive there. */
 let elsewhere: Loopback
-/** The requests that arrived; through the proxy, for a host that only the proxy knows. */
+/** The paths of the requests that arrived, also through the proxy. */
 const arrived: string[] = []
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ beforeAll(async () => {
     request.resume().on('end', () => response.end('{}'))
   })
   api = await listen((request, response) => {
-    // Without a tunnel, a proxy gets the whole address.
+    // A request through a proxy without a tunnel has the whole URL in place of the path.
     const { pathname } = new URL(request.url ?? '', 'http://direct.invalid')
     const isFirst = !arrived.includes(pathname)
     arrived.push(pathname)
@@ -137,7 +137,7 @@ test.each(CASES)(
 
     const results = (await run(node, 'dispatchers.cjs', { UNDICI: path() })) as Record<string, object>
 
-    // A client that could not read the header of a 429 would not retry: a retry after the given wait is not
+    // With `maxRetries: 0`, only a 429 with a readable `Retry-After` is retried: retries after the given wait are not
     // counted.
     const expected = Object.keys(results).map((kind) => {
       const redirect = /^redirect-(\d+)/.exec(kind)?.[1]

@@ -1,4 +1,4 @@
-/** Events that are tracked when the process has run out of work, on each runtime that has processes. */
+/** Events that are tracked in `beforeExit`, when the event loop is empty, on each runtime that has processes. */
 import { execFile } from 'node:child_process'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ afterAll(async () => {
   await Promise.all([api?.close(), project?.remove()])
 })
 
-/** Runs the program to its end. A program that never ends fails the test by the time limit of its process. */
+/** Runs the program to its end. A program that does not end within 100 s fails the test. */
 function run(binary: string, mode: string): Promise<{ outcomes: string[]; stderr: string }> {
   const args = binary === 'deno' ? ['run', '--allow-net', '--allow-env', '--node-modules-dir=manual'] : []
   const options = { cwd: project.folder, timeout: 100_000, env: { PATH: '/usr/bin:/bin', NO_COLOR: '1' } }
@@ -52,7 +52,7 @@ describe.each(['node-16', 'node-20', 'node-22', 'node-24', 'node-26', 'bun', 'de
     },
   )
 
-  test('a listener that tracks each time does not keep the process alive for ever, and gets the failure of its last event', async () => {
+  test('a listener that tracks at each beforeExit does not keep the process alive for ever, and the callback of its last event gets the failure', async () => {
     const { outcomes, stderr } = await run(binary, 'each time')
 
     expect(received).toEqual(['Script Started', 'Script Ended'])

@@ -1,6 +1,6 @@
 /**
- * Each feature on each platform: the content of docs/platforms.md. With WRITE_TABLE=1 the document is written
- * from the expected results.
+ * Runs each feature on each platform, and compares the results with table.ts. With WRITE_TABLE=1, docs/platforms.md
+ * is written from table.ts.
  */
 import type { ChildProcess } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ let project: Project
 let tokens: TokenServer
 let api: Loopback
 let directory: string
-/** The events that the service accepted, by platform and feature: one line for each. */
+/** One line for each event that the service accepted, by platform and feature. */
 const received = new Map<string, string[]>()
 const receivedOf = (platform: string, feature: string): string[] =>
   received.get(`${platform}/${feature}`) ?? []
@@ -77,7 +77,7 @@ function describeBatch({ headers }: IncomingMessage, body: Buffer): string[] {
   )
 }
 
-/** @param mode The mode of host.mjs. */
+/** @param mode The mode in which host.mjs runs. Default: `id`. */
 function settingsFor(id: string, mode = id): string {
   return JSON.stringify({
     mode,
@@ -94,7 +94,7 @@ function start(id: string, binary: string, args: readonly string[], env: Record<
   return life
 }
 
-/** Runs all features in one process, and ends it by the signal that `closeOn` waits for. */
+/** Runs all features in one process, and ends the process by SIGTERM, for which `closeOn` waits. */
 async function runProcess(id: string, name: string, args: readonly string[] = []): Promise<Results> {
   const { line, ended } = start(id, runtime(name), [...args, join(project.folder, 'features/host.mjs')])
   const { results, pid } = JSON.parse(await line()) as { results: Results; pid: number }
@@ -103,7 +103,10 @@ async function runProcess(id: string, name: string, args: readonly string[] = []
   return { ...results, end: { end } }
 }
 
-/** Tries to bundle each entry, and writes a module with those that the platform can load, and the errors for the others. */
+/**
+ * Tries to bundle each entry point of the package. Writes a module with the entry points that can be bundled, and the
+ * bundler's error for each of the others.
+ */
 async function writeEntries(conditions: string[], external: string[]): Promise<void> {
   const entries: string[] = []
   const refusals: Record<string, string> = {}
@@ -152,7 +155,7 @@ async function runInWorkerd(id: string, flags: string[]): Promise<Results> {
   }
 }
 
-/** The modules of Node.js that Next.js offers to edge functions. */
+/** The modules of Node.js that Next.js provides to edge functions. */
 const NEXT_MODULES = ['node:async_hooks', 'node:buffer', 'node:events', 'node:assert', 'node:util']
 
 async function runInNext(id: string): Promise<Results> {
@@ -178,8 +181,8 @@ async function runInNext(id: string): Promise<Results> {
 }
 
 /**
- * The runtime interface of AWS Lambda, which suspends the function each time it asks for the next invocation,
- * and then resumes it with one.
+ * Acts as the runtime interface of AWS Lambda: suspends the process when it asks for the next invocation, and later
+ * resumes the process and sends the invocation.
  */
 async function runInLambda(id: string): Promise<Results> {
   const results: Record<string, Result> = {}
@@ -212,7 +215,7 @@ async function runInLambda(id: string): Promise<Results> {
   })
   try {
     await Promise.race([over, lambda.ended])
-    // The environment shuts down as for a function with an extension.
+    // Lambda sends SIGTERM at the end only to functions that have an extension.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
     const { end } = await lambda.ended
@@ -222,7 +225,10 @@ async function runInLambda(id: string): Promise<Results> {
   }
 }
 
-/** The next process delivers the events that an exit listener has left in the spool. */
+/**
+ * Runs the features in an exit listener. A second process then delivers the event that the listener has left in the
+ * spool.
+ */
 async function runExit(id: string): Promise<Results> {
   const results = await runProcess(id, 'node-26')
   expect(receivedOf(id, 'spool')).toEqual([])
@@ -233,7 +239,7 @@ async function runExit(id: string): Promise<Results> {
 }
 
 interface Run {
-  /** Its name in the manifest of runtimes. */
+  /** The runtime's name in scripts/runtimes.json. */
   readonly needs: string
   readonly run: (id: string) => Promise<Results>
 }
@@ -271,7 +277,7 @@ const RUN: Readonly<Record<string, Run>> = {
 
 const done = new Map<string, Promise<Results>>()
 
-/** Each platform runs once, for all of its cells. */
+/** Runs each platform once for all of its features. */
 function resultsOf({ id }: Platform): Promise<Results> {
   const { needs, run } = RUN[id] as Run
   runtime(needs)
@@ -285,7 +291,7 @@ function resultsOf({ id }: Platform): Promise<Results> {
 }
 
 describe.each(PLATFORMS)('on $title', (platform) => {
-  test.each(NAMES)('%s has the result of the table', async (name) => {
+  test.each(NAMES)('%s has the result that table.ts expects', async (name) => {
     const results = await resultsOf(platform)
 
     const { saw, received } = FEATURES[name]
@@ -303,7 +309,7 @@ describe.each(PLATFORMS)('on $title', (platform) => {
   })
 })
 
-test('docs/platforms.md has the content of the table', () => {
+test('docs/platforms.md is the text that table.ts gives', () => {
   if (process.env['WRITE_TABLE'] === '1') writeFileSync(DOCUMENT, writeDocument())
 
   expect(readFileSync(DOCUMENT, 'utf8')).toBe(writeDocument())

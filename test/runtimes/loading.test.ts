@@ -50,7 +50,7 @@ if (require.main === module) module.exports(require('trackpost').Analytics)
 `,
 }
 
-/** The result of a client with or without OAuth settings. */
+/** Runs a program with or without OAuth settings, and returns what it prints. */
 async function load(file: string, withOAuth: boolean, node = process.execPath, keyType = 'pem') {
   const env = { PATH: '/usr/bin:/bin', KEY_TYPE: keyType, ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
   const output = await new Promise<string>((resolve, reject) => {
@@ -67,7 +67,7 @@ describe.each(Object.keys(FILES))('%s', (file) => {
     for (const [name, text] of Object.entries(FILES)) await project.write(name, text)
   })
 
-  // These versions have Web Crypto, but not as a global, and the client creates no such global.
+  // Node.js 16 and 18 have Web Crypto, but no global `crypto`. The client must not create this global.
   test.each(['node-16', 'node-18'])('on %s a token needs no global Web Crypto', async (name) => {
     const node = runtime(name)
 
@@ -156,7 +156,7 @@ test('both platforms have the same exports', async () => {
   expect(Object.keys(web ?? {})).toContain('defaultClient')
 })
 
-test('a token server that does not respond keeps an ending process alive for exitTimeout, and no longer', async () => {
+test('a token server that does not respond keeps an ending process alive only for exitTimeout', async () => {
   const silent = await listen(() => {})
   const path = await project.write(
     'exit.mjs',
@@ -174,7 +174,7 @@ analytics.track({ userId: 'u', event: 'last' })`,
       )
     })
 
-    // The end of the process is the proof: the request itself may take ten minutes.
+    // The process has ended after exitTimeout: the request alone may take ten minutes.
     expect(output).toBe('shutdown_timeout\n')
   } finally {
     await silent.close()

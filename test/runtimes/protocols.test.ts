@@ -38,7 +38,7 @@ function run(node: number, flags: string[], env: Record<string, string>): Promis
 
 const DELIVERED = `${JSON.stringify({ delivered: 1, failed: 0, pending: 0 })}\n`
 
-// `fetch` of Node.js 26 supports HTTP/2; that of older versions does not.
+// Only Node.js 26 has a `fetch` that supports HTTP/2.
 test('on Node.js 26 a service with only HTTP/2 gets its events over fetch', async () => {
   const versions: string[] = []
   const server = createSecureServer(
@@ -67,8 +67,8 @@ test('on Node.js 26 a service with only HTTP/2 gets its events over fetch', asyn
   }
 })
 
-// Without WebAssembly undici cannot parse a response: events are sent over node:http. (The program is a
-// CommonJS module: an ES module of Node.js 22 cannot even import node:http then.)
+// `--jitless` disables WebAssembly. undici cannot parse a response without it, so events are sent over node:http. The
+// program is CommonJS, since with this flag an ES module cannot import node:http on Node.js 22.
 test.each([16, 18, 20, 22, 24, 26])('on Node.js %i events are delivered with --jitless', async (node) => {
   let requests = 0
   const api = await listen((request, response) => {
@@ -78,7 +78,7 @@ test.each([16, 18, 20, 22, 24, 26])('on Node.js %i events are delivered with --j
   try {
     const output = await run(node, ['--jitless'], { API: api.url })
 
-    // Node.js 18 to 22 warn of their own flags.
+    // Node.js 18 to 22 warn that `--jitless` disables another flag.
     expect(output.replace(/Warning: disabling flag .*\n/, '')).toBe(DELIVERED)
     expect(requests).toBe(1)
   } finally {

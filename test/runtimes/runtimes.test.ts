@@ -12,10 +12,10 @@ import { bundleWorker, startWorker } from '../support/workerd.ts'
 
 const WRITE_KEY = 'wk_Runtimes_7'
 
-/** A runtime, and one way to load the package in it. */
+/** A runtime, and a module system in which the package is loaded. */
 interface Case {
   readonly name: string
-  /** Its name in the manifest. */
+  /** The runtime's name in scripts/runtimes.json. */
   readonly binary: string
   readonly title: string
   readonly modules: string
@@ -54,7 +54,7 @@ const ALL: Case[] = [
   inWorkerd('workerd with `nodejs_compat`', ['nodejs_compat']),
 ]
 
-/** `RUNTIMES=node-16,bun` leaves out the others. */
+/** `RUNTIMES=node-16,bun` runs only the tests of these two runtimes. */
 const chosen = process.env['RUNTIMES']?.split(',')
 const CASES = ALL.filter(({ binary }) => chosen === undefined || chosen.includes(binary))
 
@@ -64,7 +64,7 @@ interface Received {
   readonly atMs: number
   readonly status: number
   readonly authorization: string | undefined
-  /** A header that `fetch` of Node.js adds by itself. */
+  /** The header `sec-fetch-mode`, which `fetch` of Node.js adds. */
   readonly fetchMode: unknown
   readonly batch: Record<string, unknown>[]
 }
@@ -76,7 +76,7 @@ let api: Loopback
 const received = new Map<string, Received[]>()
 const rows: string[] = []
 
-/** The body of a request, decompressed. The length in its header must agree. */
+/** Returns the decompressed body of a request. Checks its Content-Length. */
 async function readEncoded(
   request: IncomingMessage,
 ): Promise<{ body: string; encoding: string | undefined }> {
@@ -141,7 +141,7 @@ async function runCase(
       if (!response.ok) throw new Error(`${text}\n${worker.log()}`)
       expect(worker.log()).toBe('')
       const results = JSON.parse(text)
-      // Modules of Node.js exist only with the flag.
+      // workerd has `process.versions` only with this flag.
       expect(results.version !== undefined).toBe(flags.includes('nodejs_compat'))
       return { ...results, version: MANIFEST[binary]?.version }
     } finally {
@@ -196,7 +196,7 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   expect(results['limit']).toEqual(delivered(1))
   const [limited, rested] = of('limit') as [Received, Received]
   expect([limited.status, rested.status]).toEqual([429, 200])
-  // A timer may fire a little early in the view of another process.
+  // The server may see a timer of the client fire a little early.
   expect(rested.atMs - limited.atMs).toBeGreaterThan(950)
 
   expect(results['close']).toEqual({ ...delivered(250), late: 'closed' })
@@ -208,7 +208,8 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   else {
     expect(results['functionClient']).toEqual({ ...delivered(1), requests: 1 })
     expect(eventsOf('function')).toHaveLength(1)
-    // By default the client uses the dispatcher below fetch, which does not implement the Fetch standard.
+    // Only `fetch` adds this header. By default the client uses the dispatcher of undici directly, which does not add
+    // it.
     if (one.jsRuntime === 'node') expect(of('function')[0]?.fetchMode).toBe('cors')
   }
   if (one.jsRuntime === 'node')

@@ -1,7 +1,4 @@
-/**
- * Q1, Q2, Q3, Q5: the spool where platforms differ: the permission model, worker threads, the end of a process,
- * Deno.
- */
+/** The spool where platforms differ: the permission model, worker threads, the end of a process, Deno. */
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
@@ -58,7 +55,10 @@ function start(binary: string, args: readonly string[], mode?: string): Life {
   return life
 }
 
-/** Delivers the events that are left in the directory, and returns them. */
+/**
+ * Starts a process that delivers the `count` events that are left in the directory. Returns the names of all events
+ * received.
+ */
 async function deliverLeft(count: number): Promise<string[]> {
   isDown = false
   const next = start(process.execPath, [], `deliver ${count}`)
@@ -70,19 +70,19 @@ async function deliverLeft(count: number): Promise<string[]> {
 const numbered = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${name} ${index + 1}`).sort()
 
-describe('Q1: under the permission model of Node.js', () => {
+describe('under the permission model of Node.js', () => {
   test.each([
     ['node-20', '--experimental-permission'],
     ['node-24', '--permission'],
     ['node-26', '--permission'],
   ])('on %s, SIGKILL loses nothing; denied operations are reported once', async (name, flag) => {
     const grants = ['--allow-fs-read=*', `--allow-fs-write=${directory}/*`]
-    // From version 25 on, the network needs a permission as well.
+    // From Node.js 25 on, the network also needs a permission.
     const net = name === 'node-26' ? ['--allow-net'] : []
     const life = start(runtime(name), [flag, ...grants, ...net], 'burst 200')
 
     expect(await life.line()).toBe('stored false')
-    // After several syncs there is still only one report.
+    // The program has synced again: there must still be only one report.
     expect(await life.line()).toBe('stored false')
     await life.says('denies fsync')
     life.child.kill('SIGKILL')
@@ -105,13 +105,13 @@ describe('Q1: under the permission model of Node.js', () => {
   })
 })
 
-describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on %s', (name) => {
+describe.each(['node-16', 'node-20', 'node-26', 'bun'])('worker threads, on %s', (name) => {
   test('events of a terminated thread are adopted while its process lives', async () => {
     const life = start(runtime(name), [], 'thread')
     expect(await life.line()).toBe('thread stored')
 
-    // The thread has ended, but its process runs: its lock must look old enough for the owner to count as
-    // dead.
+    // The thread has ended, but its process still runs. Only a lock that was not touched for a minute shows that its
+    // owner is dead, so the test makes the lock older.
     const silentSince = Date.now() / 1_000 - 61
     const locks = readdirSync(directory).filter((file) => file.endsWith('.lock'))
     expect(locks).toHaveLength(1)
@@ -124,22 +124,22 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on 
   })
 })
 
-describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('Q3: the end of a process, on %s', (name) => {
+describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('the end of a process, on %s', (name) => {
   const args = name === 'deno' ? ['run', '-A', '--node-modules-dir=manual'] : []
   test.each(['exit', 'throw'])(
-    'events from listeners of exit are kept, whenever the listeners were added: %s',
+    'events from exit listeners are kept, also from listeners that were added before the client: %s',
     async (how) => {
       const { end } = await start(runtime(name), args, `listener ${how}`).ended
 
       expect(end).toBe(how === 'exit' ? 3 : 1)
-      // A Deno program that throws ends without its listeners of exit.
+      // A Deno program that throws ends without calling its exit listeners.
       const kept = name === 'deno' && how === 'throw' ? [] : ['Added After', 'Added Before', 'Tracked Again']
       expect(await deliverLeft(kept.length + 1)).toEqual([...kept, 'Tracked'].sort())
     },
   )
 })
 
-describe('Q5: Deno', () => {
+describe('Deno', () => {
   const rights = (): string[] => [
     'run',
     `--allow-read=${project.folder},${directory}`,
@@ -158,17 +158,18 @@ describe('Q5: Deno', () => {
 
     expect(stderr).toBe('')
     for (const file of readdirSync(directory)) {
-      // Without access to the process table, an owner counts as dead when its lock is old.
+      // Deno has no access to the process table here, so the owner of a lock counts as dead only when the lock is
+      // old.
       if (file.endsWith('.lock')) utimesSync(join(directory, file), 0, 0)
     }
     expect(await deliverLeft(20)).toEqual(numbered('Burst', 20))
   })
 
-  test('asks for nothing in a terminal', async () => {
+  test('asks for no permission in a terminal', async () => {
     try {
       execFileSync('script', ['--version'])
     } catch {
-      skip('the command `script`, which makes a terminal, is not installed')
+      skip('the command `script`, which provides a terminal, is not installed')
     }
     const command = [runtime('deno'), ...rights(), ...program('burst 20')]
       .map((word) => `'${word}'`)

@@ -8,7 +8,10 @@ import { runtime } from '../support/runtimes.ts'
 
 const { resolve: resolvePackage } = createRequire(import.meta.url)
 
-/** Each program sends events with a default client, and prints the transport of each, and the responses. */
+/**
+ * Each program sends events with clients with default settings. For each client it prints the transport and the
+ * statuses of the responses.
+ */
 const COMMON = `
 const http = require('node:http')
 const { Analytics } = require('trackpost')
@@ -116,7 +119,7 @@ test('on Node.js 16 events are sent over node:http', async () => {
 })
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events are sent over node:http until fetch is replaced, or has a listener on its channels',
+  'on Node.js %i events are sent over node:http until fetch is replaced, or a program listens to its diagnostics channels',
   async (node) => {
     expect(await run(node, 'growing.cjs')).toEqual({
       untouched: ['node:http', 200],
@@ -132,7 +135,7 @@ test.each([18, 20, 22, 24, 26])(
 )
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events are sent over the connections of fetch, once that has been used',
+  'on Node.js %i events are sent over the connections of fetch, once fetch has been used',
   async (node) => {
     expect(await run(node, 'used.cjs')).toEqual({ used: ['fetch', 200] })
     expect(arrived).toEqual(['/own', '/used/v1/batch'])

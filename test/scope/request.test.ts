@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type RequestScopeOptions, requestScope } from '../../src/scope.ts'
 
-/** A request that `node:http` has parsed from the raw bytes of a client. */
+/** Calls `read` with the request that `node:http` parses from these raw bytes, and returns the result. */
 async function receive<Value>(bytes: string, read: (request: IncomingMessage) => Value): Promise<Value> {
   let value: Value | undefined
   const server = createServer({ maxHeaderSize: 262_144 }, (request, response) => {
@@ -43,7 +43,7 @@ const FORGED = [
 ]
 
 describe('a request of node:http', () => {
-  test('gives address, user agent, languages, URL and path', async () => {
+  test('gives address, user agent, language, URL and path', async () => {
     const bytes = get(
       '/products/caf%C3%A9?size=l&utm_source=news',
       'User-Agent: Mozilla/5.0 (X11; Linux x86_64)',
@@ -92,13 +92,13 @@ describe('a request of node:http', () => {
     ['a path that looks like another host', '//evil.example/a?b', 'http://shop.example//evil.example/a?b'],
     ['a whole URL', 'http://evil.example/a?b', 'http://shop.example/a?b'],
     ['a fragment, which no client sends', '/a?b#c', 'http://shop.example/a?b'],
-  ])('takes the host from the Host header, whatever the path is: %s', async (_what, target, url) => {
+  ])('takes the host from the Host header, never from the path: %s', async (_what, target, url) => {
     const { context } = await receive(get(target), (request) => requestScope(request))
 
     expect(context.page?.url).toBe(url)
   })
 
-  test('gives, with Express, the address and path from before its routers', () => {
+  test('gives the original path when routers of Express have changed the url', () => {
     const request = { ...node({ host: 'shop.example' }), url: '/7', originalUrl: '/orders/7' }
 
     expect(requestScope(request).context.page?.path).toBe('/orders/7')
@@ -123,7 +123,7 @@ describe('a request of node:http', () => {
     })
   })
 
-  test('has, over HTTP/2, an authority instead of the Host header', async () => {
+  test('over HTTP/2 gives the url from :authority instead of the Host header', async () => {
     const server = http2.createServer()
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -209,7 +209,7 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
   })
 
-  test('Forwarded is read where the proxies set it, instead of X-Forwarded-For', () => {
+  test('with the option proxyHeaders, Forwarded is read instead of X-Forwarded-For', () => {
     const headers = {
       host: 'internal',
       'x-forwarded-for': '203.0.113.66',
@@ -227,7 +227,7 @@ describe('behind trusted proxies', () => {
     const read = (forwarded: string) => requestScope(node({ forwarded }), options).context.ip
 
     expect(read('for="203.0.113.66;x=", for=198.51.100.9')).toBe('198.51.100.9')
-    // A quote that never ends: better no address than one that the client has chosen.
+    // The quote never ends. The result is no address, since the client could have chosen any.
     expect(read('for="203.0.113.66, for=198.51.100.9')).toBeUndefined()
     expect(read('for=198.51.100.9;host="a, for=203.0.113.66"')).toBe('198.51.100.9')
     expect(read('for=198.51.100.9;host="a\\", for=203.0.113.66"')).toBe('198.51.100.9')
@@ -266,7 +266,7 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node({}), null as never)).toEqual(requestScope(node({})))
   })
 
-  test('proxyHeaders of another name throws', () => {
+  test('another value of proxyHeaders throws', () => {
     expect(() => requestScope(node({}), { proxyHeaders: 'via' } as never)).toThrow('proxyHeaders: expected')
   })
 })
@@ -294,7 +294,7 @@ describe('a Fetch request', () => {
       ...requestScope(request()).context,
       ip: '192.0.2.1',
     })
-    // Without its address, no list of trusted proxies contains the peer.
+    // A Fetch request does not tell the address of the peer, so no list of trusted proxies contains the peer.
     expect(requestScope(request(forged), { trustProxy: ['0.0.0.0/0'] })).toEqual(requestScope(request()))
   })
 
@@ -362,7 +362,7 @@ describe('hostile requests', () => {
     expect(requestScope(request as never, { trustProxy: 3 })).toEqual({ context: {} })
   })
 
-  test('long headers are cut, and the end of the chain counts', async () => {
+  test('long headers are cut, and the last entry of X-Forwarded-For counts', async () => {
     const filler = '203.0.113.66, '.repeat(5_000)
     const bytes = get(
       `/${'a'.repeat(9_000)}?${'b'.repeat(7_000)}`,

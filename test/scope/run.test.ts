@@ -5,7 +5,7 @@ import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 const warnings = catchProcessWarnings()
 
-/** Suspends, so that other code runs in between. */
+/** Waits for this many turns of the event loop, so that other code runs meanwhile. */
 async function pause(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -78,7 +78,7 @@ describe('a running scope', () => {
     expect(seen?.context).toEqual({ app: { version: '1' } })
   })
 
-  test('that throws when it is read causes one warning, and the outer one stays', () => {
+  test('that throws when it is read causes one warning, and the outer scope stays', () => {
     const hostile = {
       get userId(): string {
         throw new Error('non')

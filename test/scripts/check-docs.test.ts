@@ -26,7 +26,7 @@ describe('references', () => {
   })
 })
 
-// The compiler takes some time on a busy machine.
+// The TypeScript compiler takes some time on a busy machine.
 describe('declarations', { timeout: 60_000 }, () => {
   const DECLARATIONS = `
     interface Inherited {
@@ -73,7 +73,7 @@ describe('declarations', { timeout: 60_000 }, () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test('every name and member without a docstring is listed, and every reference without a target', () => {
+  test('lists every name and member without a docstring, and every reference without a target', () => {
     const { problems } = checkDocs([join(folder, 'index.d.ts')])
 
     expect(problems.sort()).toEqual([

@@ -34,7 +34,7 @@ Closes.
 Tracks.
 `
 
-test('members of a class are in the order of their groups, and type parameters are last', () => {
+test('the members of a class are put into the order of the groups, and type parameters come last', () => {
   const grouped = groupMembers(page, { Calls: ['track', 'gone'], State: ['stats'], End: ['[asyncDispose]'] })
 
   expect(grouped.match(/^##+ .*$/gm)).toEqual([
@@ -52,6 +52,6 @@ test('members of a class are in the order of their groups, and type parameters a
   expect(grouped).toContain('Counts.')
 })
 
-test('a member in no group is an error', () => {
+test('a member that no group lists is an error', () => {
   expect(() => groupMembers(page, { Calls: ['track'] })).toThrow('stats, [asyncDispose]')
 })

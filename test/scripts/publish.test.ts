@@ -8,7 +8,12 @@ import { version } from '../../package.json' with { type: 'json' }
 
 const script = fileURLToPath(new URL('../../scripts/publish.mjs', import.meta.url))
 
-/** Runs the script with an npm that only records its calls. @param has Packages that the registry has. */
+/**
+ * Runs scripts/publish.mjs with a fake npm that only records its calls.
+ *
+ * @param has The packages that the fake registry has.
+ * @param failing The npm command that fails.
+ */
 function publish(
   has: readonly string[],
   failing = '',

@@ -163,7 +163,7 @@ describe('in a repository', () => {
     expect(read('src/version.ts')).toContain("VERSION = '99.0.0'")
   })
 
-  test('the first release may have the version of the packages, and later ones may not', () => {
+  test('the first release may have the current version of the packages, a later release may not', () => {
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
     const { status, stderr } = release(version)
@@ -174,7 +174,7 @@ describe('in a repository', () => {
     expect(release(version).stderr).toContain(`the tag v${version} exists already`)
   })
 
-  test('a version with a date in the changelog gets only the tag', () => {
+  test('a version that already has a date in the changelog gets only the tag', () => {
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     writeFileSync(join(folder, 'CHANGELOG.md'), releaseChangelog(CHANGELOG, version, '2026-11-22'))
     git('commit', '--quiet', '--all', '--message', 'Dated')
@@ -203,7 +203,7 @@ describe('in a repository', () => {
     expect(release('99.0.0').stderr).toContain('the working copy has changes')
   })
 
-  test('another branch is refused, and a tag that exists', () => {
+  test('a release from another branch and an existing tag are refused', () => {
     git('checkout', '--quiet', '-b', 'feature')
     expect(release('99.0.0').stderr).toContain('releases are made on main')
 

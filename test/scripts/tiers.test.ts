@@ -9,7 +9,10 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const script = readFileSync(join(ROOT, 'scripts/test.mjs'), 'utf8')
 const paths = [...Object.values(FULL_FILES), ...Object.values(BOTH_FILES)].flat()
 
-/** The files of a vitest project in a form of `npm test`. */
+/**
+ * The patterns of files that a vitest project runs in one form of `npm test`: `+` for included patterns, `-` for
+ * excluded ones.
+ */
 function filesOf(tier: string): string[] {
   const program = `
     import { filesOfTier } from ${JSON.stringify(new URL('../../scripts/tiers.mjs', import.meta.url).href)}
@@ -52,7 +55,7 @@ describe('the two forms of npm test', () => {
     expect(withBrowser.filter((path) => !paths.includes(path))).toEqual([])
   })
 
-  test.each(LONG_FILES)('%s is left out by the default form, which lists it', (path) => {
+  test.each(LONG_FILES)('%s is left out by the default form, and listed in FULL_FILES', (path) => {
     expect(
       Object.values(FULL_FILES)
         .flat()

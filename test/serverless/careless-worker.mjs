@@ -1,4 +1,5 @@
-// A Worker in which some requests end while their events are being sent, and others wait for their events.
+// A Worker for a test: requests whose orderId begins with "careless" end before their events are sent. The other
+// requests wait for their events.
 import { env } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 

@@ -1,4 +1,4 @@
-// A wrong handler: it returns without a flush.
+// A handler with a mistake: it returns without a flush, so its events are lost.
 import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })

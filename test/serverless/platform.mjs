@@ -1,12 +1,11 @@
-// A platform for functions, reduced to the parts that a handler uses: runs one invocation for each line of
-// stdin. When an invocation is over, the process stops itself at once with the signal in the line, before any
-// other code can run.
+// A serverless platform, reduced to the parts that a handler uses. Runs one invocation for each line of stdin. After
+// the invocation, the process sends itself the signal that the line names, before any other code can run.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const { MODULE } = process.env
 
-// The part of Vercel's runtime that @vercel/functions uses.
+// Provides the part of Vercel's runtime that @vercel/functions uses.
 let handedOver = []
 let open = 0
 globalThis[Symbol.for('@vercel/request-context')] = {
@@ -32,7 +31,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   handedOver = []
   const answer = await invoke(order)
   writeSync(1, `${JSON.stringify({ isAnsweredFirst: open > 0 })}\n`)
-  // The platform keeps the process alive until all promises given to waitUntil have settled, and no longer.
+  // The platform keeps the process alive only until all promises that were passed to `waitUntil` have settled.
   await Promise.all(handedOver)
   writeSync(1, `${JSON.stringify({ answer })}\n`)
   process.kill(process.pid, stopBy)

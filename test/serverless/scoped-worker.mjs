@@ -1,4 +1,4 @@
-// A Worker whose requests have scopes, and whose listener reads the current scope.
+// A Worker in which each request has a scope. A listener and the callbacks record the current scope.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'

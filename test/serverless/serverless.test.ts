@@ -28,7 +28,7 @@ let project: Project
 let api: Loopback
 let messages: Message[]
 let requests: number
-/** The API responds when this promise is resolved. */
+/** The API delays its responses until this promise resolves. */
 let mayRespond: Promise<void>
 
 beforeAll(async () => {
@@ -78,7 +78,7 @@ interface Outcome {
   readonly isAnsweredFirst: boolean
 }
 
-/** A function on its platform. */
+/** A handler that runs in its own process, on the simulated platform of platform.mjs. */
 class Deployed {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>
   readonly #lines: AsyncIterator<string>
@@ -97,8 +97,8 @@ class Deployed {
   }
 
   /**
-   * Runs one invocation; when this resolves, the process is frozen or dead. `onAnswer` is called after the
-   * response, before the promises of waitUntil settle.
+   * Runs one invocation. When the promise resolves, the process is frozen (SIGSTOP) or dead (SIGKILL). `onAnswer` is
+   * called after the handler's response, before the promises that were passed to `waitUntil` settle.
    */
   async invoke(orderId: string, stopBy: 'SIGSTOP' | 'SIGKILL', onAnswer = () => {}): Promise<Outcome> {
     const order = { orderId, userId: 'usr_Zoë', total: 12.5 }
@@ -119,16 +119,16 @@ class Deployed {
     this.#child.kill('SIGKILL')
   }
 
-  /** The state in one letter; `T` means stopped by a signal. */
+  /** The state of the process in one letter, as in /proc. `T` means stopped by a signal. */
   #state(): string | undefined {
     return /\) (\w)/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8'))?.[1]
   }
 }
 
 /**
- * Invokes a function `count` times; the process is frozen after each invocation, and killed after the last.
+ * Invokes a handler `count` times. The process is frozen after each invocation, and killed after the last one.
  *
- * @returns The number of events that had arrived when each invocation ended.
+ * @returns For each invocation, the number of events that arrived before it ended.
  */
 async function run(module: string, count: number, node = process.execPath): Promise<number[]> {
   const deployed = new Deployed(module, node)
@@ -152,7 +152,7 @@ describe.each([
   ['await analytics.flush()', 'aws-lambda.mjs'],
   ['waitUntil', 'vercel-route.mjs'],
 ])('with %s', (_, module) => {
-  test(`${TOTAL} invocations, each frozen at once when it is over, deliver ${3 * TOTAL} events`, async () => {
+  test(`${TOTAL} invocations, each frozen as soon as the handler returns, deliver ${3 * TOTAL} events`, async () => {
     const arrived = await run(module, TOTAL)
 
     expect(arrived.filter((count) => count !== 3)).toEqual([])
@@ -161,14 +161,14 @@ describe.each([
     expect(requests).toBe(TOTAL)
   })
 
-  test('a process that is killed at once when its invocation is over has delivered its events', async () => {
+  test('a process that is killed as soon as the handler returns has delivered its events', async () => {
     for (let process = 0; process < 20; process++) expect(await run(module, 2)).toEqual([3, 3])
 
     expect(messages).toHaveLength(120)
   })
 })
 
-test('without either, events are lost: this shows that the tests above would notice', async () => {
+test('a handler without flush and waitUntil loses events, so the tests above would notice a loss', async () => {
   const arrived = await run('forgetful.mjs', 5)
 
   expect(arrived.reduce((sum, count) => sum + count)).toBeLessThan(15)
@@ -197,7 +197,7 @@ test.each(['node-20', 'node-22'])(
 )
 
 /**
- * Starts a bundled example or a Worker of the tests, and passes its address to `use`. Returns the text of its
+ * Starts a bundled Worker, an example or one of this folder, and passes its URL to `use`. Returns the text of its
  * log.
  */
 async function withWorker(
@@ -238,7 +238,7 @@ describe.each([
     const log = await withWorker('cloudflare-worker.mjs', flags, async (url) => {
       const responded = once(api.server, 'request').then(([, response]) => once(response, 'finish'))
       expect(await order(url, { orderId: 'order-7' })).toBe('{"orderId":"order-7"}')
-      // The API has responded to no request so far.
+      // The Worker has responded before the API has responded to any request.
       resolve()
       await responded
     })
@@ -262,7 +262,7 @@ describe.each([
     expect(log).toBe('')
   })
 
-  test('repeats failed requests within the request that tracked the events', async () => {
+  test('repeats failed API requests while the request that tracked the events still runs', async () => {
     const failures = [503, 429, 503]
     api.server.removeAllListeners('request')
     api.server.on('request', async (request, response) => {
@@ -286,12 +286,13 @@ describe.each([
     api.server.on('request', async (request, response) => {
       const text = await readBody(request)
       if (text.includes('careless')) held++
-      // Longer than the wait for a first heartbeat, so that requests without a heartbeat are noticed.
+      // Responds later than the client waits for the first heartbeat of a request, so that it notices requests that
+      // have ended.
       else setTimeout(() => response.end('{}'), 20)
     })
 
     await withWorker('careless-worker.mjs', flags, async (url) => {
-      // More than maxConcurrentRequests.
+      // Sends more requests than `maxConcurrentRequests`.
       for (let number = 0; number < 6; number++) await order(url, { orderId: `careless-${number}` })
       const first = JSON.parse(await order(url, { orderId: 'careful' }))
       expect(first.summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
@@ -305,7 +306,7 @@ describe.each([
       )
     })
 
-    // The runtime may end a request before its fetch has reached the wire.
+    // workerd may end a request before its `fetch` has sent anything.
     expect(held).toBeLessThanOrEqual(6)
   })
 })

@@ -1,4 +1,5 @@
-// A Worker with one client for all requests, which handles them in each form. Its clock is ten times as fast.
+// A Worker with two clients that all requests share: one with the setting `waitUntil`, one without it. Requests wait
+// for their events in different ways (`forms`). The clients' clock is ten times as fast as real time.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
@@ -15,7 +16,7 @@ const clock = {
 }
 
 const { WRITE_KEY, TRACKPOST_HOST, CLIENT_KEY } = env
-// One minute: no request takes that long, even on a slow machine.
+// One minute of real time: no request takes that long, even on a slow machine.
 const common = { writeKey: WRITE_KEY, host: TRACKPOST_HOST, httpRequestTimeout: 60_000 * SPEED }
 const oauthSettings = {
   ...{ clientId: 'client', keyId: 'key', clientKey: CLIENT_KEY },
@@ -44,7 +45,7 @@ if (CLIENT_KEY !== undefined) {
   }
 }
 
-/** How often callbacks have run, including those of requests that have ended. */
+/** How often callbacks have run, including callbacks of requests that have ended. */
 let told = 0
 
 const forms = {
@@ -86,7 +87,8 @@ export default {
       messageId: `message-${id}`,
     })
     if (!searchParams.has('early')) return new Response(await outcome)
-    // Ends the request early, while the client waits for this resource, where the test asks for it.
+    // Ends the request early, without waiting for `outcome`. With `early=asked`, it ends only when the test server
+    // responds.
     if (searchParams.get('early') === 'asked') await fetch(`${TRACKPOST_HOST}/asked`)
     return new Response('early')
   },

@@ -9,8 +9,8 @@ import { runtime } from '../support/runtimes.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 import { bundleWorker, startWorker, type Worker } from '../support/workerd.ts'
 
-// The Worker has one client at module scope. It gets calls of each form in many concurrent requests, while the
-// service fails and requests end early (docs/spec.md, section 8.3).
+// The Worker (workers.mjs) has its clients at module scope. It gets many concurrent requests, which wait for their
+// events in different ways (`FORMS`), while the service fails and requests end early (docs/spec.md, section 8.3).
 
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'nothing'] as const
 const LIMIT_MS = 20_000
@@ -19,12 +19,12 @@ type Form = (typeof FORMS)[number]
 interface Call {
   readonly form: Form
   readonly id: string
-  /** The response of the Worker does not wait for the event. */
+  /** The Worker responds without waiting for the event. */
   readonly isEarly: boolean
 }
 /**
- * The response of the service to a request with this event: a status, or a promise of it; `reset` means a
- * lost connection.
+ * The service's response to a request with this event: a status, or a promise of one. `reset` closes the connection
+ * without a response.
  */
 type Reply = (id: string, attempt: number) => number | 'reset' | Promise<number>
 
@@ -44,13 +44,13 @@ const EXHAUSTED = {
 
 let lastId = 0
 const create = (form: Form, isEarly = false): Call => ({ form, isEarly, id: String(++lastId) })
-/** Four calls of each form; the request of the fourth ends early. */
+/** Four calls of each form. In each form, the request of the fourth call ends early. */
 const createCalls = (): Call[] =>
   FORMS.flatMap((form) => [1, 2, 3, 4].map((number) => create(form, number === 4)))
 const isSent = ({ form, isEarly }: Call): boolean => form === 'waitUntil' || (form !== 'nothing' && !isEarly)
 const idsOf = (calls: readonly Call[]): string[] => calls.filter(isSent).map(({ id }) => id)
 
-/** The first attempt of each event fails. */
+/** Fails the first attempt of each event, and accepts later attempts. */
 const once =
   (failure: number | 'reset'): Reply =>
   (_, attempt) =>
@@ -120,7 +120,7 @@ async function respond(
 describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings) => {
   let worker: Worker | undefined
   const hasOAuth = 'CLIENT_KEY' in bindings
-  /** All calls that the client without `waitUntil` has accepted. */
+  /** All calls so far that used the Worker's client without the setting `waitUntil`. */
   const taken: Call[] = []
   let exhausted = 0
 
@@ -170,7 +170,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     await vi.waitUntil(async () => (await readStats())[1]?.pending === 0, { timeout: LIMIT_MS, interval: 20 })
   }
 
-  /** The next request works normally: its flush waits for its own event, and for nothing else. */
+  /** Checks that the next request works normally: its flush waits only for its own event. */
   async function expectNext(): Promise<void> {
     reply = () => 200
     const next = [create('flush')]
@@ -178,7 +178,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   }
 
   test(
-    'requests that end while they wait for the first token do not affect the others',
+    'requests that end while they wait for the first token do not affect other requests',
     async () => {
       const calls = FORMS.flatMap((form) => [create(form), create(form)])
       const early = FORMS.filter((form) => form !== 'waitUntil').map((form) => create(form, true))
@@ -202,7 +202,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'a hundred concurrent requests that each await a callback all get it',
+    'a hundred concurrent requests, each waiting for a callback, all get their callback',
     async () => {
       const calls = Array.from({ length: 100 }, () => create('callback'))
 
@@ -236,7 +236,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'no request waits for another: all get a response from a service that waits for all of them',
+    'no request waits for another request: all get a response from a service that first waits for all of them',
     async () => {
       const calls = createCalls()
       const missing = new Set(idsOf(calls))
@@ -263,7 +263,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     ['503', 503],
     ['broken connections', 'reset'],
   ])(
-    'while the service responds only with %s, each request gets that failure',
+    'while the service responds only with %s, each request gets the failure',
     async (_, failure) => {
       reply = () => failure
       const calls = createCalls()
@@ -278,7 +278,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'a flush does not wait for events of requests whose visitor has left',
+    'a flush does not wait for events of requests that the visitor has cancelled',
     async () => {
       const gone = [create('flush'), create('callback'), create('promise')]
       taken.push(...gone)
@@ -296,14 +296,14 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
       visitor.abort()
       expect(await Promise.all(broken)).toEqual(Array(3).fill('AbortError'))
       expect(await callAll(after)).toEqual(expected(after))
-      // The runtime may keep a request whose visitor has left, as long as the request waits for this response.
+      // workerd may keep a cancelled request alive as long as it waits for this response.
       answer(200)
     },
     LIMIT_MS,
   )
 
   test(
-    'finally every event has its outcome, and only those of requests that ended early were given up',
+    'finally every event has its outcome, and only events of requests that ended early were given up',
     async () => {
       runtime('workerd')
       await vi.waitUntil(

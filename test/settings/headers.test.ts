@@ -30,7 +30,7 @@ describe('the setting headers', () => {
     expect(Object.isFrozen(resolved)).toBe(true)
   })
 
-  test('may be absent, and so may one of its headers', () => {
+  test('may be undefined, and so may the value of a header', () => {
     expect(resolve(undefined)).toBeUndefined()
     expect(resolve({ 'X-Tenant': undefined, 'X-Region': 'zh' })).toEqual({ 'X-Region': 'zh' })
   })

@@ -17,7 +17,7 @@ function namesOf<Type extends 'integer' | 'choice' | 'boolean'>(type: Type): Nam
   )
 }
 
-/** The settings with one more, of any type: JavaScript callers pass anything. */
+/** Resolves the write key with these settings, whose values may have any type, as from JavaScript callers. */
 function resolveWith(settings: Record<string, unknown>) {
   return resolveSettings({ writeKey: WRITE_KEY, ...settings } as AnalyticsSettings)
 }
@@ -110,7 +110,7 @@ describe('numbers', () => {
 
   test.each(names)('%s accepts both ends of its range and nothing beyond', (name) => {
     const { min, max } = SETTINGS[name]
-    // A body must have room for a message: the lowest values need small messages, and the highest need large bodies.
+    // A body must have room for a message. So the lowest limits need small messages, and the highest need large bodies.
     const small = { maxMessageBytes: 1_024 }
     const large = { maxBodyBytes: SETTINGS.maxBodyBytes.max }
 
@@ -346,7 +346,7 @@ describe('unknown names', () => {
   const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
   beforeEach(() => emitWarning.mockClear())
 
-  test('are reported once each, also inside oauthSettings', () => {
+  test('are each reported once, also inside oauthSettings', () => {
     const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i', authSever: 'https://staging.example' }
 
     const resolved = resolveWith({ flushat: 5, colour: {}, oauthSettings })
@@ -624,7 +624,7 @@ describe('the settings object', () => {
     expect(reads.sort()).toEqual(names.sort())
   })
 
-  test('may not inherit settings', () => {
+  test('ignores inherited settings', () => {
     const settings = Object.create({ flushAt: 1, host: 'https://evil.example' })
     settings.writeKey = WRITE_KEY
 
@@ -641,7 +641,7 @@ describe('the settings object', () => {
       delete polluted['disable']
     })
 
-    test('nothing of it is used', () => {
+    test('its properties are not used', () => {
       polluted['host'] = 'https://evil.example'
       polluted['disable'] = true
 
@@ -665,7 +665,7 @@ describe('the settings object', () => {
   })
 })
 
-test("Q6: overflow 'drop-oldest' is refused with a spool, which keeps the oldest events", () => {
+test("overflow 'drop-oldest' is refused with a spool, which keeps the oldest events", () => {
   const spool = { attach() {}, append() {}, sync() {}, acknowledge() {}, recover() {}, close() {} }
   const settings = { writeKey: WRITE_KEY, spool: spool as never }
 

@@ -1,4 +1,4 @@
-/** Questions in the words of users, each with the page that must be the first result. */
+/** Search queries in the words of users, each with the page of the documentation that must be the first result. */
 export const QUESTIONS: readonly (readonly [question: string, page: string])[] = [
   ['flushInterval', '/settings'],
   ['flushAt', '/settings'],

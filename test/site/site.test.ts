@@ -23,7 +23,7 @@ const TYPES: Record<string, string> = {
 }
 
 const executablePath = findBrowser()
-/** Without a Chromium, these tests are skipped and counted as skipped. */
+/** Skips the test if there is no Chromium. */
 const browserTest = executablePath === undefined ? test.skip : test
 
 let build: { code: number; output: string }
@@ -45,7 +45,7 @@ beforeAll(async () => {
         const body = readFileSync(join(SITE, file))
         return response.writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'font/woff2' }).end(body)
       } catch {
-        // The next candidate.
+        // Tries the next file.
       }
     }
     response.writeHead(404).end()
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await new Promise((resolve) => server.once('listening', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: BROWSER_ARGS })
-  // The build takes a minute, and several minutes while the machine is busy.
+  // The build takes a minute, or several minutes if the machine is busy.
 }, 1_200_000)
 afterAll(async () => {
   await browser?.close()
@@ -81,7 +81,7 @@ describe('the search', () => {
       index.search(question).map(({ id }: { id: string }) => id.split('#')[0]?.replace(/\.html$/, '') ?? '')
   })
 
-  test('has at least 30 questions of users', () => {
+  test('is tested with at least 30 queries', () => {
     expect(new Set(QUESTIONS.map(([question]) => question)).size).toBeGreaterThanOrEqual(30)
   })
 
@@ -90,14 +90,14 @@ describe('the search', () => {
   })
 })
 
-/** Opens a page of the site; the test fails if the page writes to its console. */
+/** Opens a page of the site. The test fails if the page writes an error to its console. */
 async function open(path: string, run: (page: Page) => Promise<void>, width = 1_280): Promise<void> {
   const page = await (browser as Browser).newPage({ viewport: { width, height: 800 } })
   const complaints: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('requestfailed', (request) => {
-    // The next page was opened before a page that is fetched in advance had arrived.
+    // The site prefetches pages. A prefetch is aborted when another page is opened before it has ended.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') complaints.push(request.url())
   })
   try {
@@ -137,7 +137,7 @@ describe('in a browser', () => {
     })
   })
 
-  browserTest('a question highlights its important words, and no letters of others', async () => {
+  browserTest('a question highlights its important words, and no letters of other words', async () => {
     await open('/', async (page) => {
       await page.locator('#local-search button').click()
       await page.locator('#localsearch-input').fill('how do I flush in lambda')
@@ -167,7 +167,7 @@ describe('in a browser', () => {
     expect(cut).toEqual([])
   })
 
-  browserTest('no page is wider than a phone', async () => {
+  browserTest('no page is wider than the screen of a phone (360 px)', async () => {
     const pages = ['', ...sidebarLinks().map((link) => link.slice(1)), 'api/index/classes/Analytics']
     const tooWide: string[] = []
     const look = async (page: Page): Promise<void> => {
@@ -184,7 +184,7 @@ describe('in a browser', () => {
     expect(tooWide).toEqual([])
   })
 
-  browserTest('the drawing of an event is shown, and has a text alternative', async () => {
+  browserTest("the drawing of an event's path is shown, and has a text alternative", async () => {
     await open('/delivery', async (page) => {
       const drawing = page.locator('.vp-doc img').first()
 
@@ -194,7 +194,7 @@ describe('in a browser', () => {
   })
 })
 
-test('the pages for contributors are not among those for users', () => {
+test('the sidebar for users has no pages for contributors', () => {
   const { '/': users } = JSON.parse(
     readFileSync(join(REPOSITORY, 'docs/.vitepress/pages/sidebar.json'), 'utf8'),
   )

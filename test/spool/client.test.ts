@@ -19,11 +19,11 @@ import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } 
 
 interface Life extends Harness {
   readonly spool: FileSpool
-  /** Ends the process without a warning, like SIGKILL. */
+  /** Ends the simulated process like SIGKILL: no code of the process runs any more. */
   kill(): void
 }
 
-/** Processes with one directory, one after the other or at the same time. */
+/** Starts simulated processes that share one spool directory, one after the other or at the same time. */
 function createHost(directory = temporaryDirectory()) {
   const alive = new Set<number>()
   return {
@@ -40,7 +40,7 @@ function createHost(directory = temporaryDirectory()) {
 
 const unavailable = status(503)
 
-/** Open files of this process, where the system lists them. */
+/** The number of open files of this process, or 0 on systems without /proc. */
 function countDescriptors(): number {
   return existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
 }
@@ -79,7 +79,7 @@ describe('after the death of a process', () => {
     expect(second.analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
   })
 
-  test('with its own credentials: nothing secret is in the files', async () => {
+  test('the next process sends the events with its own credentials, and the files contain no secret', async () => {
     const host = createHost()
     const first = host.start({}, [unavailable])
     trackPurchases(first.analytics, 3)
@@ -103,11 +103,11 @@ describe('a client whose constructor throws', () => {
   const bad: [string, Partial<AnalyticsSettings>][] = [
     ['a bad write key', { writeKey: '' }],
     [
-      'a key for tokens that cannot be read',
+      'a clientKey that cannot be read',
       { oauthSettings: { clientId: 'c', keyId: 'k', clientKey: 'no key' } },
     ],
   ]
-  test.each(bad)('leaves neither file nor lock nor timer of its spool: %s', async (_, settings) => {
+  test.each(bad)('leaves no file, lock or timer of its spool: %s', async (_, settings) => {
     const directory = temporaryDirectory()
     const clock = new FakeClock()
     const spool = new FileSpoolOn({ directory }, { clock })
@@ -138,7 +138,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('is reported as a refusal of the settings when the service has accepted nothing before', async () => {
+  test('is reported as refused settings if the service has not accepted any event before', async () => {
     const { analytics, clock } = createHost().start({ flushAt: 1 }, [status(404), status(200)])
     const warnings: string[] = []
     analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
@@ -153,7 +153,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('makes events fail that have been waiting for maxTotalBackoffDuration', async () => {
+  test('makes events fail that have waited longer than maxTotalBackoffDuration', async () => {
     const { analytics, clock } = createHost().start({ flushAt: 1, maxTotalBackoffDuration: 60 }, [
       unavailable,
     ])
@@ -166,7 +166,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('lets every event age that is due in memory, and none that is only in files', async () => {
+  test('makes all events in memory fail after maxTotalBackoffDuration, but no event that is only in files', async () => {
     const { analytics, client, clock } = createHost().start(
       { flushAt: 1, maxQueueSize: 4, maxConcurrentRequests: 1, maxTotalBackoffDuration: 60 },
       [unavailable],
@@ -188,7 +188,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('memory takes maxQueueBytes and the disk the rest, and all events are delivered in order', async () => {
+  test('events beyond maxQueueBytes are kept only on the disk, and all events are delivered in order', async () => {
     const { analytics, client, clock, spool } = createHost().start(
       { maxQueueBytes: 33_000, maxQueueSize: 10, flushAt: 5, maxConcurrentRequests: 1 },
       [unavailable, status(200)],
@@ -233,7 +233,7 @@ test('an event that makes the service fail, while it accepts others, fails after
   await analytics.closeAndFlush()
 })
 
-test('an event that makes the service fail costs no other event of its batch', async () => {
+test('when one event of a batch makes the service fail, the other events of the batch are delivered', async () => {
   const { analytics, clock } = createHost().start({ flushAt: 8 }, [
     (request) => status(request.body.includes('"number":5,') ? 500 : 200)(request),
   ])
@@ -251,7 +251,7 @@ test('an event that makes the service fail costs no other event of its batch', a
   await analytics.closeAndFlush()
 })
 
-test('an event that a plugin keeps finds no room when events in flight fill the memory', async () => {
+test('an event inside an asynchronous plugin fails with queue_full when events in flight fill the memory', async () => {
   const { analytics, spool } = createHost().start({ maxQueueSize: 3 }, [silence])
   const { outcomes, callback } = recordOutcomes()
   await analytics.register({
@@ -314,7 +314,7 @@ test('the channel of outcomes has the id of each event, even if it was only in t
 })
 
 describe('the end of the client', () => {
-  test('leaves undelivered events on the disk, as deferred, which does not count as failed', async () => {
+  test('leaves undelivered events on the disk: they count as deferred, not as failed', async () => {
     const host = createHost()
     const first = host.start({ maxQueueSize: 5, flushAt: 5, maxConcurrentRequests: 1 }, [unavailable])
     const errors: unknown[] = []
@@ -332,7 +332,7 @@ describe('the end of the client', () => {
     expect(errors).toEqual([])
     expect(first.analytics.stats).toMatchObject({ accepted: 15, failed: 0, deferred: 15, pending: 0 })
 
-    // The process lives on; another one may take over its spool.
+    // The first process is still alive, but its client is closed: another process may take over the events.
     const second = host.start()
     await until(() => second.analytics.stats.recovered === 15)
     await second.analytics.closeAndFlush()
@@ -355,7 +355,7 @@ describe('the end of the client', () => {
 })
 
 describe('stored', () => {
-  test('waits for events to leave plugins, and then says that they are stored', async () => {
+  test('waits until events have left their plugins, and then resolves with true', async () => {
     const { analytics, spool } = createHost().start({}, [unavailable])
     let leave: () => void = () => {}
     await analytics.register({

@@ -2,15 +2,15 @@ import { expect, test } from 'vitest'
 import type { Spool, SpoolRecord } from '../../src/line/spool.ts'
 import { bytesOf, readMessages, readRecords, turn } from './support.ts'
 
-/** An empty store, and processes that use it one after the other. */
+/** A store, and simulated processes that open it one after the other. */
 export interface SpoolStore {
   open(): Promise<Spool>
-  /** Ends the process that opened `spool`, without a warning. */
+  /** Ends the process that opened `spool`, like SIGKILL. */
   kill(spool: Spool): Promise<void>
 }
 
 /**
- * The tests for every implementation of `Spool`.
+ * Defines the tests that every implementation of `Spool` must pass.
  *
  * @param create Creates an empty store.
  */
@@ -24,7 +24,7 @@ export function describeConformance(create: () => Promise<SpoolStore>): void {
     const messages = ['{"a":1}', '{"b":"Zoë ☕"}', `{"c":"${'x'.repeat(100_000)}"}`]
     const bytes = messages.map((message) => Buffer.from(message))
     for (const message of bytes) expect(spool.append(message, true)).toBeDefined()
-    // After the call, the memory of a message belongs to the caller again.
+    // After the call, the caller may reuse the memory of a message.
     for (const message of bytes) message.fill(0)
     expect(await spool.sync()).toBe(true)
     await store.kill(spool)
@@ -34,7 +34,7 @@ export function describeConformance(create: () => Promise<SpoolStore>): void {
     await next.close()
   })
 
-  test('a record says when another process could read it', async () => {
+  test('isKept of a record is true after a sync: another process could read the message', async () => {
     const store = await create()
     const spool = await store.open()
     const [record] = append(spool, 'a')

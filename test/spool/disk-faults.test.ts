@@ -18,7 +18,7 @@ import {
   until,
 } from './support.ts'
 
-/** The interval at which a spool maintains its files. */
+/** The interval at which a spool touches its lock, and checks that its files exist. */
 const BEAT_MS = 15_000
 const FIRST_RETRY_MS = 1_000
 
@@ -30,7 +30,7 @@ function failure(code: string): Error {
 type Fault = ((path: unknown) => string | undefined) | undefined
 type Faults = { [Name in keyof FileSystem]?: Fault }
 
-/** The real file system, with operations that can fail on request. */
+/** The real file system, with operations that fail when the test sets a fault. */
 function createDisk(): FileSystem & { readonly faults: Faults } {
   const faults: Faults = {}
   const wrapped = Object.entries(nodeFileSystem).map(([name, run]) => [
@@ -54,7 +54,7 @@ function open(
   return new FileSpoolOn({ directory, sync: 'never', ...options }, { fs, clock, processes })
 }
 
-/** Long enough for file operations and promises, which do not wait for timers. */
+/** Waits for 50 turns of the event loop, which is long enough for file operations and promises. */
 async function turns(): Promise<void> {
   for (let count = 0; count < 50; count++) await turn()
 }
@@ -80,7 +80,7 @@ describe('a failing disk', () => {
   })
 
   test.each(['never', 'interval'] as const)(
-    'leaves messages that were written before a write failed: %s',
+    'keeps messages that were written before a write failed: %s',
     async (sync) => {
       const [fs, clock] = [createDisk(), new FakeClock()]
       const directory = temporaryDirectory()
@@ -101,7 +101,7 @@ describe('a failing disk', () => {
     },
   )
 
-  test('removed files are written to only one new place, even when two operations notice it at once', async () => {
+  test('removed files are written again only once, even when two operations notice the removal at the same time', async () => {
     const [fs, clock] = [createDisk(), new FakeClock()]
     const directory = temporaryDirectory()
     const spool = open(directory, fs, clock, { sync: 'interval' })
@@ -111,7 +111,7 @@ describe('a failing disk', () => {
     await spool.sync()
     for (const name of filesIn(directory)) if (name.endsWith('.seg')) rmSync(join(directory, name))
 
-    // Without a wait in between: both operations notice that the file is missing.
+    // Does not wait before the second operation: both operations notice that the file is missing.
     const synced = spool.sync()
     await clock.advance(BEAT_MS)
     await synced
@@ -142,7 +142,7 @@ describe('a failing disk', () => {
     await spool.close()
   })
 
-  test('one folder without the right to enter does not hide the others', async () => {
+  test('one folder without read permission does not hide the others', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     for (const text of ['a', 'b', 'c']) {
@@ -163,7 +163,7 @@ describe('a failing disk', () => {
   test('too many open files lose no event', async () => {
     const [fs, clock] = [createDisk(), new FakeClock()]
     const spool = open(temporaryDirectory(), fs, clock)
-    // The second record begins another file, so that the first is closed.
+    // The second record begins another file, so that the first file is closed.
     spool.append(bytesOf('a'.repeat(16_000_000)), false)
     await turn()
     spool.append(bytesOf('b'), false)
@@ -180,7 +180,7 @@ describe('a failing disk', () => {
   })
 })
 
-/** The interval at which a spool looks for files of dead processes. */
+/** A time in which a spool looks for files of dead processes at least once. */
 const SCAN_MS = 60_000
 
 test.each([
@@ -213,7 +213,7 @@ test.each([
   },
 )
 
-test('closing leaves no file open, including those of full segments', async () => {
+test('closing leaves no file open, not even a full one', async () => {
   const files = new Set<number>()
   const opened = (file: number): number => {
     files.add(file)
@@ -230,7 +230,7 @@ test('closing leaves no file open, including those of full segments', async () =
   }
   const directory = temporaryDirectory()
   const spool = open(directory, fs, new FakeClock(), { maxBytes: 1_048_576 })
-  // Two records fill a segment, and the third begins another.
+  // Two records fill a file, and the third begins another file.
   const records = ['a', 'b', 'c'].map((text) => spool.append(bytesOf(text.repeat(70_000)), true))
   await turn()
   spool.acknowledge(records[0] as SpoolRecord)
@@ -259,7 +259,7 @@ test('a listener that tracks an event when the spool is full is called once', as
   await analytics.closeAndFlush()
 })
 
-test('events that can no longer be read fail, and none is confused with another', async () => {
+test('events that can no longer be read fail, and no event is confused with another', async () => {
   const fs = createDisk()
   const spool = open(temporaryDirectory(), fs)
   const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
@@ -279,7 +279,7 @@ test('events that can no longer be read fail, and none is confused with another'
   await analytics.closeAndFlush()
 })
 
-test('each callback gets the outcome of its own event when others are lost', async () => {
+test('each callback gets the outcome of its own event when other events are lost', async () => {
   const lost = ['"number":5,', '"number":6,', '"number":9,']
   const fs: FileSystem = {
     ...nodeFileSystem,
@@ -330,13 +330,13 @@ test('the channel of outcomes has the kind of each lost event', async () => {
   await analytics.flush()
   channel('trackpost:outcome').unsubscribe(listener)
 
-  // The first two events are missing here: they were in memory as well, and were delivered.
+  // The first two events were also in memory, and were delivered: only the other 28 were lost.
   expect(kinds).toEqual(Array.from({ length: 14 }, () => ['identify', 'track']).flat())
   fs.faults.read = undefined
   await analytics.closeAndFlush()
 })
 
-describe('Q1: a runtime that denies every sync', () => {
+describe('a runtime that denies every sync', () => {
   const denied = (): string => 'ERR_ACCESS_DENIED'
 
   test('does not stop writes, is reported once, and stored() does not promise too much', async () => {

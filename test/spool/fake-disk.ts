@@ -14,7 +14,7 @@ interface DirectoryNode {
   readonly kind: 'directory'
   cached: Map<string, Node>
   durable: Map<string, Node>
-  /** Changes of names that are not synced yet, in order. */
+  /** Added, renamed and removed names that are not synced yet, in order. */
   unsynced: ((names: Map<string, Node>) => void)[]
   modifiedMs: number
 }
@@ -30,9 +30,8 @@ function failure(code: string): Error {
 }
 
 /**
- * A disk that can lose its power: of each unsynced write, all, a part or nothing is then on the disk. After a
- * failed sync the system has forgotten the data that it could not write, as Linux does: another sync succeeds
- * and proves nothing.
+ * A disk that can lose its power. Of each unsynced write, all, a part or nothing is then on the disk. After a failed
+ * sync, the disk has dropped the unwritten data, as Linux does: the next sync succeeds although the data is lost.
  */
 export class FakeDisk {
   readonly #random: () => number
@@ -41,13 +40,13 @@ export class FakeDisk {
   #nextFile = 3
   #powerCuts = 0
   nowMs = 0
-  /** How many of the next operations of a kind fail, and with which code. */
+  /** Error codes for the next operations of each kind. Each operation takes the first code, and fails with it. */
   readonly faults: Record<'write' | 'sync' | 'create', string[]> = { write: [], sync: [], create: [] }
   /** Free bytes. */
   capacity = Number.POSITIVE_INFINITY
   writes = 0
   syncs = 0
-  /** Delays syncs. */
+  /** Called by each sync, which waits for the promise. The test replaces it to delay syncs. */
   slow: () => Promise<void> = () => Promise.resolve()
 
   /** @param random Numbers in [0, 1). */
@@ -58,7 +57,7 @@ export class FakeDisk {
     this.#root.durable.set('spool', spool)
   }
 
-  /** Cuts the power, and restores it. */
+  /** Cuts the power and restores it: unsynced data may be lost, and all files are closed. */
   cutPower(): void {
     this.#files.clear()
     this.#powerCuts++
@@ -131,7 +130,7 @@ export class FakeDisk {
     return walk(this.#root, '')
   }
 
-  /** Changes a file without the knowledge of the processes. */
+  /** Changes a file directly, as another program could. */
   alter(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)
     file.cached = change(Buffer.from(file.cached))
@@ -139,7 +138,7 @@ export class FakeDisk {
     file.unsynced = []
   }
 
-  /** Removes a path and everything below it, without the knowledge of the processes. */
+  /** Removes a path and everything below it, as another program could. */
   removeAll(path: string): void {
     const parent = this.#directory(dirname(path))
     parent.cached.delete(nameOf(path))
@@ -153,7 +152,7 @@ export class FakeDisk {
       // A part of the data, probably cut in the middle of a record.
       const kept = chance < 0.7 ? bytes.subarray(0, Math.floor(this.#random() * bytes.length)) : bytes
       file.durable = written(file.durable, kept, position)
-      // The new length may be there without the content.
+      // The file may have its new length, but zeros instead of the content.
       if (chance > 0.9) file.durable.fill(0, position, position + kept.length)
     }
     file.unsynced = []
@@ -199,7 +198,7 @@ export class FakeDisk {
     this.syncs++
     const powerCuts = this.#powerCuts
     await this.slow()
-    // After a power cut, pending writes are lost.
+    // A power cut during the sync: nothing more is written.
     if (powerCuts !== this.#powerCuts) return
     const fault = this.faults.sync.shift()
     file.unsynced = file.unsynced.filter((one) => !unsynced.includes(one))

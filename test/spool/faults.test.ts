@@ -1,4 +1,6 @@
-/** F90 to F93, F95, F97, F100: damaged files, full, bad or slow disks, and removed directories. */
+/**
+ * Damaged files, full, bad or slow disks, and removed directories (docs/faults.md, rows F90 to F93, F95, F97, F100).
+ */
 import { describe, expect, test, vi } from 'vitest'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import { HEADER_BYTES, RECORD_HEADER_BYTES } from '../../src/spool/format.ts'
@@ -42,7 +44,7 @@ async function append(spool: FileSpool, ...messages: string[]): Promise<boolean>
   return records.every((record) => record !== undefined)
 }
 
-/** The messages that the next process reads from a spool with these messages, after `change` has changed the file. */
+/** Stores `messages`, lets `change` alter the file, and returns the messages that the next process reads. */
 async function readChanged(messages: string[], change: (bytes: Buffer) => Buffer, expected: string[]) {
   const machine = createMachine()
   const first = machine.start()
@@ -51,7 +53,7 @@ async function readChanged(messages: string[], change: (bytes: Buffer) => Buffer
   const path = machine.disk.paths.find((one) => one.endsWith('.seg')) as string
   machine.disk.alter(path, change)
   const next = machine.start()
-  // One more message, so that reading ends even where nothing is left.
+  // Appends one more message, so that the loop below ends even if no message is left.
   next.spool.append(bytesOf('end'), false)
   const read: string[] = []
   for await (const found of next.spool.recover()) {
@@ -178,7 +180,7 @@ describe('a power cut that loses all unsynced data', () => {
     ['interval', ['a', 'b']],
     ['always', ['a', 'b', 'c']],
   ])("with sync: '%s', synced events are read", async (mode, expected) => {
-    // After the power cut, unsynced names of files are lost, and unsynced content is torn.
+    // With these random numbers, a power cut loses unsynced file names, and writes only a part of unsynced content.
     const machine = createMachine(() => 0.6)
     const { spool, clock, kill } = machine.start(mode)
     await append(spool, 'a', 'b')
@@ -214,7 +216,7 @@ test("with sync: 'interval', files are synced twice a second, and only after a w
   await spool.close()
 })
 
-test('after a failed sync the file is not trusted: all its events are written to another one', async () => {
+test('after a failed sync the file is not trusted: all its events are written to another file', async () => {
   const machine = createMachine()
   const { spool, kill } = machine.start('always')
   machine.disk.faults.sync.push('EIO')
@@ -275,7 +277,8 @@ test('10,000 small files are read, and removed when all is acknowledged', async 
   allocate.mockRestore()
 
   expect(machine.disk.paths).toEqual([])
-  // One buffer serves all reads: the garbage collector would be slow to free new ones, which are outside the heap.
+  // One buffer is used for all reads: the garbage collector would be slow to free a new buffer for each, because
+  // buffers are outside the heap.
   expect(allocations).toBeLessThan(10)
 })
 
@@ -285,7 +288,7 @@ test('a slow disk does not block a call, and concurrent calls share one sync', a
   const waiting: (() => void)[] = []
   machine.disk.slow = () => new Promise((resolve) => waiting.push(resolve))
 
-  // If one of these waited for the disk, the test would not go on.
+  // If `append` waited for the disk, this loop would hang.
   for (let turn = 0; turn < 50; turn++) expect(await append(spool, `message ${turn}`)).toBe(true)
   const stored = Promise.all(Array.from({ length: 20 }, () => spool.sync()))
   expect(waiting).toHaveLength(1)
@@ -330,7 +333,7 @@ describe('damage in a file of this process', () => {
     expect(disk.paths.filter((one) => one.endsWith('.seg'))).toEqual([])
   })
 
-  test('a record that somebody has moved is not confused with another', async () => {
+  test('a record that was moved in the file is not confused with another record', async () => {
     const { disk, start } = createMachine()
     const { spool } = start()
     for (const text of texts) spool.append(bytesOf(text), false)

@@ -34,7 +34,7 @@ function open(
 }
 
 describe('messages of an earlier process', () => {
-  test('are read by the next one, in order and byte for byte', async () => {
+  test('are read by the next process, in order and byte for byte', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     const first = createProcess(alive)
@@ -50,7 +50,7 @@ describe('messages of an earlier process', () => {
     await next.close()
   })
 
-  test('do not come again when they were acknowledged, wherever they are in the file', async () => {
+  test('are not read again after their acknowledgement, wherever they are in the file', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     const first = createProcess(alive)
@@ -97,7 +97,7 @@ describe('messages of an earlier process', () => {
 })
 
 describe('one process', () => {
-  test('reads the messages that the process no longer holds in memory, but not those that it holds', async () => {
+  test('reads the messages that the client no longer holds in memory, but not the messages that it holds', async () => {
     const spool = open(temporaryDirectory(), createProcess(new Set()))
     spool.append(bytesOf('held 1'), true)
     spool.append(bytesOf('let go 1'), false)
@@ -205,7 +205,7 @@ describe('a directory that cannot be used', () => {
 
   const isRoot = process.getuid?.() === 0
 
-  // S30, Q4.
+  // docs/faults.md, row S30.
   test.each([0o777, 0o770, 0o702])('that others may write to, %o', (mode) => {
     const directory = temporaryDirectory()
     chmodSync(directory, mode)
@@ -218,7 +218,7 @@ describe('a directory that cannot be used', () => {
     expect(lstatSync(inside).mode & 0o777).toBe(0o700)
   })
 
-  test.skipIf(!isRoot)('of another user, for which the test must be root', () => {
+  test.skipIf(!isRoot)('of another user (the test runs only as root)', () => {
     const directory = temporaryDirectory()
     chownSync(directory, 12_345, 12_345)
 
@@ -253,7 +253,8 @@ test.each([
   expect(existsSync(directory)).toBe(false)
 })
 
-// S30, S35, Q4: this file system reports the owners of files, as on all systems but Windows.
+// docs/faults.md, rows S30 and S35. `isForeign` says that a file belongs to another user, as on all systems but
+// Windows.
 describe('files of another user in the directory', () => {
   const foreign = (isForeign: (path: string) => boolean): FileSystem => ({
     ...nodeFileSystem,
@@ -303,7 +304,7 @@ describe('files of another user in the directory', () => {
   })
 })
 
-test('a closed spool writes nothing more, and says so', async () => {
+test('a closed spool writes nothing more, and its stats say so', async () => {
   const spool = new FileSpool({ directory: temporaryDirectory() })
   expect(spool.stats.isWriting).toBe(true)
 
@@ -312,7 +313,7 @@ test('a closed spool writes nothing more, and says so', async () => {
   expect(spool.stats.isWriting).toBe(false)
 })
 
-test('a file in the directory that is not a spool is left alone', async () => {
+test('files and folders in the directory that do not belong to a spool are left alone', async () => {
   const directory = temporaryDirectory()
   mkdirSync(join(directory, 'photos'))
   writeFileSync(join(directory, 'photos', 'a.jpg'), 'jpeg')

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string): string => readFileSync(`${repository}${path}`, 'utf8')
 
-/** A test file, and a part of a title in it. */
+/** A test that proves a promise: its file, and a part of its title. */
 type Proof = readonly [file: string, title: string]
 
 const DEATHS = 'test/spool/proof/deaths.test.ts'
@@ -18,7 +18,7 @@ const POWER_CUTS: Proof = [
 ]
 const POWER_CUT: Proof = [FAULTS, "with sync: '%s', synced events are read"]
 
-/** The promises for each mode, in the order of the guide's columns. */
+/** The columns of the guide's first table: one for each mode of `sync`. */
 const MODES = ["`sync: 'never'`", "`'interval'` (default)", "`'always'`"]
 const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
   SIGKILL: [[IN_EACH_MODE], [IN_EACH_MODE, [DEATHS, 'no stored event is lost in']], [IN_EACH_MODE]],
@@ -42,7 +42,7 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
 /** The promises that hold in every mode. */
 const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a call from a listener of `exit`': [
-    [EXITS, 'events from listeners of exit are kept, whenever the listeners were added'],
+    [EXITS, 'events from exit listeners are kept, also from listeners that were added before the client'],
   ],
   '`fsync` is denied, as by the permission model of Node.js': [
     [EXITS, 'SIGKILL loses nothing; denied operations are reported once'],
@@ -62,12 +62,15 @@ const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a file of a later version of this library': [[FAULTS, 'of a later version stays unchanged']],
   "another user's files in the directory": [
     ['test/spool/file-spool.test.ts', 'are neither sent nor changed, and reported once'],
-    ['test/spool/file-spool.test.ts', 'of another user, for which the test must be root'],
+    ['test/spool/file-spool.test.ts', 'of another user (the test runs only as root)'],
   ],
   'a backlog of a month': [[DEATHS, 'a backlog of a month is delivered unchanged']],
 }
 
-/** The tables of a section, each as its rows of cells, headings first. */
+/**
+ * Returns the tables of a section. A table is a list of rows, and a row is a list of cells. The first row has the
+ * headings.
+ */
 function tablesOf(section: string): string[][][] {
   return section
     .split(/\n\n+/)
@@ -85,7 +88,7 @@ describe('the promises about the spool in the guide', () => {
   const section = read('docs/spool.md').split('## What is promised')[1]?.split('\n## ')[0] ?? ''
   const [byMode = [], whatever = []] = tablesOf(section)
 
-  test('each have a proof, and every proof belongs to a promise', () => {
+  test('have a test for each promise, and every test here belongs to a promise', () => {
     const [heading = [], ...rows] = byMode
     const causes = rows.flatMap(([cause = '']) => cause.split(', '))
 
@@ -100,7 +103,7 @@ describe('the promises about the spool in the guide', () => {
     expect(read(file)).toContain(title)
   })
 
-  test('are proved in each mode where one proof is for all modes', () => {
+  test('are tested in each mode by the tests that are named for all modes', () => {
     expect(read(DEATHS)).toContain("test.each(['never', 'interval', 'always'])")
     for (const mode of ['never', 'interval', 'always']) expect(read(FAULTS)).toContain(`['${mode}', [`)
   })

@@ -3,7 +3,7 @@ import { isAlive, type Owner, type Processes } from '../../src/spool/owner.ts'
 
 const SELF: Owner = { pid: 7, host: 'shop-1', boot: 'b', space: 's', started: '100' }
 
-/** The process table: the start of each process, by number. */
+/** A process table: maps the number of each running process to its start time. */
 function createTable(table: Record<number, string>, thread?: number): Processes {
   return {
     self: thread === undefined ? SELF : { ...SELF, thread },
@@ -23,12 +23,12 @@ describe('an owner is alive', () => {
     ['another machine, not silent', { host: 'shop-2' }, 89_000, true],
     ['another machine, silent', { host: 'shop-2' }, 90_000, false],
     ['a lock that cannot be read, not silent', undefined, 89_000, true],
-    // Q2.
+    // Threads of the same process.
     ['a worker thread of its own process, not silent', { thread: 3 }, 59_000, true],
     ['a worker thread of its own process, silent', { thread: 3 }, 60_000, false],
     ['a worker thread of another process, silent', { pid: 8, started: '200', thread: 3 }, 60_000, false],
     ['a worker thread of a process that has ended', { pid: 9, started: '300', thread: 3 }, 0, false],
-  ])('in the view of the main thread: %s', (_, owner, silentMs, expected) => {
+  ])('as the main thread sees it: %s', (_, owner, silentMs, expected) => {
     expect(isAlive(owner && { ...SELF, ...owner }, silentMs, createTable(table))).toBe(expected)
   })
 
@@ -37,7 +37,7 @@ describe('an owner is alive', () => {
     ['the main thread, which lives as long as the process', {}, 1_000_000, true],
     ['another thread, not silent', { thread: 4 }, 59_000, true],
     ['another thread, silent', { thread: 4 }, 60_000, false],
-  ])('in the view of a worker thread: %s', (_, owner, silentMs, expected) => {
+  ])('as a worker thread sees it: %s', (_, owner, silentMs, expected) => {
     expect(isAlive({ ...SELF, ...owner }, silentMs, createTable(table, 3))).toBe(expected)
   })
 })

@@ -8,7 +8,7 @@ import { FileSpool, type SpoolHost } from '../../src/spool/file-spool.ts'
 import type { FileSpoolOptions } from '../../src/spool/options.ts'
 import type { Processes } from '../../src/spool/owner.ts'
 
-/** The constructor with its second parameter, which is not declared for users. */
+/** The constructor with its second parameter, which the public types leave out. */
 export const FileSpoolOn = FileSpool as unknown as new (
   options: FileSpoolOptions,
   host: Partial<SpoolHost>,
@@ -16,7 +16,7 @@ export const FileSpoolOn = FileSpool as unknown as new (
 
 const made: string[] = []
 
-/** An empty directory for this test, which is removed after it. */
+/** Creates an empty directory, which is removed after the test. */
 export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'trackpost-spool-'))
   made.push(path)
@@ -29,7 +29,10 @@ afterEach(() => {
 
 let nextPid = 70_000
 
-/** A process that can be ended: the process table that a spool sees, and timers that end with the process. */
+/**
+ * A simulated process: the process table that its spool sees, and a clock whose timers stop when the process ends.
+ * `alive` has the numbers of all running processes.
+ */
 export function createProcess(alive: Set<number>): Processes & { readonly clock: Clock; end(): void } {
   const pid = nextPid++
   alive.add(pid)
@@ -55,7 +58,7 @@ export interface ReadRecord extends Pick<RecoveredMessage, 'record' | 'isOwn'> {
   readonly text: string
 }
 
-/** The same, with the data of each record. */
+/** Reads the waiting messages of a spool, up to `count`, with their records. */
 export async function readRecords(spool: Spool, count: number): Promise<ReadRecord[]> {
   const read: ReadRecord[] = []
   if (count === 0) return read
@@ -79,12 +82,12 @@ export function filesIn(directory: string): string[] {
     .sort()
 }
 
-/** Waits for the end of a turn, and the work that follows from it. */
+/** Waits for the end of this turn of the event loop, after which the spool has written the appended messages. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Real files take real time: waits for an event that is certain to occur. */
+/** Waits in real time, since real files take real time, until `isDone()` is true. There is no time limit. */
 export async function until(isDone: () => boolean): Promise<void> {
   while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 1))
 }

@@ -7,7 +7,7 @@ import { type Reply, ScriptedClient } from './scripted-client.ts'
 
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 
-/** The constructor with its second parameter, which is not declared for users. */
+/** The constructor with its second parameter, which the public types leave out. */
 const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, clock: Clock) => Analytics
 
 export interface Harness {
@@ -16,7 +16,10 @@ export interface Harness {
   readonly client: ScriptedClient
 }
 
-/** A client on a host whose time stands still, with a service that sends these replies; 200 by default. */
+/**
+ * Creates a client on a fake clock, with a fake service that sends these replies one after the other. Default: always
+ * 200.
+ */
 export function createAnalytics(
   settings: Partial<AnalyticsSettings> = {},
   replies: readonly Reply[] = [],
@@ -27,7 +30,7 @@ export function createAnalytics(
   return { analytics, clock, client }
 }
 
-/** A callback that records the outcome of its calls: `delivered`, or the code of the failure. */
+/** Creates a callback that records the outcome of each event: `delivered`, or the code of the failure. */
 export function recordOutcomes(): { outcomes: string[]; callback: Callback } {
   const outcomes: string[] = []
   return {

@@ -17,7 +17,7 @@ import { type Reply, ScriptedClient, status } from './scripted-client.ts'
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
 
-/** An event as tests describe it. */
+/** An event as a test gives it. */
 export interface Entry {
   readonly id: string
   readonly json: string
@@ -30,17 +30,17 @@ export interface Outcome {
   readonly attempts: number
 }
 
-/** An event whose message has `bytes` bytes, or the smallest possible size. */
+/** Creates an event whose message has `bytes` bytes, or the smallest possible size if `bytes` is less. */
 export function createEntry(id: string, bytes = 0): Entry {
   const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
   const note = 'x'.repeat(Math.max(0, bytes - frame))
   return { id, json: JSON.stringify({ messageId: id, note }) }
 }
 
-/** Encodes a body in the way that a test needs. */
+/** The function with which a test replaces the encoding of bodies. */
 export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
 
-/** An encoder that is loaded at once. By default, no service refuses its bodies. */
+/** Returns a loader of an encoder. By default no refused body is sent again without the encoding. */
 export function loadEncoder(encode: Encode, mustResend = (_status: number) => false): () => Promise<Encoder> {
   return async () => ({
     encode: async (body) => encode(body),
@@ -55,11 +55,11 @@ export interface SetUp {
   credentials?: Credentials
   onSettle?: (outcome: Outcome) => void
   encode?: Encode
-  /** Whether a body must be sent again without being encoded. */
+  /** Whether a body that got this status must be sent again without the encoding. */
   mustResend?: (status: number) => boolean
   store?: MessageStore
   clock?: FakeClock
-  /** Gets the reports of outages. */
+  /** Receives the reports about outages. */
   told?: Partial<OutageObserver>
 }
 
@@ -132,20 +132,20 @@ export function setUpDelivery({
     ids.set(item, id)
     return { item, json }
   }
-  /** Enqueues events with these ids; returns which of them were accepted. */
+  /** Adds events with these ids to the queue. Returns for each whether it was accepted. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
     entries.map((given) => {
       const { item, json } = makeItem(given)
       return line.add(item, json, false)
     })
-  /** Takes back an event that an earlier process has left. */
+  /** Adds an event to the queue as if a spool had recovered it from an earlier process. */
   const admit = (given: string | Entry): void => {
     const { item, json } = makeItem(given)
     item.stored = store.put(json)
     line.admit(item)
   }
   /**
-   * Occupies room in the queue, like an event inside an asynchronous plugin; the returned function frees it.
+   * Takes up room in the queue, like an event inside an asynchronous plugin. The returned function frees the room.
    */
   const hold = (bytes: number): (() => void) => {
     const item = createItem('track', ++calls)
@@ -155,7 +155,7 @@ export function setUpDelivery({
   return { clock, client, line, delivery, outcomes, enqueue, admit, hold, makeItem }
 }
 
-/** `count` ids: a1, a2, ... */
+/** Creates `count` ids: a1, a2, ... */
 export function ids(count: number, prefix = 'a'): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`)
 }

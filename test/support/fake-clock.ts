@@ -5,25 +5,25 @@ interface Timer {
   readonly run: () => void
 }
 
-/** Runs everything that is ready: all microtasks, and the tasks queued after them. */
+/** Resolves with the next `setImmediate`, after all pending microtasks have run. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Resolves after the client has noticed that the process has no more work. */
+/** Called after `process.emit('beforeExit')`: resolves when the microtasks of the client's listener have run. */
 export function untilSeen(): Promise<void> {
   return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
 }
 
 const START_MS = 86_400_000
 
-/** A host whose time stands still until it is advanced, and whose random numbers are seeded. */
+/** A clock that stands still until the test advances it, with seeded random numbers. */
 export class FakeClock implements Clock {
   /** Timers that have neither fired nor been cancelled, in the order in which they were set. */
   #timers: Timer[] = []
   #holds = 0
   #nowMs: number
-  /** Not zero: only differences of monotonic times may mean something. */
+  /** Does not begin at zero, since only differences of monotonic times have a meaning. */
   #monotonicMs = START_MS
   #seed: number
 
@@ -40,7 +40,7 @@ export class FakeClock implements Clock {
     return this.#monotonicMs
   }
 
-  /** mulberry32: small, seeded, and evenly distributed enough for jitter. */
+  /** Random numbers in [0, 1), from the seed (mulberry32). */
   random(): number {
     this.#seed = (this.#seed + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed)
@@ -86,7 +86,7 @@ export class FakeClock implements Clock {
     return this.#holds
   }
 
-  /** Makes the wall clock jump; the monotonic clock and its timers are not affected. */
+  /** Makes the wall clock jump. The monotonic clock and the timers are not affected. */
   jump(ms: number): void {
     this.#nowMs += ms
   }
@@ -97,9 +97,7 @@ export class FakeClock implements Clock {
     this.#monotonicMs += ms
   }
 
-  /**
-   * Lets `ms` pass: fires the timers that fall due, each at its time, and lets everything settle in between.
-   */
+  /** Lets `ms` pass. Fires each timer at its time, and lets promises settle before the next timer fires. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#monotonicMs + ms
     await settled()
@@ -107,7 +105,7 @@ export class FakeClock implements Clock {
       const next = this.#nextDue(endMs)
       if (next === undefined) break
       this.#timers = this.#timers.filter((one) => one !== next)
-      // A timer that was delayed by a stall fires late, not in the past.
+      // If `stall` has passed the time of a timer, the timer fires now: time does not go back.
       this.stall(Math.max(0, next.atMs - this.#monotonicMs))
       next.run()
       await settled()

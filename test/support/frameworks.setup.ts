@@ -1,8 +1,8 @@
 import { fetchFrameworks } from '../../scripts/fetch-frameworks.mjs'
 
 /**
- * Downloads missing packages. If one cannot be downloaded, for instance without a network, this is printed
- * here, and its tests are skipped later.
+ * Downloads missing web frameworks. If a download fails, for instance without a network, prints the error. The tests
+ * of the frameworks are then skipped.
  */
 export default function setup(): void {
   try {

@@ -1,20 +1,23 @@
 /** One code block of a guide, as a program. */
 export interface Example {
-  /** The guide and the line of the block, for titles of tests. */
+  /** The path of the guide and the line of the block, for titles of tests. */
   readonly name: string
   readonly language: 'js' | 'ts'
-  /** The code, together with the code before and after it in comments that readers do not see. */
+  /** The code of the block, with the code of the hidden comments before and after the block. */
   readonly code: string
-  /** The text that it must write to stdout: the `text` block that follows. `undefined` when there is none. */
+  /**
+   * The text that the program must write to stdout: the content of the `text` block that follows. `undefined` if
+   * there is no such block.
+   */
   readonly output: string | undefined
 }
 
 const FENCE = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm
 
 /**
- * The programs in a document, in order. A block of `js` or `ts` is one; a block of `text` directly after it
- * is its output. `<!-- before ... -->` and `<!-- after ... -->` next to a block contain the code that
- * completes the program.
+ * Returns the programs in a document, in order. Each block of `js` or `ts` is a program. A block of `text` directly
+ * after it is the output of the program. The comments `<!-- before ... -->` and `<!-- after ... -->` next to a block
+ * contain code that completes the program.
  */
 export function examplesOf(path: string, markdown: string): Example[] {
   const blocks = [...markdown.matchAll(FENCE)].map((match) => ({

@@ -16,9 +16,9 @@ function answerOf(port: number): Promise<string> {
   })
 }
 
-// On Windows, no server can listen while a connection uses the port.
+// On Windows, no server can listen on a port that a connection uses.
 test.skipIf(process.platform === 'win32')(
-  'a held port refuses connections, is given to no other process, and lets a server of another process listen',
+  'a held port refuses connections, is not assigned to another process, and a server of another process can listen on it',
   async () => {
     const { port, release } = await holdPort()
     onTestFinished(release)

@@ -7,30 +7,32 @@ import { KINDS } from '../../src/message/wire.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { FakeClock, settled } from './fake-clock.ts'
 
-/** Interleavings of each of the four tests; set `PROPERTY_RUNS=100000` for a whole night. */
+/** The number of interleavings in each of the four tests. `PROPERTY_RUNS=100000` runs for a whole night. */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 250 : 2_500))
 
-/** A plain comparison: expect() in this loop would take most of the time. */
+/** Used instead of expect(), which would take most of the time in this loop. */
 function check(holds: boolean, message: string): void {
   if (!holds) throw new Error(message)
 }
 
-/** The state of one call in the model. */
+/** The data that the test keeps about one call of `track`. */
 interface Call {
   outcomes: number
   callbacks: number
   readonly hasCallback: boolean
-  /** Whether a callback, a flush or the close waits for it, or has waited. */
+  /** Whether a callback, a flush or the close waits for the event, or has waited. */
   isAwaited: boolean
   readonly sinceMs: number
-  /** Failed requests that contained the event, and those of them that must count as retries. */
+  /**
+   * The number of failed requests that contained the event. `retries` counts those that are limited by `maxRetries`.
+   */
   failures: number
   retries: number
-  /** Whether the last request with the event contained no others. */
+  /** Whether the last request with the event contained only this event. */
   isAlone: boolean
 }
 
-/** The state of one flush in the model: the calls that it waits for. */
+/** The data that the test keeps about one flush. `covered` has the indexes of the calls for which the flush waits. */
 interface Flush {
   readonly covered: readonly number[]
   readonly isTimed: boolean
@@ -38,11 +40,10 @@ interface Flush {
 }
 
 /**
- * One random interleaving: good and bad calls, flushes with and without a timeout, plugins of every type and
- * behaviour, a service that responds, fails, limits, hangs, resets and becomes unreachable, and finally a
- * close. After each step the counts must be consistent; at the end every call must have had exactly one
- * outcome. `maxRetries` is set in every other run, and no event may end before section 8.1 of the
- * specification allows it.
+ * Runs one random interleaving: good and bad calls, flushes with and without a timeout, plugins of every type, and
+ * finally a close. The service responds, fails, limits the rate, hangs, resets connections or becomes unreachable.
+ * After each step the counts must be consistent. At the end every call must have had exactly one outcome. No event
+ * may fail earlier than docs/spec.md, section 8.1, allows. About half of the runs set `maxRetries`.
  */
 async function interleave(seed: number): Promise<{ calls: number; requests: number; outcomes: Set<string> }> {
   const clock = new FakeClock(undefined, seed)
@@ -61,7 +62,10 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const failedAtMs: number[] = []
   let callsInside = 0
   let isDown = false
-  /** When `advance` last ended. Calls are dated to it: the client may not have noticed later time, for instance in a stall. */
+  /**
+   * The time at which `advance` last ended. It counts as the time of calls, because the client may not have noticed
+   * that time has passed since then, for instance in a stall.
+   */
   let turnMs = 0
   const flushAt = pick([1, 2, 5, 15])
   const maxRetries = chance(0.5) ? undefined : below(4)
@@ -69,10 +73,10 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const maxTotalBackoffDuration = pick([2, 43_200])
   const maxRateLimitDuration = pick([2, 43_200])
   const isHandedOver = chance(0.1)
-  // Nobody waits for an event, and the service becomes unreachable and returns.
+  // No callback and no flush waits for events, while the service becomes unreachable and reachable again.
   const isQuiet = chance(0.25)
-  // Some services accept few events at a time; others refuse a batch because of one of its events, or fail
-  // because of it.
+  // In some runs the service accepts only few events in a request. In some it refuses a batch, or fails, because of
+  // one bad event.
   const mostEvents = chance(0.3) ? 1 + below(4) : Number.POSITIVE_INFINITY
   const badShare = chance(0.3) ? pick([0.02, 0.2, 1]) : 0
   const isNamed = chance(0.5)
@@ -134,10 +138,10 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   )
 
   const failuresSince = (sinceMs: number): number => failedAtMs.filter((ms) => ms >= sinceMs).length
-  /** Whether section 8.1 of the specification allows this outcome now. */
+  /** Whether docs/spec.md, section 8.1, allows this outcome now. */
   const mayEnd = (call: Call, outcome: string): boolean => {
     const shortestMs = Math.min(maxTotalBackoffDuration, maxRateLimitDuration) * 1_000
-    // Deadlines are rounded to a thousandth.
+    // The client rounds deadlines by up to 0.1 %.
     if (outcome === 'deadline') return clock.monotonic() - call.sinceMs >= 0.999 * shortestMs
     if (outcome !== 'retries_exhausted') return true
     const attempts = (maxRetries ?? DEFAULT_RETRIES) + 1
@@ -153,14 +157,14 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     if (!mayEnd(call, outcome)) violations.push(`call ${index} ended as ${outcome} too early`)
     const hasOutlived = !call.isAwaited && failuresSince(call.sinceMs) > DEFAULT_RETRIES
     if (hasOutlived && outcome === 'delivered') outcomes.add('delivered after an outage')
-    // Collected, not thrown: the client ignores errors of listeners, as it should.
+    // Collects violations instead of throwing: the client ignores errors of listeners.
     if (callsInside > 0) violations.push(`call ${index} had its outcome before it returned`)
   }
   analytics.on('warning', () => {})
   analytics.on('error', ({ reason, ctx }) => {
-    // A plugin that failed in addition: reported, and not an outcome.
+    // The error of a plugin that did not make the event fail is reported, but is not an outcome.
     if (ctx !== undefined && ctx.failedDelivery()?.reason !== reason) return
-    // A bad call has no context with its index; its callback counts it.
+    // An invalid call has no context with its index, so its outcome is counted by its callback.
     if (ctx === undefined) outcomes.add(reason.code)
     else conclude(ctx.event.properties?.['index'] as number, reason.code)
   })
@@ -199,11 +203,11 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     )
     callsInside--
   }
-  /** The code of a plugin that tracks events, while the run is small. */
+  /** Tracks an event from inside a plugin, unless the run has too many calls already. */
   const trackInside = (): void => {
     if (calls.length < MAX_CALLS) call()
   }
-  /** Marks every call without an outcome as awaited, and returns the indexes of these calls. */
+  /** Marks every call without an outcome as awaited. Returns the indexes of these calls. */
   const awaitAll = (): number[] =>
     calls.flatMap((call, index) => {
       if (call.outcomes > 0) return []
@@ -239,7 +243,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     else if (dice < 0.75) void analytics.register(randomPlugin(step, clock, below, trackInside))
     else if (dice < 0.78) void analytics.deregister(`plugin ${below(step + 1)}`)
     else if (dice < 0.85) await settled()
-    // A jump of an hour, or a suspension of the process.
+    // A jump of the wall clock by an hour, or a blocked event loop.
     else if (dice < 0.87) clock.jump((below(3) - 1) * 3_600_000)
     else if (dice < 0.89) clock.stall(below(20_000))
     else if (dice < 0.92) isDown = !isDown
@@ -258,7 +262,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   void closed.then((result) => {
     summary = result
     checkAccount()
-    // Plugins may have tracked events since: these have failed, and are reported in this turn.
+    // Plugins may have tracked events since the call of close. These fail, and are reported in this turn.
     const isDone = calls.slice(0, acceptedAtClose).every(({ outcomes }) => outcomes === 1)
     if (!isDone) violations.push('closed with events pending')
   })
@@ -289,22 +293,19 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   return { calls: calls.length, requests, outcomes }
 }
 
-/** The number of calls of one run after which plugins track no more. */
+/** The number of calls in one run after which plugins track no more events. */
 const MAX_CALLS = 400
 
 /** The default of `maxRetries`. */
 const DEFAULT_RETRIES = 3
 
-/**
- * The values of the dice for a response that never comes, and for a connection that is lost before the
- * response.
- */
+/** Values of `dice`. NEVER: no response comes. LOST: the connection is lost before the response. */
 const NEVER = 7
 const LOST = 5
-/** The values of the dice that are failures of the service. */
+/** The values of `dice` with which the service fails. */
 const FAILURES = [0, 2, LOST, 6, NEVER, 8]
 
-/** The calls whose events are in a request. */
+/** The indexes of the calls whose events are in a request. */
 function indexesIn({ body }: HTTPClientRequest): number[] {
   const { batch } = JSON.parse(body) as { batch: { properties: { index: number } }[] }
   return batch.map(({ properties }) => properties.index)
@@ -314,7 +315,7 @@ function respond(status: number, body = ''): Promise<HTTPResponse> {
   return Promise.resolve({ status, statusText: 'Scripted', headers: {}, text: async () => body })
 }
 
-/** @param note Called when the response comes, or fails to come. */
+/** @param note Called when the request ends, with or without a response. */
 function answerAtRandom(
   { signal }: HTTPClientRequest,
   clock: FakeClock,
@@ -347,7 +348,6 @@ function answerAtRandom(
     case 6:
       throw new Error('a client that throws')
     case NEVER:
-      // It hangs for ever.
       return new Promise((_, reject) => {
         signal?.addEventListener('abort', () => {
           note()
@@ -397,7 +397,7 @@ function randomPlugin(
 }
 
 /**
- * Declares the test of one series of interleavings. Several files share the series, so that they run
+ * Defines the test of one series of interleavings. The series are divided among several files, which run
  * concurrently.
  */
 export function testInterleavings(series: number): void {
@@ -419,7 +419,7 @@ export function testInterleavings(series: number): void {
       }
     }
 
-    // The runs must cover everything that can happen to an event.
+    // Checks that the runs have covered everything that can happen to an event.
     expect(calls).toBeGreaterThan(10 * (last - first))
     expect(requests).toBeGreaterThan(last - first)
     expect([...seen].sort()).toEqual(

@@ -5,15 +5,20 @@ import { createInterface } from 'node:readline'
 /** A program in its own process. */
 export interface Life {
   readonly child: ChildProcess
-  /** Resolves to the next line that it prints. */
+  /** Resolves to the next line that the program prints. */
   line(): Promise<string>
-  /** Resolves when it has written this to stderr. */
+  /** Resolves when the program has written `text` to stderr. */
   says(text: string): Promise<void>
-  /** Resolves when the program has ended, to its exit and all text that it wrote to stderr. */
+  /**
+   * Resolves when the program has ended. `end` is its exit code, or the signal that ended it. `stderr` is all that it
+   * wrote there.
+   */
   readonly ended: Promise<{ end: number | NodeJS.Signals | null; stderr: string }>
 }
 
-/** Starts a program with only these environment variables. The caller must end it. */
+/**
+ * Starts a program with the environment variables PATH, HOME, NO_COLOR and `env`. The caller must end the program.
+ */
 export function startLife(
   binary: string,
   args: readonly string[],

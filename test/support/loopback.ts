@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A real HTTP server on a loopback port that the system chooses. */
+/** An HTTP server on a free port of 127.0.0.1. */
 export interface Loopback {
   readonly url: string
   readonly server: Server

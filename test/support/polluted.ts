@@ -1,4 +1,4 @@
-/** Does `work` while all objects inherit a property of this name, as after an attack on prototypes. */
+/** Runs `work` while all objects inherit a property `name`, as after prototype pollution. */
 export async function polluted<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
   Object.defineProperty(Object.prototype, name, {
     value: {},

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, vi } from 'vitest'
 
 /**
- * Collects the process warnings of each test of a file instead of printing them, and restores all mocks after
- * it.
+ * Makes each test of the file collect process warnings instead of printing them. Restores all mocks after each test.
  *
- * @returns The texts of the warnings of the present test.
+ * @returns The texts of the warnings in the running test.
  */
 export function catchProcessWarnings(): string[] {
   const warned: string[] = []

@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { installPacked } from '../../scripts/install-packed.mjs'
 
-/** Packs and installs the package once for all test files of a suite, unless scripts/test.mjs has done so for all suites. */
+/**
+ * Packs the package and installs it once for all test files of a suite. If scripts/test.mjs has already done so for
+ * all suites, uses that folder.
+ */
 export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
   const packed = process.env['PACKED']
   if (packed !== undefined) {

@@ -1,8 +1,8 @@
 import { fetchRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
 
 /**
- * Downloads missing runtimes. If one cannot be downloaded, for instance without a network, this is printed
- * here, and its tests are skipped later.
+ * Downloads missing runtimes. If a download fails, for instance without a network, prints the error. The tests that
+ * need the runtime are then skipped.
  */
 export default function setup(): void {
   for (const name of Object.keys(MANIFEST)) {

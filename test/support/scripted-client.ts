@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import type { FakeClock } from './fake-clock.ts'
 
-/** One message, in the form in which it is sent. */
+/** One message as it is sent. */
 export type WireMessage = Record<string, unknown> & {
   type: string
   messageId: string
@@ -12,13 +12,13 @@ export type WireMessage = Record<string, unknown> & {
 
 /** A request that the client has made. */
 export interface SentRequest extends HTTPClientRequest {
-  /** When it was made, in milliseconds since the clock was made. */
+  /** The time of the request, in milliseconds since the fake clock was created. */
   readonly atMs: number
   readonly batch: WireMessage[]
   readonly messageIds: string[]
 }
 
-/** The reaction of the service to a request: a response, a failure or silence. */
+/** The reaction of the service to a request: a response, an error, or a promise that never settles. */
 export type Reply = (request: SentRequest) => Promise<HTTPResponse> | HTTPResponse
 
 /** A response with this status, and its usual status text. */
@@ -26,19 +26,19 @@ export function status(code: number, headers: Record<string, string> = {}): Repl
   return () => ({ status: code, statusText: STATUS_CODES[code] ?? '', headers, text: async () => '' })
 }
 
-/** No response: the request fails with an error of this code, in the words of Node.js. */
+/** Fails the request with an error of this code, whose message is like that of Node.js. */
 export function networkError(code: string): Reply {
   return () => Promise.reject(Object.assign(new Error(`connect ${code} 192.0.2.7:443`), { code }))
 }
 
-/** No response at all, not even when the request is aborted. */
+/** Never responds, not even when the request is aborted. */
 export const silence: Reply = () => new Promise(() => {})
 
-/** No response until the request is aborted, as with fetch. */
+/** Does not respond. Fails when the request is aborted, as `fetch` does. */
 export const hangUntilAborted: Reply = ({ signal }) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
-/** An HTTP client with scripted replies: one after the other, and then the last one for ever. */
+/** An HTTP client that gives these replies one after the other, and then repeats the last reply. */
 export class ScriptedClient implements HTTPClient {
   readonly requests: SentRequest[] = []
   readonly #clock: FakeClock
@@ -53,7 +53,7 @@ export class ScriptedClient implements HTTPClient {
     this.#replies = replies
   }
 
-  /** Sets the next replies; the last one repeats. */
+  /** Sets the next replies. The last reply is repeated. */
   answerWith(...replies: Reply[]): void {
     this.#replies = replies
     this.#used = 0

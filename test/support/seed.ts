@@ -1,5 +1,5 @@
 import fc from 'fast-check'
 
-// The same values in every run: a test that fails in one run in a thousand does not say where the fault is.
-// For other values: `PROPERTY_SEED=1234 npm run test:unit`.
+// Property tests use the same random values in every run, so that a failure can be repeated. To use other values:
+// `PROPERTY_SEED=1234 npm run test:unit`.
 fc.configureGlobal({ seed: Number(process.env['PROPERTY_SEED'] ?? 20_261_120) })

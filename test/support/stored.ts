@@ -2,7 +2,7 @@ import { createItem, type Item } from '../../src/line/item.ts'
 import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
-/** Items with these messages, stored one after the other. */
+/** Stores these messages one after the other, and returns their items. */
 export function storeAll(
   messages: readonly object[],
   store: MessageStore = new SlabStore(),

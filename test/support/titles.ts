@@ -1,9 +1,15 @@
 import ts from 'typescript'
 
-/** Functions whose arguments are titles of tests, `test.each(...)` and its like included; `value` adds a case to a row. */
+/**
+ * Functions whose arguments contain titles of tests, also as `test.each(...)`. `value` adds a case in
+ * test/faults/bad-input.test.ts.
+ */
 const TITLED = new Set(['test', 'it', 'describe', 'row', 'value'])
 
-/** The texts in the titles of the tests in a source file, and in the tables of these tests. Comments and other code have none. */
+/**
+ * Returns all strings in the arguments of tests in a source file: the titles, and the tables of `each`. Functions and
+ * comments are left out.
+ */
 export function titlesIn(source: string): string[] {
   const titles: string[] = []
   const visit = (node: ts.Node): void => {
@@ -18,7 +24,10 @@ export function titlesIn(source: string): string[] {
   return titles
 }
 
-/** The texts and the names of properties in a source file, but not in comments, nor in calls of this function. */
+/**
+ * Returns all strings and property names in a source file. Comments and calls of the function `excepted` are left
+ * out.
+ */
 export function textsIn(source: string, excepted: string): string[] {
   const texts: string[] = []
   const visit = (node: ts.Node): void => {
@@ -37,14 +46,14 @@ const parse = (source: string): ts.SourceFile =>
 const isText = (node: ts.Node): node is ts.LiteralLikeNode =>
   ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)
 
-/** The texts of an expression, without those of functions in it. */
+/** Collects the strings in an expression. Functions in the expression are left out. */
 function collect(node: ts.Node, texts: string[]): void {
   if (ts.isFunctionLike(node)) return
   if (isText(node)) texts.push(node.text)
   ts.forEachChild(node, (child) => collect(child, texts))
 }
 
-/** The name that the callee begins with: `test` for `test.concurrent.each(rows)(...)`. */
+/** The first name of the called expression: `test` for `test.concurrent.each(rows)(...)`. */
 function calleeOf({ expression: callee }: ts.CallExpression): string {
   let root: ts.Expression = callee
   while (!ts.isIdentifier(root)) {

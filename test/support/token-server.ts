@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type JWTPayload, jwtVerify } from 'jose'
 import { type Loopback, listen, readBody } from './loopback.ts'
 
-/** A reply instead of a token. */
+/** A response that is sent instead of a token. */
 export type TokenReply = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
 export interface TokenServerOptions {
-  /** The life of a token in seconds; any value is sent unchanged. Default: 3,600. */
+  /** The value of `expires_in`, in seconds, which is sent unchanged, whether it is valid or not. Default: 3,600. */
   readonly expiresIn?: unknown
-  /** The server's time. Default: the real one. */
+  /** The server's clock. Default: the real time. */
   readonly nowMs?: () => number
   /** The milliseconds that a response takes. Default: 0. */
   readonly delayMs?: number
@@ -21,20 +21,20 @@ export const KEY_ID = 'key-2026-11'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-/** The key of the application that the server knows. */
+/** The private key whose public key the server knows. */
 export const CLIENT_KEY: KeyObject = privateKey
 export const CLIENT_PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 
 /**
- * A real token server on loopback: verifies each assertion with jose (signature, key id, issuer, subject,
- * audience, times, an id that it has not seen) and issues tokens, or sends the replies that the test has
- * queued.
+ * A token server on 127.0.0.1. It verifies each assertion with jose: signature, key id, issuer, subject, audience,
+ * times, and that its id was not used before. Then it issues a token. Replies in `replies` are sent instead of
+ * tokens.
  */
 export class TokenServer {
-  /** Form bodies, in the order in which they arrived. */
+  /** The form bodies of the requests, in the order in which they arrived. */
   readonly requests: URLSearchParams[] = []
   readonly claims: JWTPayload[] = []
-  /** The reasons for refused assertions. */
+  /** The reasons why assertions were refused. */
   readonly refusals: string[] = []
   /** Replies that are sent instead of the next tokens. */
   readonly replies: TokenReply[] = []

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import { settled } from './fake-clock.ts'
 
-/** Makes each test of the file fail on an unhandled rejection: it would end the user's process. */
+/** Makes each test of the file fail on an unhandled rejection, which would end a user's process. */
 export function failOnUnhandledRejections(): void {
   const unhandled: unknown[] = []
   const onUnhandled = (reason: unknown): void => {

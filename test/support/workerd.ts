@@ -3,23 +3,26 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
-/** Before 2026-08-04, the first compatibility date at which `nodejs_compat` is the default: tests set the flag themselves. */
+/**
+ * From 2026-08-04 on, `nodejs_compat` is the default. The date is earlier, so that tests can run without the flag.
+ */
 const COMPATIBILITY_DATE = '2026-07-01'
 
-/** The conditions with which Cloudflare's bundler resolves packages. */
+/** The export conditions with which Cloudflare's bundler resolves packages. */
 const CONDITIONS = ['workerd', 'worker', 'browser']
 
 export interface Worker {
   readonly url: string
-  /** The text of its log. */
+  /** The text that workerd has written to stdout and stderr. */
   log(): string
   stop(): void
 }
 
 /**
- * Bundles a worker into one module, like Cloudflare's tools. Fails when it needs a `node:` module.
+ * Bundles a worker into one module, like Cloudflare's tools. Fails if the worker imports a `node:` module that
+ * `external` does not list.
  *
- * @param external Modules that the runtime has. Default: its own.
+ * @param external Modules that the runtime provides. Default: `cloudflare:*`.
  */
 export async function bundleWorker(
   entry: string,
@@ -39,7 +42,7 @@ export async function bundleWorker(
   })
 }
 
-/** Runs one bundled module in workerd, on a loopback port that the system chooses. */
+/** Runs one bundled module in workerd, on a free port of 127.0.0.1. */
 export async function startWorker(
   binary: string,
   folder: string,
@@ -69,7 +72,7 @@ const main :Workerd.Worker = (
 `
   const path = join(folder, `${module}.${flags.join('-') || 'plain'}.capnp`)
   await writeFile(path, config)
-  // workerd reports its port on another file descriptor.
+  // workerd writes its port to file descriptor 3.
   const child = spawn(binary, ['serve', '--control-fd=3', path], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })

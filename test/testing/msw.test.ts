@@ -57,7 +57,7 @@ describe('a client behind the handlers', () => {
     expect(taken).toHaveLength(1)
   })
 
-  test('may get a response of msw', async () => {
+  test('gets the response of msw that respond returns', async () => {
     const taken: Message[] = []
     const responses = [
       HttpResponse.json({ code: 'bad' }, { status: 400 }),
@@ -129,7 +129,7 @@ describe('a request', () => {
     },
   )
 
-  test('may be told how long to wait', async () => {
+  test('gets the Retry-After and the body that respond returns', async () => {
     server.use(
       ...handlers({ host, respond: () => ({ status: 429, retryAfter: 7, body: { message: 'slow' } }) }),
     )

@@ -92,7 +92,7 @@ test('problems that a plugin reports, and events that it tracks, are returned', 
   ])
 })
 
-test('a plugin that cannot be loaded is an error, and the event goes on as in production', async () => {
+test('the error of a plugin that cannot be loaded is returned, and the event goes on as in production', async () => {
   const load = (): never => fail()
 
   const skipped = await runPlugin(create('before', undefined, { load }), order)

@@ -88,7 +88,7 @@ describe('messages', () => {
     expect(dropping.analytics.stats.failures).toMatchObject({ plugin: 1, queue_full: 1 })
   })
 
-  test('include an event whose request failed finally', async () => {
+  test('include an event whose request was rejected', async () => {
     const { analytics, messages, failNext } = createTestClient()
     failNext({ status: 400 })
 
@@ -101,7 +101,7 @@ describe('messages', () => {
 })
 
 describe('the client', () => {
-  test('is a real client, with strict', () => {
+  test('is an Analytics client with the setting strict', () => {
     const { analytics } = createTestClient()
 
     expect(analytics).toBeInstanceOf(Analytics)
@@ -267,7 +267,7 @@ describe('failNext', () => {
     expect(outcomes).toEqual(['rejected', 'auth', 'auth', 'delivered'])
   })
 
-  test('when several requests fail at the same time, each failure is used', async () => {
+  test('when several requests fail at the same time, every event has an outcome', async () => {
     const { analytics, failNext } = createTestClient({ maxConcurrentRequests: 8 })
     failNext({ times: 20 })
 
@@ -340,7 +340,7 @@ describe.each(Object.entries(FAKED))('with %s', (_label, fakes) => {
   })
 })
 
-test('a plugin has real time: the retry of another event does not shorten it', async () => {
+test('the time limit of a plugin passes in real time: a wait for a retry does not shorten it', async () => {
   const { analytics, failNext } = createTestClient()
   const warnings: unknown[] = []
   analytics.on('warning', ({ reason }) => warnings.push(reason))
@@ -359,7 +359,7 @@ test('a plugin has real time: the retry of another event does not shorten it', a
   expect(warnings).toEqual([])
 })
 
-test('time limits pass in real time while a plugin is working, and leave no timer', async () => {
+test('the timeouts of flushes pass in real time while a plugin is working, and leave no timer', async () => {
   vi.useFakeTimers()
   const { analytics } = createTestClient()
   let finish = (): void => {}

@@ -1,30 +1,30 @@
 /**
- * Preloaded into every host process: counts the timers that are set through the globals, and makes time
- * faster for code that reads the globals at each call, as the SDK does.
+ * Preloaded into every host process. Records the timers that are set through the globals, and makes time faster for
+ * code that reads the globals at each call, as the SDK does.
  */
 export interface RealClock {
   setTimeout: typeof setTimeout
   clearTimeout: typeof clearTimeout
   now(): number
   /**
-   * The timers that have neither fired nor been cancelled, unreferenced ones included: their delay, and where
-   * they were set.
+   * The delay of each timer that has neither fired nor been cancelled, and the line that set it. Includes timers
+   * after `unref()`.
    */
   liveTimers(): string[]
-  /** The number of timers with a delay beyond the limit of runtimes. */
+  /** The number of timers whose delay was NaN or above 2,147,483,647 ms, the maximum of runtimes. */
   overflows(): number
   /** The timers that the SDK has set so far, in order. */
   timers(): AskedTimer[]
-  /** Holds back timers of `ms` that are set from now on; the returned function fires them. */
+  /** Holds back every timer with the delay `ms` that is set from now on. The returned function fires these timers. */
   holdBack(ms: number): () => void
   scale: number
 }
 
-/** A timer that the SDK set, with the delay that it asked for, however late it fired. */
+/** A timer that the SDK set. */
 export interface AskedTimer {
-  /** In the time of the SDK. */
+  /** The delay that the SDK asked for, in ms of its clock, which may run faster than real time. */
   ms: number
-  /** How many timers of the SDK fired before this one; absent when it did not fire. */
+  /** How many timers fired before this timer. Absent if this timer did not fire. */
   firedAs?: number
 }
 
@@ -51,10 +51,10 @@ const patched = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]):
     one.firedAs = fired++
     run(...args)
   }
-  // A timer that is held back is still a timer: it is live until it fires or is cancelled.
+  // A timer that is held back counts as live until it fires or is cancelled.
   const timer = realSetTimeout(held === undefined ? fire : () => {}, ms / scale)
   held?.add(fire)
-  // The built-in fetch also reads the globals; its timers do not belong to the SDK.
+  // The built-in `fetch` also sets timers through the globals. These do not count as the SDK's.
   const caller = new Error('caller').stack?.split('\n')[2] ?? ''
   if (!caller.includes('node:internal')) live.set(timer, `${ms} ms ${caller.trim()}`)
   if (caller.includes('/dist/') && asked.length < MAX_ASKED) asked.push(one)

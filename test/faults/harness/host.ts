@@ -1,4 +1,4 @@
-/** The host process: runs one program with the built package and reports everything that happened. */
+/** The host process: runs the program of one row with the built package, and reports what happened. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -59,24 +59,24 @@ const clients: Client[] = []
 let outcomes = new Uint8Array(4_096)
 let isInCall = false
 let inspected = 0
-/** Generated events without an outcome, by client. */
+/** The number of events tracked by `Tools.track` that have no outcome yet, by client. */
 const open = new Map<Client, number>()
 
 function settle(n: number, code: string | undefined): void {
   if (isInCall) report.prematureOutcomes++
   if (outcomes[n] !== 0) report.repeatedOutcomes++
   const at = code === undefined ? 1 : OUTCOMES.indexOf(code as (typeof OUTCOMES)[number])
-  // A code outside the closed list gets a number beyond the list.
+  // A code that is not in OUTCOMES gets a number beyond the list, so that the test fails.
   outcomes[n] = at < 0 ? 255 : at
 }
 
-/** Searches for secrets in everything that can be read of a value, including its chain of causes. */
+/** Searches for secrets in everything that `inspect` shows of a value, including its chain of causes. */
 function searchForSecrets(value: unknown, where: string): void {
   let text: string
   try {
     text = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 })
   } catch {
-    // The program threw an object on purpose that cannot be inspected.
+    // Some programs throw an object on purpose that cannot be inspected.
     return
   }
   if (job.canaries.some((canary) => text.includes(canary))) report.leaks.push(where)
@@ -242,7 +242,7 @@ const subject = (
     : await import(pathToFileURL(job.packageFile).href)
 ) as Package
 
-// Both pipes are opened at their first use, and must not count as left open by the SDK.
+// Node.js opens stdout and stderr at their first use. They must not count as left open by the SDK.
 void process.stdout
 void process.stderr
 const resourcesBefore = resources()

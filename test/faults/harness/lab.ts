@@ -1,6 +1,6 @@
 /**
- * The parent process of the tests: starts oracles and hosts, and checks the rules of docs/faults.md, section
- * 1.0.
+ * The test process. It starts oracles (the processes of the test servers) and hosts (the processes that run the
+ * client), and checks the rules of docs/faults.md, section 1.0.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -14,20 +14,20 @@ import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
 import type { Row } from './row.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
-/** Use the numbers of the matrix instead of smaller ones. */
+/** Use the numbers of docs/faults.md instead of smaller ones. */
 export const isFull = process.env['FAULTS_FULL'] === '1'
 /** `normal` in the default size of a row, `full` in the full size. */
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-// Inside the package, so that its dependencies are found. test/faults/run.mjs sets another folder, and
+// A folder inside the repository, so that dependencies are found. test/faults/run.mjs sets another folder, and
 // removes it at the end.
 const scratchBase = process.env['FAULTS_SCRATCH'] ?? join(ROOT, '.cache')
 mkdirSync(scratchBase, { recursive: true })
 const scratch = mkdtempSync(join(scratchBase, 'faults-'))
 export const scratchFile = (name: string): string => join(scratch, name)
 
-// Bundled once per test file: Node.js 20 cannot run TypeScript.
+// Bundles the programs of the processes once per test file: Node.js 20 cannot run TypeScript.
 buildSync({
   entryPoints: ['oracle', 'host', 'clock'].map((name) => join(import.meta.dirname, `${name}.ts`)),
   outdir: scratch,
@@ -38,7 +38,7 @@ buildSync({
   target: 'node20',
 })
 
-/** The write key of every row: it must not appear anywhere but in a request. */
+/** The write key of all clients. It must appear only in requests. */
 export const CANARY_KEY = 'canaryWriteKey7f3a9c51e2'
 export const CANARIES = formsOf(CANARY_KEY)
 
@@ -65,16 +65,14 @@ type Source<F> = F | string
 const sourceOf = (code: Source<(...args: never[]) => unknown> | undefined): string | undefined =>
   code === undefined ? undefined : String(code)
 
-/**
- * The options of a test for a server. Scripts are functions without closures, since they run in the oracle.
- */
+/** The options of a test server. The functions run in the oracle, so they must use no variable of the test file. */
 export type ServerSetup = Omit<ServerOptions, 'script' | 'onHead' | 'onConnection'> & {
   script?: Script
   onHead?: Script
   onConnection?: (io: OracleIO) => unknown
 }
 
-/** One process with any number of servers. */
+/** An oracle: a process that runs any number of test servers. */
 export class Oracle {
   readonly #child: ChildProcess
   readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
@@ -128,7 +126,7 @@ export class Oracle {
 }
 
 let shared: Oracle | undefined
-/** A server of the test file's shared oracle. */
+/** Starts a server in the oracle that all tests of a file share. */
 export function serve(setup: ServerSetup = {}): Promise<OracleHandle> {
   shared ??= new Oracle()
   return shared.listen(setup)
@@ -150,8 +148,8 @@ export class OracleHandle {
     return (await this.oracle.call({ name: 'report', server: this.id })) as ServerReport
   }
 
-  /** Runs `code`, a function without closures, inside the oracle. */
-  // biome-ignore lint/suspicious/noExplicitAny: the server's inside, as the oracle knows it
+  /** Runs `code` inside the oracle. `code` must use no variable of the test file. */
+  // biome-ignore lint/suspicious/noExplicitAny: the class of the server is private to the oracle
   run<T>(code: (server: any) => T): Promise<T> {
     return this.oracle.call({ name: 'run', server: this.id, source: String(code) }) as Promise<T>
   }
@@ -165,16 +163,16 @@ export interface HostSetup<Args> {
   settings?: Partial<AnalyticsSettings> & Record<string, unknown>
   host?: string
   args?: Args
-  /** How much faster time passes for the SDK. */
+  /** How many times as fast as real time the SDK's clock runs. Default: 1. */
   scale?: number
   env?: Record<string, string>
   execArgv?: string[]
   format?: 'esm' | 'cjs'
-  /** After this real time the process is killed and the row fails. */
+  /** The time limit of the process, in real time. After it, the process is killed and the row fails. */
   limitMs?: number
-  /** No callbacks: nobody waits for the events. */
+  /** Tracks without callbacks, so that nothing waits for the events. */
   forgets?: boolean
-  /** Called with the child process, so that it can be sent signals. */
+  /** Called with the child process, for example to send signals to it. */
   onStart?: (child: ChildProcess) => void
 }
 
@@ -195,7 +193,7 @@ const packageFile = (format: 'esm' | 'cjs'): string =>
 
 let lastJob = 0
 
-/** Runs `program`, a function without closures, in its own process with the built package. */
+/** Runs `program` in its own process with the built package. `program` must use no variable of the test file. */
 export async function runHost<Args = undefined>(
   setup: HostSetup<Args>,
   program: (tools: Tools<Args>) => unknown,
@@ -267,7 +265,7 @@ export async function runHost<Args = undefined>(
   try {
     report = JSON.parse(readFileSync(job.reportFile, 'utf8')) as HostReport
   } catch {
-    // Killed by a signal: no report could be written.
+    // A process that is killed by a signal writes no report.
   }
   rmSync(jobFile, { force: true })
   rmSync(job.reportFile, { force: true })
@@ -286,20 +284,20 @@ export interface Allowances {
   failures?: string[]
   /** Codes of process warnings that the row allows. Default: none. */
   warnings?: string[]
-  /** Events may have no outcome at the end (the process was ended). */
+  /** Events may be without an outcome at the end, because the process was ended. */
   pending?: boolean
-  /** There are calls besides the generated events; the ledger does not contain them. */
+  /** The program also tracks events that are not generated by `Tools.track`. The ledger does not contain them. */
   otherCalls?: boolean
-  /** The program closed no client, so that nothing can be checked about leftovers. */
+  /** The program closed no client, so open sockets and timers are not checked. */
   unclosed?: boolean
   /**
-   * The oracle may have acknowledged events that the client reports as failed: the client gave up before it
-   * could know.
+   * The oracle may have acknowledged events that the client reports as failed, because the client gave up before the
+   * response arrived.
    */
   lateAcknowledgements?: boolean
 }
 
-/** The report of a host, which must have written one. */
+/** Returns the report of a host. Throws if the host has written none. */
 export function reportOf(run: HostRun): HostReport {
   if (run.report === undefined) {
     throw new Error(
@@ -309,12 +307,12 @@ export function reportOf(run: HostRun): HostReport {
   return run.report
 }
 
-/** Longer than any wait: the delay of a timer that only keeps the process alive. */
+/** A timer of the SDK with at least this delay only keeps the process alive, and is left out. */
 const HOLD_MS = 2_000_000_000
 
 /**
- * Delays of the timers that the SDK set, in order; with `fired`, only those that fired, in the order of
- * firing.
+ * Delays of the timers that the SDK set, in order. With `fired`: only of the timers that fired, in the order in which
+ * they fired.
  */
 export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): number[] {
   const set = report.timers.filter(({ ms }) => ms < HOLD_MS)
@@ -326,8 +324,9 @@ export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): num
 }
 
 /**
- * The waits that the SDK set after each of its requests. A request is recognized by its deadline: the
- * settings give `deadlineMs` a unique value. The first element belongs to the first request.
+ * The waits that the SDK set after each of its requests. A request is recognized by its timer of `deadlineMs`, the
+ * request timeout, to which the row gives a value that no other timer has. The first element belongs to the first
+ * request.
  */
 export function waitsAfterRequests(report: HostReport, deadlineMs: number): number[][] {
   const groups: number[][] = []
@@ -338,10 +337,13 @@ export function waitsAfterRequests(report: HostReport, deadlineMs: number): numb
   return groups
 }
 
-/** Waits between attempts, without the deadlines of whole batches. */
+/** Waits between attempts. Timers of 40,000,000 ms and more are left out: they are the deadlines of whole batches. */
 export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
 
-/** At most 4 concurrent requests, and 4 sockets plus those that undici opens by itself. */
+/**
+ * Checks that there were at most 4 concurrent requests, and at most 8 sockets: 4, plus those that undici opens by
+ * itself.
+ */
 export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: ServerReport): void {
   expect(maxActive).toBeLessThanOrEqual(4)
   expect(maxOpenConnections).toBeLessThanOrEqual(8)
@@ -352,7 +354,7 @@ export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: S
   }
 }
 
-/** The rules of docs/faults.md, section 1.0. */
+/** Checks the rules of docs/faults.md, section 1.0. */
 export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: Allowances = {}): HostReport {
   const report = reportOf(run)
   const stats = report.stats as Stats
@@ -403,12 +405,12 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
   return report
 }
 
-/** Rule 5, and the secrets of section 3.1. */
+/** Rule 5 of docs/faults.md, section 1.0, and the secrets of section 3.1. */
 export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   const report = reportOf(run)
   expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])
-  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8.1. Some rows set flushAt
-  // above the size of the queue, or a host that does not exist with plain http: the client warns of both.
+  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8.1. Some rows set `flushAt`
+  // above the size of the queue, or use plain http for a host other than localhost: the client warns of each.
   const doubtful = ['TRACKPOST_CONTRADICTION', 'TRACKPOST_INSECURE']
   const expected = ['TRACKPOST_OUTAGE', ...doubtful, ...(allow.warnings ?? [])]
   const unexpected = report.warnings.filter(({ code }) => !expected.includes(code))

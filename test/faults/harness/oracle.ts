@@ -1,6 +1,7 @@
 /**
- * The oracle: a separate process that speaks HTTP/1.1 over raw sockets, so that a script can break any rule
- * of the protocol. It records every request byte for byte, and keeps a ledger of the events that arrived.
+ * The oracle: a separate process with the test servers. They speak HTTP/1.1 over raw sockets, so that the script of a
+ * row can break any rule of the protocol. The oracle records every request, and keeps a ledger of the events that
+ * arrived.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -21,26 +22,29 @@ export interface OracleRequest {
   method: string
   path: string
   headers: Record<string, string>
-  /** The body: complete when the script runs, empty when `onHead` does. */
+  /** The body. Complete in `script`, empty in `onHead`. */
   body: Buffer
-  /** How many messages the batch has. */
+  /** The number of messages in the batch. */
   events: number
 }
 
-/** The actions of a script. None of them is the default: a script that neither responds nor closes is silent. */
+/**
+ * The actions of a script. A script that calls none of `reply`, `raw`, `close` and `reset` leaves the client without
+ * a response.
+ */
 export interface OracleIO {
   readonly socket: Socket
-  /** Kept between calls; the test can read and change it. */
+  /** The state of the server. It is kept between calls, and the test can read and change it. */
   readonly state: Record<string, unknown>
   /** A seeded random number. */
   random(): number
   /** Counts one injected fault. */
   count(fault: string): void
-  /** Sends a complete response. 2xx acknowledges the batch. */
+  /** Sends a complete response. A 2xx status also calls `acknowledge()`. */
   reply(status: number, headers?: Record<string, string>, body?: string): void
   /** Sends bytes unchanged. */
   raw(bytes: string | Uint8Array): void
-  /** Records in the ledger that the client was told that the batch arrived. */
+  /** Records in the ledger that the client was told that the batch had arrived. */
   acknowledge(): void
   sleep(ms: number): Promise<void>
   /** Ends the connection normally. */
@@ -55,27 +59,25 @@ export interface ServerOptions {
   /** Source of the {@link Script} that runs when a request is complete. Default: 200. */
   script?: string
   /**
-   * Source of a {@link Script} that runs when the headers are complete; `false` means that the request is
-   * read no further.
+   * Source of a {@link Script} that runs when the headers are complete. If it returns false, the body is not read.
    */
   onHead?: string
   /**
-   * Source of `(io) => unknown`, run for each connection. It returns false if the oracle must not read the
-   * connection.
+   * Source of `(io) => unknown`, which runs for each new connection. If it returns false, the connection is not read.
    */
   onConnection?: string
-  /** PEM files. */
+  /** A key and a certificate in PEM format. */
   tls?: { key: string; cert: string }
   seed?: number
   state?: Record<string, unknown>
   port?: number
   /**
-   * Keeps request bodies up to this number of bytes in total; after that only their digests. Default: 16 MiB.
+   * Keeps request bodies up to this total size in bytes. Later requests are kept only as digests. Default: 16 MiB.
    */
   keepBytes?: number
-  /** For runs of hours: keeps one digest for each event and no record of requests. */
+  /** Saves memory in runs of hours: keeps one digest for each event, and no requests. */
   isLight?: boolean
-  /** After this number of bytes of a body the connection is reset, for the first `resetTimes` requests. */
+  /** Resets the connection after this number of bytes of a body. The first `resetTimes` requests are reset. */
   resetAtBytes?: number
   resetTimes?: number
 }
@@ -90,7 +92,7 @@ export interface RecordedRequest {
   events: number
   bodyBytes: number
   digest: string
-  /** Number of the first and the last generated event, and whether the numbers rise. */
+  /** The numbers of the first and the last generated event. `isOrdered` says whether the numbers rise. */
   first: number
   last: number
   isOrdered: boolean
@@ -108,13 +110,13 @@ export interface ServerReport {
   maxActive: number
   maxOpenConnections: number
   counts: Record<string, number>
-  /** Messages seen, repeats included. */
+  /** The number of messages, repeats included. */
   messages: number
-  /** Different message ids. */
+  /** The number of different message ids. */
   distinct: number
   acknowledged: number
   duplicates: number
-  /** Violations of the rules of the protocol or of the ledger. Empty when all is well. */
+  /** Violations of HTTP, of the format of batches, or of the rules for repeats. Empty when there are none. */
   violations: string[]
   /**
    * For each event number, how often it was seen and whether it was acknowledged: `seen << 1 | acknowledged`.
@@ -131,7 +133,7 @@ class OracleServer {
   readonly sockets = new Set<Socket>()
   readonly digests = new Map<string, string>()
   ledger = new Uint8Array(4_096)
-  /** The digests of a light ledger, by event number. */
+  /** With `isLight`: one digest for each event, by its number. */
   shortDigests = new Uint32Array(4_096)
   requestCount = 0
   connections = 0
@@ -177,7 +179,7 @@ class OracleServer {
   accept(socket: Socket): void {
     const connection = this.connections++
     this.sockets.add(socket)
-    // A little later: a connection may be seen to open before the end of an earlier one is seen.
+    // Counts 10 ms later: the event of a new connection may come before the `close` event of an earlier one.
     setTimeout(() => {
       this.maxOpen = Math.max(this.maxOpen, this.sockets.size)
     }, 10)
@@ -204,7 +206,8 @@ class OracleServer {
         }
         const record = requestIndex === undefined ? undefined : this.requests[requestIndex]
         if (record !== undefined) record.status = status
-        // Acknowledged before the bytes are sent: after that, the client may already have counted the delivery.
+        // Acknowledges before the bytes are sent: afterwards the client may already have counted the events as
+        // delivered.
         if (status >= 200 && status < 300) acknowledge?.()
         if (!socket.destroyed) socket.write(`${lines.join('\r\n')}\r\n\r\n${hasBody ? body : ''}`)
       },
@@ -217,7 +220,7 @@ class OracleServer {
     }
   }
 
-  /** Enters a complete request into the ledger. Returns a function that acknowledges it. */
+  /** Records a complete request and its events. Returns a function that acknowledges it. */
   enter(request: OracleRequest): () => void {
     const { body } = request
     const digest = createHash('sha1').update(body).digest('base64')
@@ -327,7 +330,7 @@ class OracleServer {
     return numbers
   }
 
-  /** Returns true when the id was known. */
+  /** Stores the digest of a message. Returns true if a message with this id arrived before. */
   enterDigest(messageId: string, slice: string): true | undefined {
     const digest = createHash('md5').update(slice).digest('base64')
     const known = this.digests.get(messageId)
@@ -340,7 +343,7 @@ class OracleServer {
     return true
   }
 
-  /** The report leaves the bodies out: only `run` can read them. */
+  /** Leaves the bodies out: a test reads them by `OracleHandle.run`. */
   report(): ServerReport {
     return {
       requests: this.requests.map((request) => ({ ...request, body: undefined })),
@@ -480,7 +483,7 @@ function sliceBatch(text: string): string[] {
   return slices
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the source of a script comes from the test that knows its type
+// biome-ignore lint/suspicious/noExplicitAny: the test that sends a script knows its type
 function compile(source: string | undefined): any {
   return source === undefined ? undefined : new Function('__name', `return ${source}`)((f: unknown) => f)
 }
@@ -521,7 +524,7 @@ process.on('message', async (command: Command) => {
     process.send?.({ call: command.call, error: String(error) })
   }
 })
-// The test process has ended: the oracle must not outlive it.
+// Ends the oracle when the test process has ended.
 process.on('disconnect', () => process.exit(0))
 
 async function execute({ name, server: id = 0, options = {}, source }: Command): Promise<unknown> {

@@ -7,7 +7,10 @@ type Package = typeof trackpost
 type Client = trackpost.Analytics
 type Settings = trackpost.AnalyticsSettings
 
-/** The outcomes of a generated event: 0 = none yet, 1 = delivered, 2 and more = failed with a code. */
+/**
+ * The outcomes of an event. An outcome is reported as its index: 0 = none yet, 1 = delivered, 2 and more = failed
+ * with the code.
+ */
 export const OUTCOMES = [
   'none',
   'delivered',
@@ -33,16 +36,16 @@ export interface Job {
   format: 'esm' | 'cjs'
   reportFile: string
   canaries: string[]
-  /** No callbacks: nobody waits for the events, and listeners get their outcomes. */
+  /** Tracks without callbacks, so that nothing waits for the events. Listeners get their outcomes. */
   forgets?: boolean
 }
 
 export interface CloseRecord {
   ms: number
-  /** The close had a timeout, and a timer that was 100 ms longer fired first. */
+  /** The close had a timeout, and a timer that is 100 ms longer fired before the close resolved. */
   isLate: boolean
   summary: trackpost.FlushSummary
-  /** Generated events that had no outcome when the close resolved. */
+  /** The number of events that had no outcome when the close resolved. */
   withoutOutcome: number
   stats: trackpost.Stats
 }
@@ -53,11 +56,13 @@ export interface HostReport {
   thrown: string | undefined
   warnings: { name: string; code: string; message: string }[]
   uncaught: string[]
-  /** The number of events that the program tracked through the tools. */
+  /** The number of events that the program tracked by `Tools.track` and similar tools. */
   tracked: number
   outcomes: string
   byOutcome: Record<string, number>
-  /** Callbacks that were called a second time, or within the call itself. */
+  /**
+   * The number of callbacks that ran a second time. `prematureOutcomes` counts callbacks that ran within the call.
+   */
   repeatedOutcomes: number
   prematureOutcomes: number
   /** `error` events by the code of their reason. */
@@ -75,15 +80,15 @@ export interface HostReport {
   loopP999Ms: number
   loopMaxMs: number
   /**
-   * The resources that kept the event loop alive 1 s after the end of the program, without those from before
-   * its start.
+   * The resources that keep the event loop alive 1 s after the end of the program. Resources that existed before the
+   * program began are left out.
    */
   leftResources: string[]
   leftTimers: string[]
   timerOverflows: number
-  /** The timers that the SDK set, in order: the delays that it asked for do not depend on the machine. */
+  /** The timers that the SDK set, in order. The delays that it asks for do not depend on the speed of the machine. */
   timers: AskedTimer[]
-  /** Listeners on `process` at the end in addition to those at the start. */
+  /** Events of `process` that have more listeners at the end than at the start. */
   addedListeners: string[]
   /** The places where a secret appeared. */
   leaks: string[]
@@ -93,23 +98,23 @@ export interface HostReport {
   checkedResources: boolean
 }
 
-/** The tools for a program. */
+/** The functions and data that a program gets. */
 export interface Tools<Args = unknown> {
   readonly pkg: Package
   readonly args: Args
   readonly settings: Settings
   readonly report: HostReport
-  /** A client with the settings of the row, whose outcomes are recorded. */
+  /** Creates a client with the settings of the row (`HostSetup.settings`), and records the outcomes of its events. */
   create(overrides?: Partial<Settings> & Record<string, unknown>): Client
-  /** Makes the counts include a client that the program created itself; adds no listeners to it. */
+  /** Adds the counts of a client that the program created itself to the report. Adds no listeners to the client. */
   watch(client: Client): void
-  /** Tracks the generated event `n` and records its outcome. */
+  /** Tracks event `n`, whose content payload.ts generates, and records its outcome. */
   track(client: Client, n: number, bytes?: number): void
   /** Tracks the events `from` to `to - 1`, `perTurn` in each turn of the event loop. */
   trackAll(client: Client, from: number, to: number, bytes?: number, perTurn?: number): Promise<void>
-  /** The same, spread evenly over `ms` of real time. */
+  /** Tracks the events `from` to `to - 1`, spread evenly over `ms` of real time. */
   trackFor(client: Client, from: number, to: number, ms: number, bytes?: number): Promise<void>
-  /** Waits in real time, whatever the scale. */
+  /** Waits `ms` of real time, even when the SDK's clock runs faster (`HostSetup.scale`). */
   sleep(ms: number): Promise<void>
   now(): number
   turn(): Promise<void>
@@ -120,7 +125,7 @@ export interface Tools<Args = unknown> {
    * in which they are due, however busy the machine is.
    */
   isSettledWithin(promise: Promise<unknown>, ms: number): Promise<boolean>
-  /** Holds back timers of `ms` that are set from now on; the returned function fires them. */
+  /** Holds back every timer with the delay `ms` that is set from now on. The returned function fires these timers. */
   holdBack(ms: number): () => void
   outcome(n: number): string
   countOf(outcome: string): number

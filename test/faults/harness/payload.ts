@@ -1,18 +1,24 @@
-/** The content of an event follows from its number, so that the oracle can check it without storing it. */
+/**
+ * The content of an event is computed from its number, so that the oracle, the process of the test server, can check
+ * the event without storing it.
+ */
 
 const LETTERS = 'The quick brown fox – Żółw, “naïve” café; 東京 🚀 \\ "quoted" \t and so on. '
 const TEXT = LETTERS.repeat(700)
-/** Text with one byte per character, which engines store in half the memory. */
+/** ASCII text, which engines store in half the memory. */
 const PLAIN_TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(1_000)
 
-/** The arguments of `track` for event `n`. `bytes` is roughly the size of its message; if it is odd, the text is plain. */
+/**
+ * The arguments of `track` for one event. `bytes` is roughly the size of the message. If `bytes` is odd, the text is
+ * ASCII.
+ */
 export interface TrackCall {
   userId: string
   event: string
   properties: { n: number; run: string; bytes: number; pad: string }
 }
 
-/** The bytes of the fixed parts of a message; padding fills the rest. */
+/** The size of a message without its padding, roughly. */
 const OVERHEAD = 450
 
 export function trackCall(run: string, n: number, bytes = 600): TrackCall {
@@ -27,14 +33,14 @@ export function trackCall(run: string, n: number, bytes = 600): TrackCall {
 function pad(n: number, bytes: number): string {
   if (bytes <= 0) return ''
   if (bytes % 2 !== 0) return PLAIN_TEXT.slice(n % 45, (n % 45) + bytes)
-  // Every repetition of LETTERS has the same size; the start moves with the number.
+  // The text begins at another letter for each event.
   const perRepeat = Buffer.byteLength(JSON.stringify(LETTERS)) - 2
   const length = Math.floor((bytes / perRepeat) * LETTERS.length)
   const from = (n * 31) % LETTERS.length
   return TEXT.slice(from, from + length)
 }
 
-/** Compares a message that arrived with the one that was tracked. Returns the difference. */
+/** Compares a message that arrived with the event that was tracked. Returns the name of a field that differs. */
 export function mismatch(message: Record<string, unknown>): string | undefined {
   const properties = message['properties'] as TrackCall['properties']
   const expected = trackCall(properties.run, properties.n, properties.bytes)

@@ -1,4 +1,4 @@
-/** Rows of the matrix as tests, and their lines in the table at the end. */
+/** Runs rows of docs/faults.md as tests, and writes the lines of the table that `run.mjs` prints at the end. */
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -14,14 +14,17 @@ export interface Line {
   outcome: string
   ms: number
   isPassed: boolean
-  /** Written when the row begins: the only line of a row that never ends. */
+  /** Set on the line that is written when the row begins. It is the only line of a row that never ends. */
   isStart?: boolean
 }
 
 export interface Row {
-  /** Rule 6: adds to the count of injected faults. Below `least` the row counts as not run, and fails. */
+  /**
+   * Adds to the count of injected faults. If the count stays below `least`, the row counts as not run and fails
+   * (docs/faults.md, section 1.0, rule 6).
+   */
   injected(times: number, least?: number): void
-  /** Records that a part of the row does not hold, and why. The row passes all the same; the table shows the reason. */
+  /** Records that a part of the row does not hold, and why. The row still passes, and the table shows the reason. */
   doesNotHold(reason: string): void
   /** Adds a figure to the table. */
   note(text: string): void
@@ -34,11 +37,12 @@ function print(line: Line): void {
 }
 
 interface RowOptions {
-  /** The time limit of the test. */
   timeoutMs?: number
 }
 
-/** One row with the id `id`: `injected` describes the fault, `title` the required result. */
+/**
+ * Defines the test of the row `id` of docs/faults.md. `injected` describes the fault, `title` the required result.
+ */
 export function row(
   id: string,
   injected: string,
@@ -91,10 +95,13 @@ export function row(
   )
 }
 
-/** The proof of a row: another row of this suite, or a test in another file, given by a part of its title. */
+/**
+ * A test that proves a row: another row of this suite, or a test in another file, given by a part of the test's
+ * title.
+ */
 export type Proof = { row: string } | { file: string; test: string }
 
-/** A row that other tests prove. It is listed with its proof, and fails if there is no such test. */
+/** Defines a row that another test proves. The row is listed with that test, and fails if the test does not exist. */
 export function elsewhere(id: string, injected: string, proof: Proof): void {
   if (TIER === 'rest') return
   const where = 'row' in proof ? `in ${proof.row}` : `${proof.file}: ${proof.test}`
@@ -105,7 +112,7 @@ export function elsewhere(id: string, injected: string, proof: Proof): void {
   })
 }
 
-/** A row that nothing proves, with the reason. It does not count as a test. */
+/** Lists a row that no test proves, with the reason. It does not count as a test. */
 export function unproved(id: string, injected: string, reason: string): void {
   const outcome = `not tested: ${reason}`
   print({ row: id, title: outcome, injected, times: 0, outcome, ms: 0, isPassed: true })
@@ -113,7 +120,7 @@ export function unproved(id: string, injected: string, reason: string): void {
 
 async function hasTest(file: string, title: string): Promise<boolean> {
   const path = join(ROOT, file)
-  // It loads TypeScript, which takes longer than all rows of some files.
+  // Imported only here: the module loads TypeScript, which takes longer than all rows of some files.
   const { titlesIn } = await import('../../support/titles.ts')
   return existsSync(path) && titlesIn(readFileSync(path, 'utf8')).some((one) => one.includes(title))
 }

@@ -8,7 +8,7 @@ const Analytics = loaded.default ?? loaded
 const outcomes = []
 const note = (...values) => outcomes.push(values)
 
-/** Returns a callback, and a promise of its arguments. */
+/** Passes a callback to `call`. Resolves with the arguments that the callback gets. */
 const told = (call) => new Promise((resolve) => call((error, data) => resolve([error, data])))
 
 const open = (part, options) => new Analytics('wk_Zurich_7Qm4', { host: `${url}/${part}/`, ...options })
@@ -72,7 +72,7 @@ async function flushing() {
   const calls = []
   const data = await analytics.flush((...given) => calls.push(given))
   note('flush resolves', data.batch.length)
-  // The callback may run after that.
+  // The callback may run after the promise has resolved.
   while (calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 1))
   const [error, given] = calls[0]
   const events = given.batch.map(({ event }) => event)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Analytics } from 'trackpost'
 
-/** Responds with these status codes, one after the other. */
+/** An HTTP client that responds with these status codes, one after the other, and then with 200. */
 function createClient(...statuses) {
   const client = {
     requests: 0,
@@ -17,7 +17,7 @@ function createClient(...statuses) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Lets `ms` pass in steps, with a turn of the event loop after each. */
+/** Advances the mocked time by `ms` in steps, with a turn of the event loop after each step. */
 async function tick(timers, ms, step = 500) {
   for (let passed = 0; passed < ms; passed += step) {
     timers.tick(step)
@@ -52,7 +52,7 @@ for (const apis of [['setTimeout'], ['setTimeout', 'Date']]) {
     analytics.track({ userId: 'ada', event: 'First' })
     await turn()
 
-    // Each step is shorter than the wait, which is 2 s because of the Retry-After header.
+    // Each step is shorter than the wait of 2 s that the Retry-After header asks for.
     for (let step = 0; step < 5; step++) {
       analytics.track({ userId: 'ada', event: `Event ${step}` })
       void analytics.flush()

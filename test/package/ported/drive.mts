@@ -1,5 +1,5 @@
-// Runs the shop of program.mts with one of the two libraries, for a test: node drive.mjs PROGRAM. Prints the
-// results of the shop. This file imports neither library.
+// Runs the shop of program.mts for ported.test.ts, and prints its results: node drive.mjs PROGRAM. PROGRAM is the
+// path of program.mts, compiled with @segment/analytics-node or with trackpost. This file imports neither library.
 const { Shop, contextFor } = await import(process.argv[2] as string)
 
 const seen: unknown[] = []

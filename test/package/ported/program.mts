@@ -1,5 +1,5 @@
-// A program as users of @segment/analytics-node write it: a shop with orders, a nightly import and a
-// shutdown. It does not mention trackpost: a test compiles it unchanged, and with another import.
+// A program as users of @segment/analytics-node write it: a shop with orders, a nightly import and a shutdown.
+// types.test.ts compiles it unchanged, and again with another package in the import.
 import {
   type AliasParams,
   Analytics,
@@ -243,7 +243,7 @@ export class Shop {
     })
   }
 
-  /** An interface of the shop itself, which does not mention analytics. */
+  /** The return type is the shop's own: it must accept the promise of `flush`. */
   checkpoint(): Promise<void> {
     return this.analytics.flush({ timeout: 5_000 })
   }

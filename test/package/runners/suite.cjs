@@ -1,4 +1,4 @@
-// The same tests for every runner; `test` and the fake timers come from the runner.
+// The tests that run in every test runner. The runner passes its `test` function and its fake timers.
 const assert = require('node:assert/strict')
 const { Analytics, DeliveryError } = require('trackpost')
 const { createTestClient, runPlugin } = require('trackpost/testing')

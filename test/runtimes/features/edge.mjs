@@ -1,5 +1,5 @@
-// The host of edge runtimes. The test writes `entries.mjs`: the entries that a bundler accepts, and its
-// errors for the others.
+// Creates the `host` argument of features.mjs on edge runtimes. features.test.ts writes `entries.mjs`: the entry
+// points of the package that can be bundled, and the bundler's error for each of the others.
 import { ENTRIES, REFUSALS } from './entries.mjs'
 
 export function createEdgeHost(settings, trackpost, builtin) {

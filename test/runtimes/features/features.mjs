@@ -1,13 +1,13 @@
-// The columns of docs/platforms.md, each in the form in which users write it. Every platform runs these
-// functions in its own host program, and each function returns what it has observed. The service that
-// receives the events checks the rest.
+// The features that docs/platforms.md compares, one function for each, written as users would use them. Each platform
+// has a host program that calls the functions with a `host` object. A function returns what it has observed.
+// features.test.ts compares the results and the events that arrived with table.ts.
 
 const EVENT = { userId: 'usr_Zoë' }
 
-/** Thrown where a feature is not available. Its message is what the user gets. */
+/** Thrown if a feature is not available, with the message that the user gets. */
 class Refused extends Error {}
 
-/** The module of Node.js, or `undefined` where the runtime does not have it. */
+/** A module of Node.js, or `undefined` if the runtime does not have it. */
 async function builtin(host, name) {
   try {
     return await host.builtin(name)
@@ -57,7 +57,7 @@ export const FEATURES = {
     return { ...summary, late }
   },
 
-  /** Where the platform accepts promises, only the platform waits for them. */
+  /** Also passes each promise to the platform if it has `waitUntil`: only the platform waits for the promise then. */
   async waitUntil(host) {
     const handed = []
     const waitUntil = (promise) => {
@@ -85,7 +85,8 @@ export const FEATURES = {
   },
 
   /**
-   * The service is down for the first client; the second one delivers the events that the first one leaves.
+   * The service is down for the first client. The second client delivers the event that the first one leaves in the
+   * spool.
    */
   async spool(host) {
     const { FileSpool } = await host.load('trackpost/spool', Refused)
@@ -149,7 +150,7 @@ export const FEATURES = {
     return seen
   },
 
-  /** Its events are sent when the signal comes, after all other features. */
+  /** The event of this client is sent when the signal comes, after all other features have run. */
   async closeOn(host) {
     const { closeOn } = await host.load('trackpost/node', Refused)
     const analytics = createWith(host, 'closeOn', { flushInterval: 2_147_483_647 })
@@ -162,13 +163,13 @@ export const FEATURES = {
   },
 }
 
-/** A warning counts as a refusal. */
+/** Throws `Refused` if a warning contains `text`. */
 function throwIfTold(host, text) {
   const warning = host.warnings.find((one) => one.includes(text))
   if (warning !== undefined) throw new Refused(warning)
 }
 
-/** A refused setting is recognized by the error of the constructor. */
+/** Turns an error of `create()` into `Refused`. */
 function refusing(create) {
   try {
     return create()
@@ -188,10 +189,10 @@ export async function runFeature(name, host) {
   }
 }
 
-/** All at the same time, since they mostly wait. */
+/** Runs all features at the same time, since they mostly wait. */
 export async function runFeatures(host) {
   const names = Object.keys(FEATURES)
-  // Keeps the process alive: some features wait without a handle.
+  // Keeps the process alive: some features wait without a timer or socket.
   const stay = setInterval(() => {}, 1_000)
   const results = await Promise.all(names.map((name) => runFeature(name, host)))
   clearInterval(stay)

@@ -1,5 +1,5 @@
-// Runs the features on Node.js, Bun and Deno. Usage: host.mjs MODE, with its settings in FEATURES. Prints one
-// line, and runs until it is ended.
+// Runs the features of features.mjs on Node.js, Bun and Deno. The variable FEATURES has the settings as JSON, with
+// the mode. Prints one line, and runs until a signal ends it.
 import cluster from 'node:cluster'
 import { writeSync } from 'node:fs'
 import process from 'node:process'
@@ -72,7 +72,7 @@ if (mode === 'thread' && isMainThread) {
   stay()
 }
 
-/** A custom runtime of AWS Lambda: asks for an invocation, handles it, posts its response. */
+/** A custom runtime of AWS Lambda: asks for an invocation, runs the feature that it names, and posts the result. */
 async function serveLambda() {
   const api = `http://${process.env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation`
   for (;;) {

@@ -1,4 +1,4 @@
-// The features as an edge function, in the form in which Next.js bundles it.
+// An edge function that runs the features, in the form in which Next.js bundles edge functions.
 import * as trackpost from 'trackpost'
 import { createEdgeHost } from './edge.mjs'
 import { runFeatures } from './features.mjs'

@@ -1,14 +1,15 @@
-// Runs an edge function in the sandbox in which Next.js runs them. Usage: next-host.mjs FRAMEWORKS BUNDLE, settings in FEATURES.
+// Runs an edge function in the sandbox of Next.js. Usage: next-host.mjs FRAMEWORKS BUNDLE, where FRAMEWORKS is the
+// folder with Next.js. The variable FEATURES has the settings as JSON.
 import { createRequire } from 'node:module'
 import process from 'node:process'
 
 const [frameworks, bundle] = process.argv.slice(2)
 const require = createRequire(`${frameworks}/`)
-// The server of Next.js starts in the same way.
+// The server of Next.js loads this module first, too.
 require('next/dist/server/node-environment-baseline')
 const { run } = require('next/dist/server/web/sandbox')
 const handed = []
-// Next.js adds listeners for uncaught errors, which print nothing.
+// Next.js adds listeners for uncaught errors that print nothing, so these listeners go first.
 const fail = (error) => {
   console.error(error)
   process.exit(1)
@@ -32,5 +33,5 @@ const { response } = await run({
 })
 console.log(JSON.stringify({ results: await response.json() }))
 await Promise.all(handed)
-// A server of Next.js does not end.
+// The modules of Next.js keep the process alive.
 process.exit()

@@ -1,8 +1,11 @@
 import { expect } from 'vitest'
 
-/** The content of docs/platforms.md, as data: features.test.ts runs each cell, and writes the document from it. */
+/**
+ * The content of docs/platforms.md, as data. features.test.ts tests each feature on each platform, and writes the
+ * document.
+ */
 
-/** A feature where it works: the result of its function in features.mjs, and the events that the service receives. */
+/** The result of a feature on platforms that support it. */
 interface Proof {
   readonly saw: unknown
   readonly received: readonly string[]
@@ -28,15 +31,15 @@ export const FEATURES = {
 
 export type Feature = keyof typeof FEATURES
 
-/** How a cell differs from the others of its column. */
+/** How a feature differs on one platform. */
 export interface Exception {
-  /** It works, with this result. */
+  /** The feature works, with this result. */
   readonly saw?: unknown
-  /** It does not work: a part of the message to the user, which does not depend on the place. */
+  /** The feature does not work: a part of the message to the user. */
   readonly refused?: string
-  /** It does not apply. */
+  /** The feature does not apply. */
   readonly isAbsent?: true
-  /** Events that the service receives all the same. Default: none where it is refused or does not apply. */
+  /** The events that the service receives. Default: no event if the feature is refused or does not apply. */
   readonly received?: readonly string[]
   /** The explanation for the user. */
   readonly note: string
@@ -44,9 +47,9 @@ export interface Exception {
 
 export interface Platform {
   readonly id: string
-  /** The first column. */
+  /** The name of the platform in the document. */
   readonly title: string
-  /** How its row is run. */
+  /** How the tests of this platform are run, for the document. */
   readonly where: string
   readonly except: Partial<Record<Feature, Exception>>
 }
@@ -183,7 +186,7 @@ export const PLATFORMS: readonly Platform[] = [
   },
 ]
 
-/** docs/platforms.md. */
+/** Returns the text of docs/platforms.md. */
 export function writeDocument(): string {
   const names = Object.keys(FEATURES) as Feature[]
   const notes: string[] = []

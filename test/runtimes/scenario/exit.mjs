@@ -1,5 +1,4 @@
-// Programs that track their last event when the process has run out of work. Each outcome is printed as a
-// line.
+// Tracks its last event in `beforeExit`, when the event loop is empty. Prints each outcome as a line.
 import { writeSync } from 'node:fs'
 import process from 'node:process'
 import { Analytics } from 'trackpost'

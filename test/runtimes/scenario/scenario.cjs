@@ -1,8 +1,9 @@
-// The scenario for every runtime, with the package as its users get it. CommonJS, so that all can load it.
+// Runs the same calls on every runtime, with the package as users install it. The file is CommonJS, which all
+// runtimes can load.
 
 /**
- * @returns {Promise<Record<string, unknown>>} The results of the client for each part; the servers check the
- * rest.
+ * @returns {Promise<Record<string, unknown>>} The results of the client for each part. runtimes.test.ts also checks
+ * the requests.
  */
 module.exports = async function runScenario({ Analytics, FetchHTTPClient, SettingsError }, config) {
   const { apiUrl, writeKey } = config
@@ -106,7 +107,7 @@ module.exports = async function runScenario({ Analytics, FetchHTTPClient, Settin
   }
 
   const results = {}
-  // At the same time, since they mostly wait.
+  // Runs all parts at the same time, since they mostly wait.
   await Promise.all(
     Object.entries(parts).map(async ([name, run]) => {
       results[name] = await run()

@@ -40,7 +40,7 @@ if (kind === 'burst') {
   const isStored = await analytics.stored()
   const { parentPort } = await import('node:worker_threads')
   parentPort.postMessage(isStored)
-  // In the middle of its work.
+  // Stays busy until the main thread terminates it.
   for (;;) await new Promise((resolve) => setTimeout(resolve, 1))
 } else if (kind === 'thread') {
   const worker = new Worker(new URL(import.meta.url), { workerData: [host, directory, mode] })

@@ -1,11 +1,11 @@
 /**
- * A process with a spool, to be killed. Usage: child.mjs DIRECTORY HOST MODE NAME
+ * A process with a spool, which the tests kill. Usage: child.mjs DIRECTORY HOST MODE NAME
  *
- * - `track`: five events every 5 ms; prints `stored N` when the first N of them are stored
- * - `burst`: COUNT events at once, then it waits; prints `stored COUNT`
- * - `exit`, `throw`: one event, and the end within the same turn
- * - `kill`, `memory`, `thread`: one event, and the end in the next turn: by SIGKILL, out of memory, as a thread that is terminated
- * - `drain`: tracks nothing; ends when no event is left in the directory, and prints what it has cost
+ * - `track`: tracks five events every 5 ms; prints `stored N` when the first N events are stored
+ * - `burst`: tracks COUNT events; prints `stored COUNT` when they are stored, and keeps running
+ * - `exit`, `throw`: tracks one event, and ends in the same turn of the event loop
+ * - `kill`, `memory`, `thread`: tracks one event, and ends in the next turn: by SIGKILL, out of memory, as a terminated thread
+ * - `drain`: tracks nothing; ends when no event is left in the directory, and prints its counts, time and memory
  */
 import { readdirSync } from 'node:fs'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
@@ -85,7 +85,7 @@ function hasSegments() {
   try {
     return readdirSync(directory, { recursive: true }).some((path) => path.endsWith('.seg'))
   } catch (error) {
-    // Another process has deleted the folder of a dead process while this one was reading it.
+    // Another process has deleted the folder of a dead process while this process was reading the folder.
     if (error.code === 'ENOENT') return true
     throw error
   }

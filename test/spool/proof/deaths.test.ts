@@ -1,5 +1,6 @@
 /**
- * F88, F94, F98: real processes that die, alone and concurrently, and the events that the next ones deliver.
+ * Real processes die, alone and at the same time, and the next processes deliver their events (docs/faults.md, rows
+ * F88, F94, F98).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +15,7 @@ import { eventOf } from './events.mjs'
 
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const ROUNDS = IS_FULL ? 200 : 15
-/** Events of the large backlog: 2.5 million events have about 1 GB. */
+/** The number of events of the large backlog. 2.5 million events take about 1 GB. */
 const BACKLOG = IS_FULL ? 2_500_000 : 150_000
 const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url))
 
@@ -25,7 +26,7 @@ interface Message {
   readonly properties: object
 }
 
-/** The messages that the service has received. */
+/** The messages that the service has received, as JSON by their id. */
 const received = new Map<string, string>()
 const differing: string[] = []
 let duplicates = 0
@@ -66,9 +67,9 @@ afterEach(async () => {
 interface Life {
   readonly child: ChildProcess
   readonly ended: Promise<unknown>
-  /** The text that it has printed. */
+  /** The text that the process has printed. */
   output(): string
-  /** The number of events that it knows to be stored. */
+  /** The number of events that the process has reported as stored. */
   stored(): number
 }
 
@@ -163,7 +164,7 @@ test(`no stored event is lost in ${ROUNDS} deaths by SIGKILL, with an unreliable
   expect(filesIn(directory)).toEqual([])
 }, 1_800_000)
 
-/** The kinds of death in docs/spool.md, and how each of these processes ends. */
+/** The kinds of death in docs/spool.md, with the signal or the exit code of the process. */
 const DEATHS = { kill: 'SIGKILL', throw: 1, exit: 0, memory: 'SIGABRT', thread: 0 }
 
 test.each(['never', 'interval', 'always'])(
@@ -201,7 +202,7 @@ test('a backlog of a month is delivered unchanged', async () => {
   expect(filesIn(directory)).toEqual([])
 })
 
-test('after eight concurrent processes are killed, two new ones that start together deliver each event once', async () => {
+test('after eight concurrent processes are killed, two new processes that start together deliver each event once', async () => {
   isDown = true
   const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
   await until(() => lives.every((life) => life.stored() === 500))
@@ -216,7 +217,7 @@ test('after eight concurrent processes are killed, two new ones that start toget
   expect(drained[0].recovered + drained[1].recovered).toBe(4_000)
 })
 
-test(`a backlog of ${BACKLOG} events is read without loading it as a whole`, async () => {
+test(`a backlog of ${BACKLOG} events is delivered without loading all of it into memory`, async () => {
   const life = start('burst', 'b', { host: 'none', count: BACKLOG })
   await until(() => life.stored() === BACKLOG)
   life.child.kill('SIGKILL')
@@ -231,6 +232,6 @@ test(`a backlog of ${BACKLOG} events is read without loading it as a whole`, asy
     `${mb(bytes)} delivered in ${(ms / 1_000).toFixed(1)} s; memory grew by ${mb(grownBytes)} at most`,
   )
   expect(recovered).toBe(BACKLOG)
-  // Some 40 MB of it are the young generation of V8, as in any busy process.
+  // About 40 MB are the young generation of V8's heap, as in any busy process.
   expect(grownBytes).toBeLessThan(64 * 1_048_576)
 }, 1_800_000)

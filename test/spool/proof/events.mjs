@@ -1,6 +1,6 @@
 /**
- * Makes the event of an id, so that received events can be compared with tracked ones, whichever process sent
- * them.
+ * Creates the event for an id. The same id always gives the same event, so that received events can be compared with
+ * tracked events.
  */
 export function eventOf(id) {
   const [, number] = id.split('-')

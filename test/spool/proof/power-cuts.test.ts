@@ -1,6 +1,6 @@
 /**
- * F89, F92, F96: promises that hold for every sequence of calls, deaths of processes, power cuts and faults
- * of the disk.
+ * Checks the promises of the spool in random sequences of calls, process deaths, power cuts and disk faults
+ * (docs/faults.md, rows F89, F92, F96).
  */
 import { expect, test } from 'vitest'
 import type { RecoveredMessage, SpoolRecord } from '../../../src/line/spool.ts'
@@ -14,7 +14,7 @@ const SEQUENCES = process.env['TEST_FULL'] === '1' ? 10_000 : 300
 const FIRST_SEED = Number(process.env['SPOOL_SEED'] ?? 1)
 const MODES = ['never', 'interval', 'always'] as const
 
-/** mulberry32: the same numbers for the same seed. */
+/** Random numbers (mulberry32): the same sequence for the same seed. */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -25,16 +25,16 @@ function randomOf(seed: number): () => number {
   }
 }
 
-/** The worst that a message survives: nothing, the death of the process, or a power cut. */
+/** The worst event after which a message must still be readable: none, the death of the process, or a power cut. */
 type Safety = 'nothing' | 'death' | 'power cut'
 
-/** One directory, and the processes that use it in turn. */
+/** A random sequence of operations on one directory, by processes that use it one after the other. */
 class Sequence {
   readonly #random: () => number
   readonly #disk: FakeDisk
   readonly #mode: (typeof MODES)[number]
   readonly #alive = new Set<number>()
-  /** Messages without an outcome. */
+  /** Messages that were not acknowledged, and the worst event that each must survive. */
   readonly #open = new Map<string, Safety>()
   /** Acknowledged messages, and whether the acknowledgement is in a file. */
   readonly #acknowledged = new Map<string, boolean>()
@@ -47,21 +47,21 @@ class Sequence {
   #next: Promise<void> | undefined
   #error: unknown
   /**
-   * Messages that were acknowledged once need not be read again, even if a power cut has restored them
-   * before.
+   * Messages that were acknowledged at least once. They need not be read again, even if an earlier power cut has
+   * restored them.
    */
   readonly #done = new Set<string>()
   readonly #doubtful = new Set<string>()
   #hasFaults = false
   /**
-   * Since the first fault, a segment may exist twice: in its new and in its old place. Its messages are
-   * recognized by their ids.
+   * After the first fault, a file of the spool may exist twice, since the spool writes its messages to a new file. So
+   * messages may be read twice.
    */
   #hadFaults = false
   #count = 0
-  /** All recovered messages of this process. */
+  /** All messages that the current process has read. */
   readonly #seen = new Set<string>()
-  /** Messages that the process has released from memory and not yet read back. */
+  /** Messages that the process has released from memory, and has not read from the file yet. */
   readonly #waiting = new Set<string>()
 
   constructor(seed: number) {
@@ -137,7 +137,7 @@ class Sequence {
     this.#make(this.#mode === 'never' ? 'death' : 'power cut', open)
   }
 
-  /** Runs asynchronous work until nothing happens any more. */
+  /** Waits until all asynchronous work is done. */
   async #settleDisk(): Promise<void> {
     for (let turns = 0; turns < 4; turns++) {
       this.#next ??= this.#read().catch((error) => {
@@ -170,7 +170,7 @@ class Sequence {
   }
 
   #fault(): void {
-    // A segment that has to be moved loses its acknowledgements, and one that could not be written is lost.
+    // When the spool writes messages again to a new file, their acknowledgements are lost.
     this.#hasFaults = true
     this.#hadFaults = true
     for (const message of this.#acknowledged.keys()) this.#acknowledged.set(message, false)
@@ -188,7 +188,9 @@ class Sequence {
     for (const { record, isOwn, message } of value) {
       const text = Buffer.from(message ?? 'lost').toString()
       expect(
-        isOwn && !this.#waiting.delete(text) ? `not let go of: ${text.slice(0, 20)}` : undefined,
+        isOwn && !this.#waiting.delete(text)
+          ? `read although the process holds it: ${text.slice(0, 20)}`
+          : undefined,
       ).toBeUndefined()
       expect(
         this.#seen.has(text) && !this.#hadFaults ? `twice: ${text.slice(0, 20)}` : undefined,
@@ -205,8 +207,8 @@ class Sequence {
 
   /** Kills the process, with or without a power cut, and starts the next one. */
   async #end(isPowerCut: boolean): Promise<void> {
-    // A sync may have failed, and the process may have died before it could write everything again: after
-    // that, no sync proves anything.
+    // A sync may have failed, and the process may have died before it could write the messages again. Later syncs do
+    // not make these messages safe from a power cut.
     if (this.#hasFaults) for (const message of this.#open.keys()) this.#doubtful.add(message)
     if (isPowerCut) this.#doubtful.clear()
     this.#process.end()
@@ -214,7 +216,8 @@ class Sequence {
     void this.#spool.close()
     if (isPowerCut) {
       this.#disk.cutPower()
-      // A lock may exist without its content: its owner counts as dead after a silence of this length.
+      // The power cut may have emptied a lock file: its owner counts as dead when the lock was not touched for this
+      // time.
       this.#disk.nowMs += SILENCE_MS
     }
     this.#disk.faults.sync.length = 0
@@ -222,8 +225,8 @@ class Sequence {
     const safe = [...this.#open].filter(
       ([, from]) => from === 'power cut' || (from === 'death' && !isPowerCut),
     )
-    // A power cut may restore acknowledged messages, and the death of a process those whose acknowledgement
-    // was not written.
+    // A power cut may restore any acknowledged message. The death of a process restores messages whose
+    // acknowledgement was not written.
     if (isPowerCut) for (const message of this.#acknowledged.keys()) this.#acknowledged.set(message, false)
 
     this.#start()
@@ -244,7 +247,7 @@ class Sequence {
       else if (this.#open.get(message) === 'nothing') this.#open.set(message, 'death')
     }
     for (const message of this.#seen) {
-      // The message has no outcome again.
+      // The message counts as not acknowledged again.
       if (this.#acknowledged.delete(message)) this.#open.set(message, isPowerCut ? 'power cut' : 'death')
     }
   }
