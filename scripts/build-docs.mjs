@@ -1,7 +1,7 @@
-// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which
-// typedoc writes from the sources. Usage: node scripts/build-docs.mjs [--guides]
-// With --guides, the reference of the last build is kept: it takes most of the time, and does not depend on
-// the guides. Warnings, broken links or anchors, and exports without a docstring are errors.
+// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc
+// writes from the sources. Usage: node scripts/build-docs.mjs [--guides]. With --guides, the reference of the last
+// build is kept, because it takes most of the time and does not depend on the guides. Warnings, broken links or
+// anchors, and exports without a docstring are errors.
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
@@ -27,7 +27,7 @@ if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
 rmSync(SITE, { recursive: true, force: true })
 mkdirSync(PAGES, { recursive: true })
 await timed('guides', copyGuides)
-// Both at the same time: each reads all types, which takes most of the time.
+// Runs both commands at the same time, because each needs most of its time to read all types.
 if (!keepsReference)
   await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))
@@ -43,7 +43,7 @@ async function timed(name, step) {
   console.log(`${name.padEnd(10)} ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
 }
 
-/** Runs a command; its output is shown when it fails or warns. */
+/** Runs a command. If the command fails, or its output matches `warning`, prints the output and ends the build. */
 function run(program, args, warning) {
   const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', npm_config_loglevel: 'error' }
   return new Promise((resolve) => {
@@ -60,7 +60,7 @@ function fail(message) {
   process.exit(1)
 }
 
-/** Every document of docs/, by its path without the extension. */
+/** The paths of all documents in docs/, without the extension. */
 function documents(folder = DOCS) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
@@ -79,7 +79,7 @@ function copyGuides() {
   }
 }
 
-/** Links to files outside docs/ lead to the repository: these files are not on the site. */
+/** Removes hidden code, and changes links to files outside docs/, which are not on the site, into links to GitHub. */
 function toPage(name, markdown) {
   return markdown
     .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
@@ -104,7 +104,7 @@ async function makeReference() {
   writeFileSync(client, groupMembers(readFileSync(client, 'utf8'), MEMBERS_OF_ANALYTICS))
 }
 
-/** Entry points have the names that an import uses. */
+/** The name of an entry point in an import. */
 function importNameOf(entry) {
   return entry === 'index' ? 'trackpost' : `trackpost/${entry}`
 }

@@ -1,7 +1,6 @@
-// Checks the public declarations: every exported name, and every member of an exported class, interface or
-// object type, must have a docstring, and the target of every @see and link must exist for users. `npm run
-// docs` lists the problems and fails. Members may inherit the docstring of the interface that they implement,
-// as editors show it.
+// Checks the public declarations. Every exported name, and every member of an exported class, interface or object
+// type, must have a docstring. A member may inherit the docstring of the interface that it implements, as in editors.
+// The target of every @see and @link must exist. `npm run docs` lists the problems, and fails if there are any.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -10,7 +9,7 @@ import ts from 'typescript'
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-/** The anchors of the headings of a document, as GitHub makes them. */
+/** The anchors of the headings of a document, as GitHub generates them. */
 function anchorsOf(markdown) {
   return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
     title
@@ -20,7 +19,7 @@ function anchorsOf(markdown) {
   )
 }
 
-/** Why a reference has no target; `undefined` when it has one. */
+/** The reason why a reference has no target, or `undefined` if it has one. */
 export function brokenReference(reference) {
   if (/^RFC \d+/.test(reference)) return undefined
   const inRepository = `${REPOSITORY}/blob/main/`
@@ -34,14 +33,14 @@ export function brokenReference(reference) {
   return /^https:\/\/\S+$/.test(reference) ? undefined : 'it is neither an RFC nor a URL'
 }
 
-/** The docstring of a symbol, its own or inherited, and its tags. */
+/** The docstring of a symbol, which may be inherited, and its tags. */
 function docsOf(symbol, checker) {
   const text = ts.displayPartsToString(symbol.getDocumentationComment(checker))
   const tags = symbol.getJsDocTags(checker)
   return { text, tags, isDocumented: text.trim() !== '' || tags.some(({ name }) => name === 'deprecated') }
 }
 
-/** Members that a user can see: no private ones, and of a type literal or class only those written in it. */
+/** The members in a declaration that a user can see: without private members and without inherited members. */
 function membersOf(declaration, checker) {
   const parts = []
   const collect = (node) => {
@@ -62,7 +61,7 @@ function membersOf(declaration, checker) {
   })
 }
 
-/** A docstring of a declaration without its own symbol, such as a constructor or an index signature. */
+/** The docstring of a declaration that has no symbol of its own, such as a constructor or an index signature. */
 function ownText(node) {
   return ts
     .getJSDocCommentsAndTags(node)
@@ -70,10 +69,7 @@ function ownText(node) {
     .join('')
 }
 
-/**
- * The problems in the public documentation of declaration files, one line each, and the number of checked
- * names.
- */
+/** Checks declaration files. Returns one line for each problem, and the number of checked names. */
 export function checkDocs(entries) {
   const program = ts.createProgram(entries, {
     target: ts.ScriptTarget.ES2022,

@@ -1,7 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, relative, sep } from 'node:path'
 
-/** The broken links of a built site, to missing pages or anchors: one line each. */
+/**
+ * Returns one line for each link of a built site to a missing page or anchor. `base` is the path under which the site
+ * is served.
+ */
 export function brokenLinks(site, base = '/') {
   const pages = new Map(
     htmlFiles(site).map((path) => {
@@ -36,7 +39,9 @@ function withoutBase(path, base) {
   return path.startsWith(base) ? `/${path.slice(base.length)}` : path
 }
 
-/** The file that a server would send, as a path from the root of the site; `undefined` when there is none. */
+/**
+ * The file that a server would send, as a path from the root of the site, or `undefined` if there is no such file.
+ */
 function fileOf(site, path) {
   const candidates = path.endsWith('/') ? [`${path}index.html`] : [path, `${path}.html`, `${path}/index.html`]
   return candidates.find((one) => /\.\w+$/.test(one) && existsSync(join(site, one)))

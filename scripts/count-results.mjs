@@ -1,4 +1,5 @@
-// Adds up the summaries that scripts/test.mjs has written to test-results: 'N passed, N failed, N skipped'.
+// Adds up the summaries that scripts/test.mjs has written to test-results, and prints 'N passed, N failed, N
+// skipped'.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

@@ -1,5 +1,5 @@
-// Installs the frameworks for the tests of examples/frameworks into .cache/frameworks, once, in the versions
-// of test/frameworks/package-lock.json. Usage: node scripts/fetch-frameworks.mjs
+// Installs the web frameworks for the tests of examples/frameworks into .cache/frameworks, unless they are there
+// already. The versions are in test/frameworks/package-lock.json. Usage: node scripts/fetch-frameworks.mjs
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
@@ -21,7 +21,10 @@ export function findFrameworks() {
   return existsSync(folder()) ? folder() : undefined
 }
 
-/** The folder with the `node_modules` of the frameworks; installs them first if they are not in the cache. */
+/**
+ * Returns the folder with the `node_modules` of the frameworks. Installs the frameworks first if they are not in the
+ * cache.
+ */
 export function fetchFrameworks() {
   const target = folder()
   if (existsSync(target)) return target
@@ -39,7 +42,7 @@ export function fetchFrameworks() {
     renameSync(draft, target)
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
-    // Another test suite has installed them in the meantime.
+    // If the folder exists now, another process has installed the frameworks in the meantime.
     if (!existsSync(target)) throw error
   }
   return target

@@ -1,18 +1,18 @@
-/** The exact version that is installed. */
+/** The exact version of a runtime that is installed. */
 export interface Pin {
   package: string
   version: string
-  /** The path in the package. */
+  /** The path of the binary in the package. */
   binary: string
   integrity: string
-  /** Further packages that it needs. */
+  /** Other packages that the package needs, by name. */
   dependencies?: Record<string, { version: string; integrity: string }>
 }
 
 /** The runtimes by name. */
 export declare const MANIFEST: Record<string, Pin>
 
-/** The path of a runtime's binary; installs it first if it is not in the cache. */
+/** Returns the path of a runtime's binary. Installs the runtime first if it is not in the cache. */
 export declare function fetchRuntime(name: string, pin?: Pin): string
 
 /** The path of a runtime's binary, if it is in the cache. */

@@ -1,4 +1,5 @@
-// Installs the pinned runtime binaries of runtimes.json into .cache/runtimes, once. Usage:
+// Installs the runtimes that runtimes.json lists, in exact versions, into .cache/runtimes, unless they are there
+// already. Usage:
 //   node scripts/fetch-runtimes.mjs [name...]
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache', 'runtimes')
 
-/** By name: `{ package, version, binary, integrity, dependencies? }`. */
+/** The runtimes by name, each as `{ package, version, binary, integrity, dependencies? }`. */
 export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
 
 const folderOf = (name, pin) => join(CACHE, `${name}-${pin.version}`)
@@ -21,22 +22,22 @@ export function findRuntime(name, pin = MANIFEST[name]) {
 }
 
 /**
- * The path of a runtime's binary; installs it first if it is not in the cache.
+ * Returns the path of a runtime's binary. Installs the runtime first if it is not in the cache.
  *
- * @param pin The package to install, when the name is not in the manifest.
+ * @param pin The package to install. Default: the entry of `name` in runtimes.json.
  */
 export function fetchRuntime(name, pin = MANIFEST[name]) {
   const found = findRuntime(name, pin)
   if (found !== undefined) return found
   const { package: id, version, integrity, dependencies: further = {} } = pin
   const folder = folderOf(name, pin)
-  // Next to its final place until it is complete: an interrupted install must not look like a runtime.
+  // Installs into another folder first, so that an interrupted install is never used.
   const draft = `${folder}.${process.pid}`
   mkdirSync(draft, { recursive: true })
   const dependencies = { [id]: version }
   const write = (file, value) => writeFileSync(join(draft, file), JSON.stringify(value, undefined, 2))
   write('package.json', { private: true, dependencies })
-  // With the lockfile npm verifies that the files are the pinned ones.
+  // With the lockfile, npm verifies the hashes of the packages.
   const packages = {
     '': { dependencies },
     [`node_modules/${id}`]: {

@@ -1,7 +1,7 @@
-/** Packs the built package, and installs it into an empty project below a folder. */
+/** Packs the built package, and installs it into an empty project in the folder `below`. */
 export declare function installPacked(below: string): {
   /** The path of the project. */
   folder: string
-  /** `files` are the paths of the files in it, sorted. */
+  /** The packed package. `files` are the paths of the files in the tarball, sorted. */
   tarball: { path: string; files: string[] }
 }

@@ -1,4 +1,4 @@
-// Packs the built package, and installs it into an empty project, as for a user. Usage:
+// Packs the built package, and installs it into an empty project, as a user would. Usage:
 //   node scripts/install-packed.mjs FOLDER    creates FOLDER/project and FOLDER/installed.json
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Packs the package, and installs it in a project below a folder: `{ folder, tarball: { path, files } }`. */
+/**
+ * Packs the package, and installs it into a project in the folder `below`. Returns the folder of the project, and the
+ * path and the files of the tarball.
+ */
 export function installPacked(below) {
   const folder = join(below, 'project')
   mkdirSync(folder, { recursive: true })
@@ -22,12 +25,12 @@ export function installPacked(below) {
 }
 
 function npm(args, cwd) {
-  // Variables of `npm run` about the repository must not reach an npm in another folder.
+  // Removes the variables that `npm run` sets for the repository: npm would use them in the other folder.
   const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name)),
   )
-  // On Windows npm is a script of the shell.
+  // On Windows, npm is a script that only a shell can run.
   return execFileSync('npm', args, { cwd, env, encoding: 'utf8', shell: process.platform === 'win32' })
 }
 

@@ -1,21 +1,22 @@
-// A plugin of esbuild: lists the licences of other packages that a build contains in LICENSES.txt, which is
-// shipped.
+// An esbuild plugin that writes LICENSES.txt: the licences of the packages that are bundled into a build. The file is
+// part of the published package.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const BETWEEN = `\n${'-'.repeat(80)}\n\n`
 
-/** The packages that are compiled into a package, from its LICENSES.txt: licences by name. */
+/** Reads the LICENSES.txt of a package. Returns the licences of the bundled packages by name. */
 export function readLicenses(path) {
   const parts = readFileSync(path, 'utf8').split(BETWEEN)
   return new Map(parts.map((part) => [part.split('\n', 1)[0], part.slice(part.indexOf('\n')).trim()]))
 }
 
 /**
- * One plugin for all builds of a package, which share the list.
+ * Creates one plugin for all builds of a package, which together write one file.
  *
- * @param path Where to write the file.
- * @param within The LICENSES.txt of a package that is compiled in, with the packages that it contains itself.
+ * @param path The path of the file.
+ * @param within The LICENSES.txt of a bundled package. The packages that are bundled into that package are listed
+ * too.
  */
 export function licenses(path, within) {
   const texts = new Map()
@@ -29,7 +30,7 @@ export function licenses(path, within) {
       texts.set(name, () => (file === undefined ? license : readFileSync(`${folder}/${file}`, 'utf8')))
     }
     const parts = [...texts].sort().map(([name, text]) => `${name}\n\n${text().trim()}\n`)
-    // The folder may not exist yet: esbuild writes the output after its plugins have ended.
+    // The folder may not exist yet: esbuild writes the build after its plugins have run.
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, parts.join(BETWEEN))
   }

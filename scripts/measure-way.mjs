@@ -1,10 +1,9 @@
-// Measures which files and functions one `track` without plugins passes through, from the call to its
-// callback. Usage:
+// Measures which files and functions run for one `track` without plugins, from the call to its callback. Usage:
 //   npm run measure:way             prints the results with a stubbed HTTP client and over loopback
 //   npm run measure:way -- --check  fails above the limits below
-// V8's precise coverage counts files and functions. Their order, the changes from one file to another, and
-// the returns to analytics.ts come from a copy of the sources in which every function reports its call. The
-// files that an import of the client loads are those that static imports reach, without types.
+// Files and functions are counted by V8's precise coverage. Their order, the changes from one file to another, and the
+// returns to analytics.ts are measured with a copy of the sources in which every function reports its call. The files
+// that an import of the client loads are found by following static imports, without type imports.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -13,7 +12,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
-// The present values, with a stubbed HTTP client: lower them whenever they become smaller.
+// The present values, with a stubbed HTTP client. Lower a limit whenever its value becomes smaller.
 const LIMITS = { files: 24, filesInCall: 9, changes: 61, returns: 0, loadedFiles: 69, loadedLines: 10_100 }
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache')
@@ -86,16 +85,13 @@ async function inChild(folder, client) {
   return JSON.parse(stdout)
 }
 
-/** How often analytics.ts is entered from other files after the call that began in it. */
+/** How often a function of analytics.ts is called from another file, after the call of `track` itself. */
 function countReturns(order) {
   return order.filter((file, index) => index > 0 && file === 'analytics.ts' && order[index - 1] !== file)
     .length
 }
 
-/**
- * The modules that a module of the transpiled sources loads by static imports, including itself, and the
- * lines of their sources.
- */
+/** Counts the modules that static imports of `entry` load, `entry` included, and the lines of their sources. */
 function loadedFrom(folder, entry) {
   const found = new Set([join(folder, entry)])
   for (const path of found) {
@@ -118,7 +114,7 @@ function sources(folder) {
     .filter((path) => path.endsWith('.ts'))
 }
 
-/** Compiles one module of the sources to a module that Node.js can run, so that files can be counted. */
+/** Compiles one source file to JavaScript as a file of its own, so that files can be counted. */
 function transpile(ts, path, folder, isTraced) {
   const name = relative(join(ROOT, 'src'), path)
   const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), {
@@ -220,7 +216,7 @@ function withBody(ts, f, node, body) {
   throw new Error(`measure-way: cannot trace a ${ts.SyntaxKind[node.kind]}`)
 }
 
-/** In a separate process: tracks one event, and prints the files that it passed through as JSON. */
+/** Runs in a separate process: tracks one event, and prints as JSON the files whose functions have run. */
 async function run(folder, client) {
   let order
   globalThis.way = (file) => order?.push(file)
@@ -236,8 +232,7 @@ async function run(folder, client) {
   })
   const track = (callback) =>
     analytics.track({ userId: 'u', event: 'Measured', properties: { n: 1 } }, callback)
-  // The first event loads modules that are loaded once; its remaining work must end before the next event is
-  // traced.
+  // The first event loads modules. Its remaining work must end before the next event is traced.
   await new Promise((done) => track(done))
   for (let turn = 0; turn < 100; turn++) await new Promise((done) => setImmediate(done))
 

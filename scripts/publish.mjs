@@ -1,6 +1,6 @@
-// Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`, in the release
-// workflow. A version that the registry already has is left out, so that a workflow that failed can be
-// started again. With --dry-run, npm does everything except the upload; build first.
+// Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`. The release workflow runs it
+// after the build. A version that the registry already has is skipped, so that a failed workflow can be started
+// again. With --dry-run, npm does everything except the upload.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 

@@ -1,6 +1,6 @@
-// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see the steps.
-// Sets the version of all packages, dates the changes of CHANGELOG.md, commits and tags. Pushing the tag
-// publishes: see .github/workflows/release.yml.
+// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see the steps. Sets the
+// version of all packages, puts version and date above the unreleased changes in CHANGELOG.md, commits and tags. When
+// the tag is pushed, .github/workflows/release.yml publishes the packages.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 
-/** The numbers of a version; this script does not make pre-releases. */
+/** The three numbers of a version. Pre-releases are not supported. */
 function parseVersion(text) {
   const match = /^(\d+)\.(\d+)\.(\d+)$/.exec(text ?? '')
   if (match === null) throw new Error(`expected a version such as 0.2.0, got ${text ?? 'none'}`)
@@ -23,7 +23,10 @@ export function requireNewer(current, next) {
   if (first === -1 || to[first] < from[first]) throw new Error(`${next} is not newer than ${current}`)
 }
 
-/** CHANGELOG.md with the text under `Unreleased` moved below the new version, and links for both. */
+/**
+ * Returns the text of CHANGELOG.md for the release: the changes under `Unreleased` are moved below a heading for the
+ * new version, and both headings get a link.
+ */
 export function releaseChangelog(text, version, date) {
   const heading = '## [Unreleased]\n'
   const start = text.indexOf(heading)
@@ -50,7 +53,7 @@ export function releaseChangelog(text, version, date) {
   )
 }
 
-/** Whether packages and CHANGELOG.md already have the version, with a date: then only the tag is missing. */
+/** Whether the packages and CHANGELOG.md already have the version, with a date. If so, only the tag is missing. */
 function isPrepared(read, version) {
   return (
     JSON.parse(read('package.json')).version === version &&
@@ -58,10 +61,10 @@ function isPrepared(read, version) {
   )
 }
 
-/** The new content of each file, by its path. */
+/** The new text of each file that a release changes, by the path of the file. */
 export function releaseFiles(read, version, date) {
   const manifest = JSON.parse(read('package.json'))
-  // The first release has the version that the packages have had from the start.
+  // The first release may keep the version that the packages already have.
   const isFirst = !/^## \[\d/m.test(read('CHANGELOG.md'))
   if (!isFirst || version !== manifest.version) requireNewer(manifest.version, version)
   const lock = JSON.parse(read('package-lock.json'))
@@ -70,7 +73,7 @@ export function releaseFiles(read, version, date) {
   const workspaces = {}
   for (const folder of manifest.workspaces) {
     const path = `${folder}/package.json`
-    // All packages of the repository have one version, so that users see which belong together.
+    // All packages of the repository have the same version, so that users see which packages belong together.
     workspaces[path] = `${JSON.stringify({ ...JSON.parse(read(path)), version }, null, 2)}\n`
     lock.packages[folder].version = version
   }

@@ -1,6 +1,6 @@
-// Writes the public types of the packages to test/package/public-types/: a report of each entry point, by API
-// Extractor. A change of the public types changes these files, which a reviewer sees. Usage, after a build of
-// the SDK and of the collector:
+// Writes a report of the public types of each entry point to test/package/public-types/, by API Extractor. The
+// reports are committed, so that a reviewer sees each change of the public types. Usage, after a build of the SDK and
+// of the collector:
 //   node scripts/report-types.mjs           writes the reports
 //   node scripts/report-types.mjs --check   fails when a report differs from the build
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ const REPORTS = `${ROOT}test/package/public-types`
 const isCheck = process.argv.includes('--check')
 const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
 
-/** The declaration file of each report. */
+/** The reports, by name, and the declaration file that each describes. */
 const ENTRIES = {
   ...Object.fromEntries(
     Object.entries(exports)
@@ -25,7 +25,8 @@ const ENTRIES = {
 }
 
 /**
- * Only messages of API Extractor that keep it from reading the types count: `npm run docs` checks docstrings.
+ * Only errors of the TypeScript compiler count. Messages about docstrings are off, because `npm run docs` checks
+ * docstrings.
  */
 const messages = {
   compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Error } },
@@ -41,7 +42,7 @@ for (const [name, declarations] of Object.entries(ENTRIES)) {
       projectFolder: ROOT,
       mainEntryPointFilePath: join(ROOT, declarations),
       compiler: { tsconfigFilePath: join(ROOT, 'tsconfig.json') },
-      // Includes types that are not exported, but used by exported ones.
+      // Includes types that are not exported, but used by exported types.
       apiReport: {
         enabled: true,
         reportFileName: name,

@@ -1,7 +1,7 @@
-// Writes a software bill of materials for each package into sbom/NAME.cdx.json (CycloneDX): the published
-// package, the packages that an install brings, and those that are compiled in, with versions, licences and
-// hashes of the lockfile. It reads the LICENSES.txt of the builds. Usage: node scripts/sbom.mjs [folder ...];
-// without folders, all packages.
+// Writes a software bill of materials (CycloneDX) for each package to sbom/NAME.cdx.json. A bill lists the published
+// package, its dependencies, and the packages that are compiled into its build, with the versions, licences and
+// hashes of the lockfile. The compiled-in packages are read from the LICENSES.txt of the build. Usage: `node
+// scripts/sbom.mjs [folder ...]`. Default: all packages.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,10 @@ for (const folder of folders.length > 0 ? folders : ['', ...workspaces]) {
   console.log(`sbom/${name}.cdx.json: ${components} component(s) in addition to the package`)
 }
 
-/** npm describes the content of a folder, so each package gets a temporary one: its manifest as installed, and its part of the lockfile. */
+/**
+ * Writes the bill of one package. `npm sbom` describes a folder, so a temporary folder gets the manifest of the
+ * package and its part of the lockfile.
+ */
 function writeBill(folder) {
   const lock = readJSON('package-lock.json')
   const compiledIn = [...readLicenses(join(ROOT, folder, 'dist/LICENSES.txt')).keys()]
@@ -47,8 +50,8 @@ function versionOf(name, folder, { packages }) {
 }
 
 /**
- * With compiled-in packages, and without packages that an install does not bring: optional peers, development
- * dependencies, and the other packages of the repository.
+ * The manifest with compiled-in packages as dependencies, and without packages that an install leaves out: optional
+ * peers, development dependencies, and the other packages of the repository.
  */
 function asInstalled(
   { devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest },
@@ -58,8 +61,8 @@ function asInstalled(
 }
 
 /**
- * Entries of the lockfile; those in a folder of the package are moved to its top, and links and other
- * packages are left out.
+ * The lockfile entries for one package. Entries below the folder of the package are moved to the top. Links, and
+ * entries below the folders of other packages, are left out.
  */
 function packagesFor(folder, packages) {
   const top = `${folder}/node_modules/`

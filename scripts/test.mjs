@@ -1,13 +1,13 @@
 // Runs all steps of `npm test`, even if one fails, and adds up their results. Usage:
-//   node scripts/test.mjs                   the default form (tiers.mjs); prints what it left out
+//   node scripts/test.mjs                   the default form (tiers.mjs); prints the tests that it left out
 //   node scripts/test.mjs --full            everything
-//   node scripts/test.mjs --rest            what the default form leaves out, except LONG_FILES, `inNight`
-//   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of the fault matrix
-// Other arguments are passed to the runner of a step. Parallel steps run three at a time, in their order: a
-// third of the time they wait for processes, servers and browsers. The output of such a step appears when it
-// has ended. The packages are built, packed and installed once, before all suites: `IS_BUILT=1` tells the
-// setups of the suites not to build them again while others use them. A caller sets it when both packages are
-// already built. The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
+//   node scripts/test.mjs --rest            the tests that the default form leaves out, except LONG_FILES and `inNight`
+//   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of docs/faults.md
+// Other arguments are passed to the test runner of a step. Parallel steps run three at a time, since they often wait
+// for processes, servers and browsers. The output of a parallel step appears when the step has ended. The packages are
+// built, packed and installed once, before all test suites. `IS_BUILT=1` tells the setup of a suite not to build them
+// again. The caller of this script sets it if both packages are already built. The last line is 'N passed, N failed, N
+// skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { BOTH_FILES, FULL_FILES, FULL_STEPS } from './tiers.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RESULTS = `${ROOT}test-results`
-/** The project in which the packed package is installed, for all suites of a run. */
+/** The folder of the project in which the packed package is installed, for all suites of a run. */
 const PACKED = `${ROOT}.cache/packed-${process.pid}`
 
 const MUTATION = ['node', 'scripts/mutation/run.mjs', '--sample', '6']
@@ -24,8 +24,8 @@ const VITEST = 'node_modules/vitest/vitest.mjs'
 const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) => `--project=${name}`)]
 
 /**
- * The steps by name. A step with `reports` is counted by its tests, any other step counts as one. Parallel
- * steps build nothing that others read; the longest come first, so that the last ones end at about the same
+ * The steps by name. A step with `reports` is counted by its tests, any other step counts as one. Parallel steps
+ * build nothing that other steps read. The longest steps come first, so that the last steps end at about the same
  * time.
  * - Without a mark: only in the default form and with `--full`.
  * - `inRest`: also with `--rest`, for the part that the default form leaves out.
@@ -87,18 +87,17 @@ const STEPS = {
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
-  // A few changes of one file: the full run takes a night, and a documented command that nobody runs stops
-  // working.
+  // Mutates only one file, to see that the documented command works: a full mutation run takes a night.
   mutation: {
     command: [...MUTATION, '--only', 'src/message/utf8.ts', '--tests', 'test/message/utf8'],
     inFull: true,
   },
   'bench:guard': { command: ['node', 'bench/guard.mjs'], inFull: true },
-  // Not part of `npm test`: another command of the README, for the continuous integration.
+  // Not part of `npm test`: the continuous integration runs it, because the README names this command too.
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
 }
 
-/** The other steps that a step needs if it is requested by name. */
+/** The steps that run before a step that is requested by name. */
 const NEEDS = {
   package: ['build', 'pack'],
   examples: ['build', 'build:collector'],
@@ -119,7 +118,7 @@ const flags = firstFlag < 0 ? [] : given.slice(firstFlag)
 const isWhole = names.length === 0
 const isFull = flags.includes('--full')
 const passedOn = flags.filter((flag) => !['--', '--full', '--rest'].includes(flag))
-/** A step that is requested by name is run as a whole. */
+/** Steps that are requested by name run all their tests, as in the full form. */
 const tier = isFull || !isWhole ? 'full' : flags.includes('--rest') ? 'rest' : 'default'
 const unknown = names.filter((name) => STEPS[name] === undefined)
 if (unknown.length > 0) {
@@ -165,7 +164,10 @@ function isOfTier({ isExtra, inFull = false, inRest = false, inNight = false }) 
   return tier === 'full' || (!inNight && (inFull || inRest))
 }
 
-/** Groups of steps that run one after the other: single steps, and neighbours that run in parallel. */
+/**
+ * Divides the steps into groups, which run one after the other. A group is a single step, or several neighbouring
+ * steps that run in parallel.
+ */
 function phases(steps) {
   const found = []
   let latest
@@ -199,7 +201,7 @@ async function runCommand(name, isCaptured) {
   const env = {
     ...process.env,
     TEST_TIER: tier,
-    // Only for steps that are requested by name: in its full size, the fault matrix takes an hour.
+    // The full size applies only to steps that are requested by name: the fault suite takes an hour in its full size.
     TEST_FULL: isFull && !isWhole ? '1' : '0',
     IS_BUILT: reports ? '1' : '0',
     ...(chosen.includes('pack') && { PACKED }),
@@ -242,7 +244,7 @@ function countsOf(passed = 0, failed = 0, skipped = 0) {
 
 function readReport(path) {
   const report = JSON.parse(readFileSync(path, 'utf8'))
-  // A file that could not be loaded has no tests that fail; it counts as a failure all the same.
+  // A test file that could not be loaded has no failed tests, but counts as a failure.
   const unloaded = report.testResults.filter(
     ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
   ).length

@@ -1,8 +1,7 @@
-// The two forms of `npm test`: the tests that the default form leaves to `npm test -- --full`, and why. A
-// file that is not in these lists belongs to both forms. Paths begin at the root of the repository; a folder
-// stands for everything below it.
+// The two forms of `npm test`: these lists name the tests that only `npm test -- --full` runs. Test files that no
+// list names run in both forms. Paths begin at the root of the repository. A folder stands for all files below it.
 
-/** Steps of scripts/test.mjs that only the full form has: what they prove. */
+/** Steps of scripts/test.mjs that only the full form runs, with a description of their tests. */
 export const FULL_STEPS = {
   runtimes: 'the package on Node.js 16 to 26, Bun, Deno and workerd',
   frameworks: 'the examples with web frameworks',
@@ -11,7 +10,7 @@ export const FULL_STEPS = {
   'bench:guard': 'CPU per event, compared with the floor',
 }
 
-/** Test files that only the full form runs, by the reason. */
+/** Test files that only the full form runs, by subject. */
 export const FULL_FILES = {
   'the package in bundlers, in test runners, with every TypeScript, beside other libraries, and its types compared with their reports':
     [
@@ -73,8 +72,8 @@ export const FULL_FILES = {
 }
 
 /**
- * The files that take longest: only with `--full` and in the night, so that the continuous integration, which
- * runs the default form and the rest, ends within 12 minutes.
+ * The files that take longest. They run only with `--full`, each night: the continuous integration, which runs the
+ * default form and `--rest`, must end within 12 minutes.
  */
 export const LONG_FILES = [
   'cli/test/memory.test.ts',
@@ -91,15 +90,15 @@ export const LONG_FILES = [
 ]
 
 /**
- * Rows of the fault matrix whose fault takes seconds of real time, even with a faster clock: only in the full
- * form.
+ * Rows of docs/faults.md that only the full form runs, because their fault takes seconds of real time even with a
+ * faster clock.
  */
 export const FULL_ROWS = [
   ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
   ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],
 ]
 
-/** Files that the full form runs in another size, or with more of their tests. */
+/** Files that run in both forms: the full form runs more of their tests, or runs them with larger sizes. */
 export const BOTH_FILES = {
   '10,000 interleavings instead of 1,000': ['test/interleavings-1.test.ts', 'test/interleavings-2.test.ts'],
   'the tests of the store of the collector, on PostgreSQL': [
@@ -118,16 +117,17 @@ export const BOTH_FILES = {
 }
 
 /**
- * `default`, `rest` (what the default form leaves out, without `LONG_FILES`) or `full`, which a runner
- * without scripts/test.mjs uses.
+ * The form of `npm test`: `default`, `rest` (what the default form leaves out, without `LONG_FILES`) or `full`.
+ * Default, if vitest runs without scripts/test.mjs: `full`.
  */
 export const TIER = process.env.TEST_TIER ?? 'full'
 
 /**
- * The files that a project of vitest runs in this form.
+ * The patterns of the files that a vitest project runs in this form.
  *
- * @param below The folder of the repository with these files, for which the patterns are made.
- * @param root The folder of the repository at which patterns begin.
+ * @param below The folder of the project, as a path in the repository. Files outside of it are ignored.
+ * @param root The folder at which patterns begin, as a path in the repository. It is removed from the paths of the
+ * lists.
  */
 export function filesOfTier({ include, exclude = [], below, root = '' }) {
   const pick = (lists) =>

@@ -1,5 +1,6 @@
-// Finds the places of a source file that can be mutated, and writes a copy that contains all mutants,
-// inactive. A number activates one of them when the tests run, so that the file is transformed only once.
+// Finds the small changes (mutants) that mutation testing can make to a source file, and writes a copy of the file
+// that contains all mutants. All are inactive until `globalThis.isMutant(number)` returns true for one of them, so
+// that each file is transformed only once.
 import ts from 'typescript'
 
 const OPERATORS = {
@@ -21,7 +22,7 @@ const OPERATORS = {
   '-=': ['+='],
 }
 
-/** The mutants of a file, in the order of the file: `{ line, kind, from, to }`. */
+/** Returns the mutants of a file, in the order of the file: `{ line, kind, from, to }`. */
 export function findMutants(path, text) {
   const found = []
   write(parse(path, text), text, (mutant) => {
@@ -31,7 +32,10 @@ export function findMutants(path, text) {
   return found
 }
 
-/** The text with all mutants that have a number from `numberOf(index)`. They are inactive. */
+/**
+ * Returns the text with all mutants for which `numberOf(index)` returns a number. `index` is the position in the list
+ * of `findMutants`.
+ */
 export function withMutants(path, text, numberOf) {
   let index = 0
   return write(parse(path, text), text, () => numberOf(index++))
@@ -45,11 +49,11 @@ function write(root, text, visitMutant) {
   const lineOf = (node) => root.getLineAndCharacterOfPosition(node.getStart()).line + 1
   const raw = (node) => text.slice(node.getStart(), node.end)
 
-  // The text of a node, with the mutants inside it and the mutants of the node itself.
+  // Returns the text of a node, with its own mutants and the mutants inside the node.
   const print = (node) => {
     if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return raw(node)
     if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return raw(node)
-    // Numbers are given from the outside to the inside, in the order of the file.
+    // Mutants are numbered in the order of the file, outer nodes before inner nodes.
     const awake = changesOf(node, raw)
       .map(([to, kind]) => ({ to, kind, line: lineOf(node), from: raw(node) }))
       .map((mutant) => ({ ...mutant, number: visitMutant(mutant) }))
@@ -62,7 +66,8 @@ function write(root, text, visitMutant) {
     })
     inner += text.slice(at, node.end)
     for (const { number, to, kind } of awake) inner = asleep(number, to, kind, inner)
-    // Without semicolons, a statement that now begins with a parenthesis would call the line before it.
+    // The sources have no semicolons: a statement that now begins with a parenthesis would be read as a call of the
+    // line before it.
     const isCall = ts.isExpressionStatement(node) && inner.startsWith('(') && !raw(node).startsWith('(')
     return isCall ? `{ ${inner} }` : inner
   }
@@ -71,13 +76,13 @@ function write(root, text, visitMutant) {
 
 function asleep(number, to, kind, inner) {
   const isAwake = `globalThis.isMutant(${number})`
-  // In its own braces: otherwise an `else` that follows would belong to this `if`.
+  // The outer braces keep an `else` that follows from belonging to this `if`.
   if (kind === 'no call') return `{ if (!${isAwake}) { ${inner} } }`
   if (kind === 'empty body') return `{ if (${isAwake}) return; ${inner.slice(1)}`
   return `(${isAwake} ? (${to}) : (${inner}))`
 }
 
-/** The mutants of a node itself, as `[text, kind]`. */
+/** The mutants of a node, as `[text, kind]`, without the mutants inside the node. */
 function changesOf(node, raw) {
   const { parent } = node
   if (ts.isBinaryExpression(node)) {
@@ -115,7 +120,10 @@ function changesOf(node, raw) {
   return isBody ? [['', 'empty body']] : []
 }
 
-/** The condition of an `if` or of a `? :`. Loops are left out: most of their mutants never end. */
+/**
+ * Whether a node is the condition of an `if` or of a `? :`. Conditions of loops are left out, because most of their
+ * mutants never end.
+ */
 function isCondition(node) {
   const { parent } = node
   const isTest =

@@ -1,9 +1,10 @@
-// Mutation testing of the code that decides the outcome of events: `npm run test:mutation`. A seeded sample
-// of small changes is made to the sources, one at a time, and the unit tests that run the changed place must
-// notice. Usage:
+// Mutation testing of the code that decides the outcome of events: `npm run test:mutation`. A random sample of small
+// changes (mutants) is made to the sources, one at a time. The unit tests that run the changed code must then fail.
+// Usage:
 //   node scripts/mutation/run.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts]
 //     [--tests test/delivery]
-// Prints the changes that no test noticed, and fails below the score that CONTRIBUTING.md requires.
+// Prints the changes that no test noticed. Fails if the tests noticed less than the share that CONTRIBUTING.md
+// requires.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,12 +17,14 @@ const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)))
 const FOLDERS = ['src/line', 'src/delivery', 'src/client', 'src/policy', 'src/message']
 const MIN_SCORE = 0.88
 /**
- * A change that makes a loop endless counts as noticed. The tests count as hanging when they take longer than
- * `HANG_FACTOR` times their time without the change, plus `HANG_MS`.
+ * A change that makes the tests hang counts as noticed. The tests hang if they take longer than `HANG_FACTOR` times
+ * their time without the change, plus `HANG_MS`.
  */
 const HANG_MS = 30_000
 const HANG_FACTOR = 8
-/** The interleavings try ten thousand orders of events, which takes too long for each change. */
+/**
+ * Tests that are not run: the interleavings try ten thousand orders of events, which takes too long for each change.
+ */
 const LEFT_OUT = /interleavings/
 
 const { values } = parseArgs({
@@ -37,7 +40,7 @@ const files = (folder, end) =>
   readdirSync(join(ROOT, folder), { recursive: true })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name))
-/** Only tests of these modules, on the sources: tests of the built package would not notice any change. */
+/** Whether a test file tests a module of the sources. Tests of the built package would not notice any change. */
 const isOfModule = (file) =>
   existsSync(join(ROOT, 'src', file.split('/')[1].replace('.test.ts', '.ts'))) &&
   !/\/proof\/|end-to-end/.test(file)
@@ -109,7 +112,10 @@ async function main() {
   return score >= MIN_SCORE
 }
 
-/** Runs the test file of the same name first, then those of the same folder: most changes are noticed there. */
+/**
+ * Runs the test file with the name of the changed file first, then the test files of the same folder, then the
+ * others. Most changes are noticed by the first groups.
+ */
 async function judge({ number, file }, reached, limitOf) {
   if (reached.length === 0) return 'unreached'
   const isNear = (test) => basename(test, '.test.ts') === basename(file, '.ts')
@@ -141,7 +147,7 @@ async function ask(number, tests, limitMs) {
   const [reply] = await Promise.race([once(worker, 'message'), hung.then(() => [undefined])])
   clearTimeout(timer)
   if (reply !== undefined) return reply
-  // Kills the whole group: the process that hangs is a child of the worker.
+  // Kills the whole process group: the process that hangs is a child of the worker.
   process.kill(-worker.pid, 'SIGKILL')
   worker = undefined
   return { isHung: true }
@@ -156,7 +162,7 @@ function readReached() {
   return by
 }
 
-/** Fisher-Yates with mulberry32: the same sample for the same seed. */
+/** Shuffles a list (Fisher-Yates, with random numbers from mulberry32). The same seed gives the same order. */
 function shuffle(list, seed) {
   let state = seed
   const random = () => {

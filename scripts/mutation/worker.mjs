@@ -1,12 +1,12 @@
-// Runs the unit tests over the sources with inactive mutants, once for each message: `{ number, files }` in,
-// `{ failed, errors, messages, tookMs }` out.
+// Runs unit tests on sources that contain all mutants. For each message `{ number, files }`, activates the mutant
+// `number`, runs the test files `files`, and replies with `{ failed, errors, messages, tookMs }`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createVitest } from 'vitest/node'
 import { withMutants } from './mutants.mjs'
 
 const { ROOT, MUTATION_FOLDER: folder } = process.env
-/** By file: the number of each of its mutants, `null` for those outside the sample. */
+/** By source file: the number of each of its mutants, or `null` if the mutant is not in the sample. */
 const numbers = JSON.parse(readFileSync(join(folder, 'numbers.json'), 'utf8'))
 
 const sleeping = {
@@ -46,13 +46,15 @@ process.on('message', async ({ number, files }) => {
     files.includes(moduleId),
   )
   const run = async () => {
-    // Clears the results of earlier runs: otherwise a file that failed then, and does not run now, would still count as failed.
+    // Clears the results of earlier runs: otherwise a file that failed in an earlier run, and does not run now, would
+    // still count as failed.
     vitest.state.filesMap.clear()
     vitest.state.idMap.clear()
     return vitest.runTestSpecifications(specifications, false)
   }
   let { testModules, unhandledErrors } = await run()
-  // If the first failure of an earlier run has cancelled that run, its end can cancel this one as well.
+  // An earlier run that was cancelled after its first failure can also cancel this run. In that case the tests are
+  // run again.
   const ran = testModules.filter(
     (one) => [...one.children.allTests('passed'), ...one.children.allTests('failed')].length > 0,
   )
