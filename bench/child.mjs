@@ -1,6 +1,6 @@
 /**
- * One measured run in its own process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`. Prints its
- * result as the last line of stdout, as JSON.
+ * Makes one measured run in its own process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`. Prints the
+ * result as JSON, in the last line of stdout.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
@@ -10,12 +10,15 @@ import { makeEvent } from './payload.mjs'
 
 const run = JSON.parse(process.argv[2])
 
-/** Events of the warm-up are numbered downwards from here; the sink counts events from 0 on. */
+/**
+ * The events of the warm-up have the numbers -1, -2 and so on: the sink (the server of the benchmark) counts only
+ * events from 0 on.
+ */
 let warmUpSeq = -1
 
 const shapes = {
   /**
-   * Makes `events` calls with a turn of the event loop after each hundred, then waits until all events are
+   * Makes `events` calls, with a turn of the event loop after every 100 calls, and waits until all events are
    * delivered.
    */
   async burst(open) {
@@ -26,7 +29,10 @@ const shapes = {
     })
   },
 
-  /** Makes `events` calls at `perSecond`, in ticks of 10 ms, then waits until all events are delivered. */
+  /**
+   * Makes `perSecond` calls a second, some every 10 ms, until `events` calls are made. Then waits until all events
+   * are delivered.
+   */
   async paced(open) {
     const client = await open()
     return measure(async () => {
@@ -41,7 +47,7 @@ const shapes = {
     })
   },
 
-  /** As burst, with the duration of each call. */
+  /** Makes `events` calls as `burst` does, and measures the duration of each call. */
   async call(open) {
     const client = await open()
     const micros = new Float64Array(run.events)
@@ -73,7 +79,7 @@ const shapes = {
     return { events: millis.length, cpuMicros: (user + system) / millis.length, ...percentiles(millis) }
   },
 
-  /** Measures memory with `events` events that get no response. */
+  /** Measures the memory of `events` events while the service does not respond. */
   async waiting(open) {
     const client = await open({ url: run.holdingUrl })
     const before = await settledMemory()
@@ -90,7 +96,10 @@ const shapes = {
     }
   },
 
-  /** Makes `events` calls in one turn and waits until all are delivered, `repeats` times. */
+  /**
+   * Repeats `repeats` times: makes `events` calls in one turn of the event loop, and waits until all events are
+   * delivered.
+   */
   async queued(open) {
     const client = await open()
     let seq = 0
@@ -112,8 +121,8 @@ async function burst(client, events, seqOf = (index) => index) {
 }
 
 /**
- * CPU time of this process (of all threads, and of the main thread where Node.js reports it) and wall time,
- * per event.
+ * Measures `work`: the CPU time of this process and the wall time, per event. The CPU time is that of all threads,
+ * and also that of the main thread if Node.js reports it.
  */
 async function measure(work, events = run.events) {
   const cpu = process.cpuUsage()
@@ -146,7 +155,7 @@ function percentiles(values) {
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** The warm-up has its own client, which is closed; the measured client is new, but the code is warm. */
+/** Makes calls with a client that is then closed, so that the code is compiled before the measured client begins. */
 async function warmUp(open) {
   const client = await open({ url: run.url })
   if (run.shape === 'confirm') {

@@ -1,6 +1,6 @@
-// Measures the rows of docs/compared.md: the reactions of each client to faults, with its default settings,
-// and its installed size. `node bench/compared.mjs [scenario...]` takes two minutes; `--client NAME SCENARIO
-// URL` is one child process.
+// Measures the table of docs/compared.md: how each client reacts to faults with its default settings, and its
+// installed size. `node bench/compared.mjs [scenario...]` takes two minutes. It starts itself with `--client NAME
+// SCENARIO URL` for each scenario and client.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
@@ -13,7 +13,10 @@ import { build } from 'esbuild'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUTAGE_MS = 30_000
 
-/** Each client as `{ track(event, properties), tellsOf(listener), close() }`, with its default settings. */
+/**
+ * Creates each client with its default settings: `{ track(event, properties, callback), trackBadly(), told, close()
+ * }`. `trackBadly` tracks without a user. `told` lists the `error` events of the client.
+ */
 const CLIENTS = {
   trackpost: async (host) => segmentLike(await import('../dist/index.js'), host),
   '@segment/analytics-node': async (host) => segmentLike(await import('@segment/analytics-node'), host),
@@ -60,7 +63,10 @@ function olderShape(client) {
   }
 }
 
-/** The actions of the child, the responses of the server, and the cell of the table. */
+/**
+ * By the title of a row of the table. `run`: the actions of the child process. `answer`: the response of the server.
+ * `cell`: the text of the cell, from the results.
+ */
 const SCENARIOS = {
   'one bad event of ten (400): good ones that arrive': {
     run: async ({ track, close }) => {
@@ -263,7 +269,9 @@ function manifestOf(name) {
   return JSON.parse(readFileSync(join(folderOf(name), 'package.json'), 'utf8'))
 }
 
-/** The packages that an install brings, without optional peers, and their bytes on disk. */
+/**
+ * The number of packages that an install of `name` brings, without optional peers, and their size on disk in bytes.
+ */
 function closureOf(name) {
   const found = new Map()
   const visit = (one, from) => {
@@ -309,7 +317,7 @@ async function bundleSize(name) {
     platform: 'node',
     logLevel: 'silent',
   })
-  // Code that is loaded later is in a separate file, and does not count.
+  // Code that is loaded later is in separate files, which do not count.
   const first = outputFiles.find(({ path }) => path.endsWith('stdin.js'))
   const needed = new Set([first])
   for (const file of needed)

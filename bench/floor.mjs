@@ -3,23 +3,27 @@ import http from 'node:http'
 
 const MAX_CONCURRENT_REQUESTS = 4
 const MAX_BODY_BYTES = 500_000
-/** Room for the part of a body around the messages. */
+/** Memory for the part of a body around the messages. */
 const ENVELOPE_BYTES = 256
 
-/** Less than the 5 s after which servers on Node.js close an idle connection. */
+/**
+ * The time after which an idle socket is closed. Servers on Node.js close an idle connection after 5 s: this must be
+ * earlier.
+ */
 const SILENCE_MS = 4_000
 
 const LIBRARY = { name: 'floor', version: '0.0.0' }
 const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
 
 /**
- * The least that a client can do to send the same messages: one `JSON.stringify` per event, strings joined, a
- * POST over kept-alive `node:http` sockets. No retries, timers, plugins, limit of the queue, or outcomes.
+ * The floor: a minimal client that sends the same messages, for comparison. It does one `JSON.stringify` per event,
+ * joins the strings, and posts them over `node:http` sockets that stay open. It has no retries, timers, plugins,
+ * queue limit or outcomes.
  *
- * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four are
- * open, and a batch takes all waiting events, up to 500,000 bytes. With `grow: false` a batch never takes
- * more than `flushAt` events. With `over` it posts with `fetch`, or over the dispatcher below `fetch`,
- * instead.
+ * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four requests
+ * are open, and a batch takes all waiting events, up to 500,000 bytes. With `grow: false` a batch never takes more
+ * than `flushAt` events. `over` chooses how it posts: `http`, `fetch`, or `dispatcher`, the undici dispatcher that
+ * `fetch` uses.
  */
 export class Floor {
   #post
@@ -71,7 +75,7 @@ export class Floor {
     this.#sendWhatIsDue()
   }
 
-  /** Resolves when everything tracked before the call has a response. */
+  /** Sends all waiting events. Resolves when there are no waiting events and no open requests. */
   flush() {
     if (this.#waiting === 0 && this.#inFlight === 0) return Promise.resolve()
     this.#isFlushing = true
@@ -96,7 +100,7 @@ export class Floor {
   #send(batch) {
     this.#inFlight++
     const text = `{"batch":[${batch.messages.join(',')}],"writeKey":"${this.#writeKey}","sentAt":"${new Date().toISOString()}"}`
-    // The size has been counted, so the text is encoded in one pass into memory of that size.
+    // The size of the body is known, so the text is encoded in one pass into memory of that size.
     const room = Buffer.allocUnsafeSlow(batch.bytes + ENVELOPE_BYTES)
     this.#post(room.subarray(0, room.write(text)), (status) => {
       if (status !== 200) throw new Error(`the sink responded with ${status}`)
@@ -112,9 +116,9 @@ export class Floor {
 }
 
 /**
- * Posts over `node:http`, at most four sockets, kept alive. `fetch` and its dispatcher have time limits of
- * their own; an agent of `node:http` has one only if it is given one. Without a time limit, a request that
- * nobody answers would never end, and a socket would be used again after the server has closed it.
+ * Posts over `node:http`, with at most four keep-alive sockets. `fetch` and its dispatcher have time limits of their
+ * own, but an agent of `node:http` has none by default. Without a time limit, a request without a response would
+ * never end, and a socket could be used again after the server has closed it.
  */
 function overHttp(url, headers) {
   const { hostname, port, pathname: path } = new URL(url)
@@ -132,7 +136,7 @@ function overHttp(url, headers) {
   }
 }
 
-/** Posts with the `fetch` of Node.js: the lower limit for a client that must use it. */
+/** Posts with the `fetch` of Node.js: the least cost for a client that must use `fetch`. */
 function overFetch(url, headers) {
   return async (body, onStatus) => {
     const response = await fetch(url, { method: 'POST', headers, body })
@@ -142,8 +146,8 @@ function overFetch(url, headers) {
 }
 
 /**
- * Posts over the dispatcher that `fetch` of Node.js uses, or over `fetch` if there is none. Reading `Headers`
- * makes Node.js load the dispatcher.
+ * Posts over the undici dispatcher that `fetch` of Node.js uses, or with `fetch` if there is no dispatcher. Reading
+ * `Headers` makes Node.js load the dispatcher.
  */
 function overDispatcher(url, headers) {
   const { origin, pathname: path } = new URL(url)

@@ -1,10 +1,10 @@
-/** The payload of the benchmark: nested, about 600 bytes as JSON, with text outside ASCII. */
+/** The events of the benchmark: nested properties of about 600 bytes as JSON, with characters outside ASCII. */
 
 /**
- * A new event, built for every call as an application would.
+ * Creates a new event for each call, as an application would.
  *
- * @param {number} seq From 0 upwards for measured events, negative for the warm-up. The sink checks that
- *   every number arrived, whatever format the client uses.
+ * @param {number} seq The number of the event: 0 and more for measured events, negative for the warm-up. The sink,
+ * the server of the benchmark, checks that every number has arrived.
  */
 export function makeEvent(seq) {
   return {

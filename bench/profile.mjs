@@ -1,7 +1,8 @@
 /**
- * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. A row
- * is named as in the table of its scenario. Prints the time of each part of the process, and the functions
- * with the most self time, including garbage collection and idle time.
+ * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. `row` is a
+ * name in the first column of the scenario's table in results.md. Prints the time of each part of the process, and
+ * the `top` functions with the most self time, including garbage collection and idle time. `--keep` keeps the
+ * profile.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -70,11 +71,13 @@ for (const [place, micros] of [...selfMicros].sort((a, b) => b[1] - a[1]).slice(
   console.log(`${(micros / 1000).toFixed(1).padStart(9)} ms ${share.padStart(7)}  ${place}`)
 }
 
-/** The part of the process to which a function belongs. What is native and has no name in this list counts as Node.js. */
+/**
+ * The part of the process to which a function belongs. Native functions that are not listed here count as Node.js.
+ */
 function partOf({ functionName, url }) {
   if (functionName === '(garbage collector)' || functionName === '(program)') return functionName
   if (/^(?:writev?|writeUtf8String)$/.test(functionName) && url === '') return 'writing to the socket'
-  if (/\/bench\//.test(url)) return 'the benchmark, the floor included'
+  if (/\/bench\//.test(url)) return 'the benchmark, including its minimal client (floor)'
   if (url.startsWith('file:')) return 'the client'
   if (/^node:internal\/(?:timers|async_hooks|process\/promises)|^node:(?:timers|async_hooks)/.test(url))
     return 'timers and contexts of Node.js'

@@ -3,13 +3,14 @@ import { median } from './runner.mjs'
 const MEGABYTE = 1024 * 1024
 
 /**
- * The median, over the rounds in which both rows were run, of one row's metric divided by another's.
+ * Divides one row's metric by another row's metric in each round in which both rows were run. Returns the median of
+ * these ratios.
  *
- * @param {object[]} of Results of a row, by round; `undefined` where it was not run.
+ * @param {object[]} of Results of a row, by round. `undefined` if the row was not run in a round.
  * @param {object[]} over Results of the other row, by round.
- * @param {{ isDifference?: boolean, harness?: object[] }} [how] `harness`: results of the row without a
- * client; its metric is subtracted from both sides first, so that the cost of making the calls does not
- * dilute the ratio.
+ * @param {{ isDifference?: boolean, harness?: object[] }} [how] `isDifference`: subtracts instead of dividing.
+ * `harness`: results of the row without a client. Their median is subtracted from both metrics first, so that the
+ * ratio does not include the cost of making the calls.
  */
 export function ratio(of, over, metric, { isDifference = false, harness } = {}) {
   const values = of.map((result, round) => {
@@ -25,7 +26,7 @@ function harnessMedian(harness, metric) {
   return metric === 'cpuMicros' ? median(good(harness).map((run) => run[metric])) : undefined
 }
 
-/** Markdown of one scenario: heading, table, notes. */
+/** The Markdown text of one scenario: heading, table, notes. */
 export function scenarioTable(scenario, results) {
   const columns = columnsOf(scenario, results)
   const lines = scenario.rows
@@ -48,7 +49,7 @@ export function scenarioTable(scenario, results) {
   ].join('\n')
 }
 
-/** One line per target: the limit, the result, `met` or `missed`. */
+/** The lines of the table of targets: limit, result, and `met` or `missed`. */
 export function targetRows(scenario, results) {
   return scenario.targets
     .filter(({ of, over }) => results.has(of) && results.has(over))
@@ -71,7 +72,7 @@ export function targetRows(scenario, results) {
     })
 }
 
-/** An aligned Markdown table; every column but the first is aligned to the right. */
+/** A Markdown table. The first column is aligned to the left, the others to the right. */
 export function table(titles, lines) {
   const widths = titles.map((title, column) =>
     Math.max(3, title.length, ...lines.map((line) => String(line[column]).length)),
@@ -193,7 +194,7 @@ function good(runs) {
   return runs.filter((run) => run && !run.failed)
 }
 
-/** `all`, or how many of the events did not arrive, arrived twice or could not be read. */
+/** `all`, or how many of the events were lost, arrived twice or could not be read. */
 function arrival(runs) {
   const sum = (read) => good(runs).reduce((total, run) => total + read(run), 0)
   const sent = sum(({ events }) => events)

@@ -1,5 +1,5 @@
 /**
- * The benchmark: every client, every scenario, in rounds. README.md explains the results.
+ * Runs the benchmark: all clients in all scenarios, in several rounds. README.md explains the results.
  *
  * node bench/run.mjs [--quick] [--only burst,trackpost,floor] [--other path/to/index.js] [--write]
  */
@@ -37,7 +37,7 @@ if (unknown.length > 0) {
 }
 const chosenScenarios = scenarios.filter(({ name }) => only.includes(name))
 const chosenAdapters = adapterNames.filter((name) => only.includes(name))
-// The harness alone is subtracted from both sides of a ratio, so it is always run.
+// `none` is always run: its cost is subtracted from both sides of a ratio.
 const isChosen = (adapter) =>
   chosenAdapters.length === 0 || adapter === 'none' || chosenAdapters.includes(adapter)
 
@@ -48,7 +48,7 @@ if (!isBuilt)
 
 const { version: ownVersion } = JSON.parse(readFileSync(here('../package.json'), 'utf8'))
 const { devDependencies: peers } = JSON.parse(readFileSync(here('package.json'), 'utf8'))
-// Our own programs are the SDK, the floors and the empty harness.
+// These adapters need no package from npm.
 const isOwn = (adapter) => /^(trackpost|floor|none)/.test(adapter)
 if (adapterNames.some((adapter) => isChosen(adapter) && !isOwn(adapter))) installPeers()
 
@@ -89,7 +89,9 @@ if (options.write ?? isComplete) {
   console.log('written to bench/results.md')
 }
 
-/** The rows that can be run here and were requested; with `--other`, this build and the other one. */
+/**
+ * The rows of a scenario that can be run here and were requested. With `--other`, rows of the other build are added.
+ */
 async function rowsOf(scenario) {
   const available = scenario.rows
     .flatMap((row) =>
@@ -106,13 +108,14 @@ async function rowsOf(scenario) {
   )
 }
 
-/** Results by row label, each a list by round. */
+/** Runs a scenario. Returns the results by the label of the row: a list with one result for each round. */
 async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   const results = new Map(rows.map(({ label }) => [label, []]))
   const last = options.quick ? Math.min(2, rounds) : rounds
   for (let round = 0; round < last; round++) {
     const taking = rows.filter(({ isSlow }) => !isSlow || round < (options.quick ? 1 : slowRounds))
-    // Each round begins with another row, so that no row always runs after the same one.
+    // Each round begins with another row, so that the clients share the effects of a machine that becomes slower or
+    // faster.
     const turned = taking.map((_, index) => taking[(index + round) % taking.length])
     for (const row of turned) {
       progress(`${name} ${round + 1}/${last} ${row.label}`)
@@ -123,7 +126,7 @@ async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   return results
 }
 
-/** One line that overwrites itself; nothing without a terminal. */
+/** Prints a line that overwrites the line before, if stderr is a terminal. */
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }
@@ -146,7 +149,7 @@ async function measureRow(kind, run, row) {
   return result
 }
 
-/** Runs `npm ci` in this folder when the installed packages are not those of package.json. */
+/** Runs `npm ci` in this folder if the installed packages do not have the versions of package.json. */
 function installPeers() {
   const isInstalled = Object.entries(peers).every(([name, version]) => {
     try {
@@ -175,7 +178,7 @@ function document() {
     '',
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
     `- Machine: ${cpu.model.trim()}, ${cores} cores, ${Math.round(totalmem() / 1024 ** 3)} GB, ${process.platform} ${process.arch}`,
-    `- Load of the machine: ${loadAtStart.toFixed(1)} at the start, ${loadavg()[0].toFixed(1)} at the end; a quiet one ends below 2`,
+    `- Load of the machine: ${loadAtStart.toFixed(1)} at the start, ${loadavg()[0].toFixed(1)} at the end (on a quiet machine, below 2)`,
     `- Node.js: ${process.versions.node}`,
     `- Packages: ${versions.map(([name, version]) => `${name} ${version}`).join(', ')}`,
     ...(options.quick ? ['- A quick run: fewer rounds than usual'] : []),

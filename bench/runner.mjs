@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
-/** The sink in a separate process. */
+/** Starts the sink, the server that receives the events, in a separate process. */
 export async function startSink() {
   const child = fork(here('sink.mjs'))
   const [urls] = await once(child, 'message')
@@ -21,14 +21,14 @@ export async function startSink() {
 }
 
 /**
- * One run in a fresh process, checked with the counts of the sink.
+ * Makes one run in a new process, and compares its events with the counts of the sink.
  *
- * The result contains the measurements of the child and `sink`, `lost` and `twice`; or it is `{ failed:
- * reason }`.
+ * The result has the measurements of the child, the counts of the sink (`sink`), and the numbers of events that were
+ * lost (`lost`) or arrived more than once (`twice`). If the run fails, the result is `{ failed: reason }`.
  *
- * @param {object} run The argument of `child.mjs`, without addresses.
- * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options]
- *   `script`: run instead of `child.mjs`.
+ * @param {object} run The argument of `child.mjs`, without URLs.
+ * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options] `script`: run
+ * instead of `child.mjs`.
  */
 export async function runOnce(sink, run, options = {}) {
   await sink.reset()
@@ -39,7 +39,7 @@ export async function runOnce(sink, run, options = {}) {
   )
   if (result.failed) return result
   const counts = await sink.counts()
-  // Losses are not counted where the harness runs alone, or where no request gets a response.
+  // Losses are not counted without a client (`none`), or if no request gets a response (`waiting`).
   const expected = run.adapter === 'none' || run.shape === 'waiting' ? counts.unique : result.events
   return { ...result, sink: counts, lost: expected - counts.unique, twice: counts.events - counts.unique }
 }
@@ -49,7 +49,10 @@ export function importOnce(specifier, options = {}) {
   return lastJsonLine([here('import.mjs'), specifier], options)
 }
 
-/** Runs Node and reads the last line of its stdout as JSON; `{ failed }` when there is none. */
+/**
+ * Runs Node.js, and parses the last line of its stdout as JSON. Returns `{ failed: reason }` if the process fails or
+ * the line is not JSON.
+ */
 async function lastJsonLine(args, { environment = {}, timeoutMs = 90_000 }) {
   const child = spawn(process.execPath, args, {
     cwd: here('.'),

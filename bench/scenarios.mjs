@@ -1,19 +1,20 @@
 /**
  * The scenarios of the benchmark, and the limits for their results.
  *
- * A scenario's `run` is passed to `child.mjs`. Each entry of a scenario is one row of its table: an adapter,
- * with changes to `run` if there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs
+ * A scenario's `run` is passed to `child.mjs`. Each entry in `rows` is one row of the scenario's table: an adapter (a
+ * client), with changes to `run` if there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs
  * its rows one after the other, so that a ratio compares runs that were made at about the same time.
  *
- * A target compares one metric of two rows. In each round in which both were run, the value of the first is
- * divided by that of the second (with `difference`, subtracted); the median of these counts.
+ * A target compares one metric of the rows `of` and `over`. In each round in which both rows were run, the value of
+ * `of` is divided by the value of `over`. With `difference`, the value of `over` is subtracted instead. The median of
+ * the results counts.
  */
 
 /**
- * The goals of the SDK, as ratios. The run reports for each whether it is met, and fails if one is missed.
- * `floor` is written by hand over `node:http`; `floor-dispatcher` is written by hand over the dispatcher that
- * the SDK uses in a process that uses `fetch`: the memory and the loading time of this dispatcher do not
- * count against the SDK.
+ * The targets of the SDK, as ratios. A run reports for each whether it is met, and fails if one is missed. The SDK is
+ * compared with a minimal client: `floor` posts over `node:http`. In a process that uses `fetch`, the SDK sends over
+ * the undici dispatcher of `fetch`. There it is compared with `floor-dispatcher`, which also uses the dispatcher, so
+ * that the dispatcher's memory and loading time do not count against the SDK.
  */
 const LIMITS = {
   burst: 0.85,
@@ -28,19 +29,25 @@ const LIMITS = {
   first: 1.15,
 }
 
-/** Clients that are run in fewer rounds: only the table needs them. */
+/** Clients that are run in fewer rounds, because no target depends on them. */
 const slow = ['rudderstack', 'posthog', 'amplitude', 'customerio']
 
 const rows = (...adapters) =>
   adapters.map((adapter) => ({ adapter, label: adapter, isSlow: slow.includes(adapter) }))
 
-/** The row of the one client that cannot keep up, with a smaller run; the other rows are unchanged. */
+/**
+ * Gives the row of rudderstack a smaller run, because this client is too slow for the usual one. Leaves other rows
+ * unchanged.
+ */
 const shortened = (run, note) => (row) => (row.adapter === 'rudderstack' ? { ...row, run, note } : row)
 
-/** The common batch size of the scenarios that are not about defaults. */
+/** The batch size in all scenarios, except those that measure default settings. */
 const flushAt = 100
 
-/** Divisible by both batch sizes: some clients keep an incomplete last batch until their timer fires. */
+/**
+ * The number of events in the warm-up. It is divisible by both batch sizes (15 and 100), because some clients keep an
+ * incomplete last batch until a timer fires.
+ */
 const warmUp = 4500
 
 const burst = { shape: 'burst', events: 20_000, warmUp, flushAt }
@@ -203,7 +210,8 @@ const measured = [
   },
   {
     name: 'confirm',
-    about: '`flushAt` 1: one event after the other, each awaited until its callback.',
+    about:
+      '`flushAt` 1: one event after the other; the next call is made after the callback of the last one.',
     kind: 'confirm',
     notes: 'confirmNote',
     run: { shape: 'confirm', events: 400, budgetMs: 2_000, warmUp: 100, flushAt: 1 },
@@ -211,7 +219,7 @@ const measured = [
     slowRounds: 1,
     rows: [
       ...rows('floor', 'floor-fetch', 'floor-dispatcher', 'trackpost', 'trackpost-fetch'),
-      // It takes 300 ms for each event, so one round is enough.
+      // This client needs 300 ms for each event, so it is run in fewer rounds.
       { adapter: 'segment', label: 'segment', isSlow: true },
       ...rows(...slow),
     ],
@@ -251,7 +259,7 @@ const measured = [
     ['spool-paced', { ...paced, events: 6_000 }, 1.3, 'paced, for 3 s,'],
   ].map(([name, run, limit, shape]) => ({
     name,
-    about: `${shape} with a \`FileSpool\`, by its \`sync\`, beside the same without one.`,
+    about: `${shape} with a \`FileSpool\` in each mode of \`sync\`, and without a spool.`,
     kind: 'cpu',
     run,
     rounds: 5,
@@ -277,7 +285,7 @@ const measured = [
   })),
   {
     name: 'oauth',
-    about: 'burst with a token from a local token server; the floor has a static one.',
+    about: 'burst with OAuth and a local token server; the floor sends a fixed token.',
     kind: 'cpu',
     run: { ...burst, oauth: true },
     rounds: 3,
@@ -338,14 +346,15 @@ const measured = [
     rounds: 3,
     slowRounds: 1,
     rows: rows('floor', 'trackpost', 'segment', ...slow).map(
-      // Each call walks the whole queue: 10,000 calls take minutes.
+      // Each call of rudderstack goes through the whole queue: 10,000 calls would take minutes.
       shortened({ events: 1000 }, 'measured with 1,000'),
     ),
     targets: [],
   },
   {
     name: 'linear',
-    about: '200,000 events queued at once, compared with a hundred times 2,000, each until all is delivered.',
+    about:
+      '200,000 events queued at once, compared with 2,000 events a hundred times; a run ends when all events are delivered.',
     kind: 'cpu',
     run: { shape: 'queued', warmUp, flushAt, maxWaiting: 1_000_000 },
     rounds: 3,
@@ -372,7 +381,7 @@ const measured = [
   },
 ]
 
-/** The goals of the SDK also apply to its variant over the connections of `fetch`, if that is run. */
+/** If a scenario has the row `trackpost-fetch`, the targets of the SDK also apply to it. */
 export const scenarios = measured.map((scenario) => ({
   ...scenario,
   targets: scenario.targets?.flatMap((target) => {

@@ -1,10 +1,9 @@
 /**
- * The cost of scopes: bursts whose calls get the context of their request from `with()` and from
- * `trackpost/scope`, compared with bursts whose calls are given the same context. Usage: node
- * bench/scopes.mjs [rounds]
+ * Measures the CPU cost of scopes. Calls get the context of their request from `with()` or from `trackpost/scope`,
+ * and are compared with calls to which the same context is passed. Usage: node bench/scopes.mjs [rounds]
  *
- * All run alternately in one process, with an HTTP client that responds at once: only the work of the SDK is
- * compared, and the messages are the same. CPU per event; ratios are medians of the ratios within a round.
+ * The three ways take turns in one process. The HTTP client responds at once, so that only the work of the SDK is
+ * measured. Prints the CPU time per event, and the median of the ratios within each round.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { makeEvent } from './payload.mjs'
@@ -17,7 +16,7 @@ const ROUNDS = Number(process.argv[2] ?? 60)
 const REQUESTS = 400
 const CALLS_PER_REQUEST = 5
 
-/** The context that requestScope reads from a request of a browser. */
+/** The context that `requestScope` reads from a browser's request. */
 const makeContext = () => ({
   ip: '203.0.113.66',
   userAgent:
@@ -31,7 +30,7 @@ const settings = { writeKey: 'benchmark-key', httpClient, flushAt: 100 }
 const plain = new Analytics(settings)
 const scoped = new Analytics({ ...settings, scope: currentScope })
 
-/** One request each. */
+/** Each function handles one request of a server, whose calls get their context in another way. */
 const WAYS = {
   explicit(events) {
     const context = makeContext()

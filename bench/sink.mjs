@@ -1,9 +1,9 @@
 /**
- * Receives and counts the requests of every client. Runs in a separate process so that its work is not
- * measured: it keeps the bodies unchanged and parses them only when the counts are requested.
+ * The sink: a server that receives and counts the events of every client. It runs in a separate process, so that its
+ * work is not measured. It keeps the bodies of requests, and parses them only when the counts are requested.
  *
- * It reports three ports to the parent in one message: `answering` (200 at once), `holding` (reads the
- * request and never responds) and `control`:
+ * It sends the URLs of three servers to its parent, in one message: `answering` responds with 200 at once, `holding`
+ * reads the request and never responds, and `control` has two paths:
  *
  * - `POST /reset` forgets all requests;
  * - `GET /counts` returns the counts since the last reset.
@@ -11,7 +11,7 @@
 import { createServer } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 
-/** Suitable for every client: some read `code` or `status` in the body, the others only the status. */
+/** A response that every client accepts: some clients read `code` or `status` in the body. */
 const ACCEPTED = Buffer.from('{"success":true,"code":200,"status":1}')
 const TOKEN = Buffer.from(
   '{"access_token":"a-token-of-the-benchmark","expires_in":3600,"token_type":"Bearer"}',
@@ -48,7 +48,7 @@ function answer(response, body) {
   response.end(body)
 }
 
-/** The events of one body: `batch` in most formats, `events` in Amplitude's. */
+/** The events in the body of a request: `batch` in most formats, `events` in Amplitude's format. */
 function eventsOf({ encoding, body }) {
   const text = encoding === 'gzip' ? gunzipSync(body) : body
   const parsed = JSON.parse(text.toString())

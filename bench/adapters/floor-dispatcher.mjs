@@ -1,8 +1,8 @@
 import { open as openFloor } from './floor.mjs'
 
 /**
- * The floor over the dispatcher below `fetch`, which the SDK uses in a process that uses `fetch`: the lower
- * limit for such a client.
+ * The floor (a minimal client) over the undici dispatcher that `fetch` uses. The SDK uses this dispatcher too in a
+ * process that uses `fetch`.
  */
 export function open(settings) {
   return openFloor(settings, { over: 'dispatcher' })

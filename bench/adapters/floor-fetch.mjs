@@ -1,8 +1,6 @@
 import { open as openFloor } from './floor.mjs'
 
-/**
- * The floor over `fetch`, which most clients use: separates the cost of `fetch` from the cost of a client.
- */
+/** The floor (a minimal client) over `fetch`, which most clients use. It shows the cost of `fetch` itself. */
 export function open(settings) {
   return openFloor(settings, { over: 'fetch' })
 }

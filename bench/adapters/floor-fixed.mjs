@@ -1,6 +1,6 @@
 import { open as openFloor } from './floor.mjs'
 
-/** The floor with batches of exactly `flushAt` events, as other clients form them. */
+/** The floor (a minimal client) with at most `flushAt` events in a batch, as in other clients. */
 export function open(settings) {
   return openFloor(settings, { grow: false })
 }

@@ -1,15 +1,15 @@
 /**
- * One adapter per client. Each module exports
+ * One adapter per client. Each module exports:
  *
- * - `packageName`: the package that it measures, for the table of versions; absent for our own code;
- * - `specifier`: the module that the import scenario imports;
- * - `defaultsNote`: how its own defaults change the `default` scenarios, where they differ;
- * - `open(settings)`: a client with `track(event)`, `confirm(event)` (a promise of the delivery of this
- *   event) and `close()` (a promise of the delivery of all events); `flush()` where the client can be used
- *   afterwards.
+ * - `packageName`: the package of the client, for the list of versions. Absent if the client is not from npm.
+ * - `specifier`: the module that the `import` scenario imports.
+ * - `defaultsNote`: a note below the tables of the `default` scenarios, about a default of the client.
+ * - `confirmNote`: a note below the table of the `confirm` scenario.
+ * - `open(settings)`: creates a client. `track(event)` queues an event. `confirm(event)` resolves when the event is delivered.
+ *   `close()` resolves when all events are delivered. So does `flush()`, if the client can be used after a flush.
  *
- * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth }`. With `isDefault` only key and
- * address are set and, where the default differs, a `flushAt` of 15.
+ * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth, feature }`. With `isDefault`, only the key and the
+ * URL are set, and a `flushAt` of 15 if the default differs.
  */
 export const adapterNames = [
   'floor',

@@ -1,6 +1,6 @@
 /**
- * The harness alone: events are built and discarded. Shows how much of every figure does not belong to the
- * client.
+ * No client: events are created and discarded. It shows the cost of making the calls, which is subtracted from the
+ * cost of a client.
  */
 export async function open() {
   return { track() {}, confirm: () => Promise.resolve(), flush: async () => {}, close: async () => {} }

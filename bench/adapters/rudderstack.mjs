@@ -10,7 +10,7 @@ export async function open({ url, flushAt, isDefault, maxWaiting }) {
     ? { dataPlaneUrl: url, flushAt: 15 }
     : { dataPlaneUrl: url, flushAt, gzip: false, maxInternalQueueSize: maxWaiting ?? 1_000_000 }
   const analytics = new Analytics(writeKey, settings)
-  // A flush sends one batch; a long queue needs several.
+  // A flush sends only one batch, so a long queue needs several flushes.
   const flush = async () => {
     while (analytics.queue.length > 0) await analytics.flush()
     await analytics.pendingFlush

@@ -1,6 +1,8 @@
-/** The common part of the adapters for `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node`. */
+/**
+ * Functions that the adapters for `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node` share.
+ */
 
-/** A client with the usual methods of an `Analytics` class. */
+/** Returns an adapter's client for an object that has the methods of `@segment/analytics-node`. */
 export function wrap(analytics) {
   return {
     track: (event) => analytics.track(event),

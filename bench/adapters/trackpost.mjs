@@ -11,7 +11,7 @@ const CHANNELS = ['accepted', 'request', 'response', 'outcome', 'pause']
 
 /**
  * @param {string} [from] The build to load.
- * @param {object} [more] Further settings.
+ * @param {object} [more] More settings of the client.
  */
 export async function open(
   { url, flushAt, isDefault, maxWaiting, plugins, oauth, feature },
@@ -33,7 +33,10 @@ export async function open(
   return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
 }
 
-/** A spool in its own directory, which is removed with the client. Reports the number of syncs. */
+/**
+ * Creates a spool in its own directory, which is removed when the client is closed. With BENCH_SYNCS, prints the
+ * number of syncs.
+ */
 async function openSpool(sync) {
   const { FileSpool } = await import(new URL('../../dist/spool.js', import.meta.url).href)
   const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
@@ -52,14 +55,14 @@ async function openSpool(sync) {
   return { spool, close }
 }
 
-/** At most once in a process: the client of the warm-up has subscribed before the measured one. */
+/** Subscribes to each channel only once: the client of the warm-up has subscribed before the measured client. */
 function subscribeOnce() {
   for (const name of CHANNELS) {
     if (!channel(`trackpost:${name}`).hasSubscribers) channel(`trackpost:${name}`).subscribe(() => {})
   }
 }
 
-/** The context comes from a scope, as in a service that creates one for each of its requests. */
+/** Returns a client whose `track` is called on a scope, as in a server that creates a scope for each request. */
 function wrapScope(analytics) {
   const scope = analytics.with({ context: { app: { name: 'shop' } } })
   return { ...wrap(analytics), track: (event) => scope.track(event) }
