@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
 // The present values, with a stubbed HTTP client. Lower a limit whenever its value becomes smaller.
-const LIMITS = { files: 24, filesInCall: 9, changes: 61, returns: 0, loadedFiles: 69, loadedLines: 10_100 }
+const LIMITS = { files: 24, filesInCall: 9, changes: 61, returns: 0, loadedFiles: 69, loadedLines: 10_350 }
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache')
 const [mode, ...args] = process.argv.slice(2)

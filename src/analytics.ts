@@ -35,20 +35,23 @@ import { publicSettings, type ResolvedSettings, resolveSettings } from './settin
 import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
 
-/** Node.js 16 has no such symbol: compilers then use this one. */
+/**
+ * Node.js 16 has no `Symbol.asyncDispose`. There, esbuild and Babel fall back to `Symbol.for('Symbol.asyncDispose')`; with tsc,
+ * a polyfill is needed.
+ */
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
 
 /**
  * The client: takes events, delivers them in batches, and reports the outcome of each one.
  *
- * The constructor throws on bad settings, calls throw on bad arguments when `strict` is set, and `promises` rejects when an
- * event is not delivered. Nothing else throws or rejects. Methods may be detached: `const { track } = analytics`.
+ * The constructor throws on bad settings. The six calls throw on bad arguments when `strict` is set. The calls of `promises`
+ * reject when an event is not delivered. Nothing else throws or rejects. Methods may be detached: `const { track } =
+ * analytics`.
  *
  * @example
- * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY })
- * analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
- * await analytics.closeAndFlush()
+ * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY }) analytics.track({ userId: 'ada', event: 'Order
+ * Completed', properties: { total: 42.5 } }) await analytics.closeAndFlush()
  */
 export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
   extends Emitter<AnalyticsEvents, EmittedEvents>
@@ -61,7 +64,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   /**
    * Makes a client. It opens no connection and sets no timer before the first event.
    *
-   * @throws SettingsError when a setting is missing or invalid, or has another SDK's name; the error names the setting.
+   * @throws SettingsError when a setting is missing, invalid, or named as in another SDK; the error names the setting.
    */
   constructor(settings: AnalyticsSettings)
   constructor(
@@ -82,7 +85,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     this.#settings = resolved
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
-    // Later, so that the code that made the client can add listeners first.
+    // Emitted later, so that the code that makes the client can add listeners first.
     soon(() => this.emit('initialize', publicSettings(resolved)))
   }
 
@@ -96,12 +99,12 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return this.#parts.stats()
   }
 
-  /** How the client is doing at this instant: what waits, whether requests are held back, and what went wrong last. */
+  /** The state of the client at this instant: queued events, requests in flight, pauses, and the last error. */
   get status(): Status {
     return this.#parts.status()
   }
 
-  /** Resolves when every plugin registered so far has loaded or was left out. Never rejects. */
+  /** Resolves when every plugin registered so far has loaded, or has failed to load. Never rejects. */
   get ready(): Promise<void> {
     return this.#parts.registry.ready
   }
@@ -132,19 +135,21 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     this.#parts.intake.submit('alias', params, callback)
   }
 
-  /** The six calls as promises. The event is sent at the end of the turn; the promise settles with its outcome. */
+  /**
+   * The six calls as promises. The event is sent at the end of this turn of the event loop. The promise settles with the
+   * outcome of the event.
+   */
   get promises(): TrackerPromises<Events, User, Group> {
     if (this.#promises === undefined) this.#promises = createPromises(this.#parts)
     return this.#promises
   }
 
   /**
-   * The six calls with defaults: fields that a call leaves out are taken from `scope`. Shares queue and connections with this
-   * client. Can be nested.
+   * The six calls with defaults: fields that a call leaves out are taken from `scope`. The returned object shares the queue and
+   * the connections of this client. Scopes can be nested.
    *
    * @example
-   * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } })
-   * log.track({ event: 'Signed Up' })
+   * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } }) log.track({ event: 'Signed Up' })
    */
   with(scope: Scope): ScopedTracker<Events, User, Group> {
     return createScope(this.#parts, undefined, scope)
@@ -152,12 +157,12 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /**
    * Sends all queued events at once, without waiting for `flushInterval`. Resolves when every event accepted before this call
-   * has its outcome, including those in flight and inside plugins. Calls may overlap. Never rejects.
+   * has its outcome, including events in flight and inside plugins. Calls may overlap. Never rejects.
    *
-   * @param options Or a callback, which is called with `(undefined, summary)`.
-   * @returns How many of the events that it waited for were delivered, failed, and are still pending; `pending` is 0 unless
-   * `timeout` was reached. Events that already had their outcome are only counted in `stats`. The `void` in the type lets
-   * programs declare it as `Promise<void>`.
+   * @param options The options, or a callback, which is called with `(undefined, summary)`.
+   * @returns How many of the events that this call waited for were delivered, have failed, and are still pending; `pending` is
+   * 0 unless `timeout` was reached. Events that already had their outcome are counted only in `stats`. The `void` in the type
+   * lets programs declare the result as `Promise<void>`.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
@@ -168,12 +173,12 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Accepts no further events and flushes. At the timeout, open requests are aborted and every remaining event fails with
-   * `shutdown_timeout`, or is `deferred` by a spool, before this resolves. Later events fail with `closed`. A second call
-   * waits for the same close. Never rejects.
+   * Accepts no further events and flushes. At the timeout, open requests are aborted. Every remaining event then fails with
+   * `shutdown_timeout`, or stays in the spool with the outcome `deferred`, before the promise resolves. Events that are tracked
+   * after this call fail with `closed`. A second call waits for the first one. Never rejects.
    *
-   * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Or a callback, which is called with
-   * `(undefined, summary)`.
+   * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Instead of options, a callback, which is
+   * called with `(undefined, summary)`.
    * @returns As for `flush`; `pending` is always 0.
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
@@ -183,21 +188,21 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Waits for the spool: for events inside plugins to come out of them, and then for the disk. Never rejects.
+   * Waits until the plugins have finished with the events accepted so far, and then until the spool has stored these events.
+   * Never rejects.
    *
-   * @returns Whether everything accepted before this call is as safe as the spool promises: in a file with `sync: 'never'`,
-   * on the disk otherwise. `false` without a spool, and while it cannot write.
+   * @returns Whether everything accepted before this call is as safe as the spool promises: with `sync: 'never'`, written to a
+   * file; in the other modes, also synced to disk (fsync). `false` without a spool, and while the spool cannot write.
    * @example
-   * analytics.track({ userId: 'ada', event: 'Order Completed' })
-   * if (await analytics.stored()) response.end('thank you')
+   * analytics.track({ userId: 'ada', event: 'Order Completed' }) if (await analytics.stored()) response.end('thank you')
    */
   stored(): Promise<boolean> {
     return this.#parts.lifecycle.stored()
   }
 
   /**
-   * Checks whether the service can be reached and accepts the credentials: one request without events, and with OAuth one for a
-   * token if there is none. Does not affect events, `stats` or retry waits. Never rejects.
+   * Checks whether the service can be reached and accepts the credentials. Sends one request without events; with OAuth, it
+   * first requests a token if there is none. Does not affect events, `stats` or retry waits. Never rejects.
    *
    * @example
    * const { authorized, hint } = await analytics.verify()
@@ -217,11 +222,11 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Loads plugins and appends them to those of their type. A function is a `before` plugin: it is given each event and returns
-   * the one that goes on, or `null` to drop it. A value that is not a valid plugin, or one that fails to load within 5 s, is
-   * reported and left out.
+   * Loads plugins and appends each to the plugins of its type. A function counts as a `before` plugin: it receives each event
+   * and returns the event to deliver, or `null` to drop it. A value that is not a valid plugin, and a plugin that does not load
+   * within 5 s, are reported and left out.
    *
-   * @returns Resolves when the plugins take part. Never rejects.
+   * @returns Resolves when the plugins have loaded and receive events. Never rejects.
    * @example
    * await analytics.register({ name: 'release', type: 'enrichment', track: (ctx) => {
    *   ctx.updateEvent('context.app.version', process.env.RELEASE)
@@ -265,16 +270,16 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 }
 
-/** The names of all methods: each can be detached. Found when the first client is made. */
+/** The names of all methods that can be detached. Set when the first client is made. */
 let methodNames: readonly string[] | undefined
 
-/** The names of the methods of these classes. Methods whose key is a symbol are left out. */
+/** The names of the methods of these classes, without methods whose key is a symbol. */
 function methodsOf(...classes: readonly { readonly prototype: object }[]): string[] {
   const names = classes
     .flatMap(({ prototype }) => Object.entries(Object.getOwnPropertyDescriptors(prototype)))
     .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor')
     .map(([name]) => name)
-  // A class may override a method of another one: each name is listed once.
+  // A subclass may override a method of its base class; the name is listed once.
   return [...new Set(names)]
 }
 
@@ -286,7 +291,7 @@ function bindMethods(client: object, names: readonly string[]): void {
   const methods = Object.getPrototypeOf(client) as Record<string, (...args: unknown[]) => unknown>
   for (const name of names) {
     const value = (...args: unknown[]): unknown => methods[name]?.apply(client, args)
-    // Not enumerable, and writable: users replace methods with their own in tests.
+    // Not enumerable, like methods of a class. Writable, because tests replace methods with mocks.
     Object.defineProperty(client, name, { value, writable: true, configurable: true })
   }
 }

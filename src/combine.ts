@@ -9,29 +9,29 @@ import type { Callback, Context } from './pipeline/context.ts'
 import type { Tracker } from './pipeline/tracker.ts'
 import { platform } from './runtime/platform.node.ts'
 
-/** A part of {@link combine}: a client, or anything that can record and flush. */
+/** A client that {@link combine} accepts: an `Analytics`, or another object with these methods. */
 export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
   extends Tracker<Events, User, Group> {
-  /** As `analytics.flush()`. */
+  /** Like `analytics.flush()`. */
   flush(options?: FlushOptions): Promise<FlushSummary>
-  /** As `analytics.closeAndFlush()`. */
+  /** Like `analytics.closeAndFlush()`. */
   closeAndFlush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushSummary>
 }
 
 /**
- * Several clients as one, for a move from one service to another: each call is made on every client, with the same `messageId`
- * and `timestamp`.
+ * Combines several clients into one, for example to move from one service to another. Each call is made on every client, with
+ * the same `messageId` and `timestamp`.
  *
- * A callback is called once all clients have an outcome: with the error of the first client, in the order given, that could not
- * deliver, and the context of the client given first. `flush` and `closeAndFlush` add the summaries up.
+ * A callback is called when all clients have an outcome. Its error is that of the first client, in the order of the arguments,
+ * that could not deliver the event. Its context is that of the first argument. `flush` and `closeAndFlush` add up the summaries
+ * of the clients.
  *
- * @throws TypeError when there is no client, or an argument is not one.
- * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have taken
- * the call.
+ * @throws TypeError when there is no argument, or an argument is not a client.
+ * @throws DeliveryError with the code `invalid`, from a call with bad arguments, when a client is `strict`. The clients before
+ * that client have already accepted the call.
  * @example
- * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost }))
- * both.track({ userId: 'ada', event: 'Signed Up' })
- * await both.closeAndFlush()
+ * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost })) both.track({
+ * userId: 'ada', event: 'Signed Up' }) await both.closeAndFlush()
  */
 export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
   ...clients: CombinedClient<Events, User, Group>[]
@@ -69,7 +69,7 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   }
 }
 
-/** Checks a client now: otherwise a mistake would throw, or lose events, at the first call. */
+/** Throws at once if `client` is not a client: otherwise the first call would throw, or lose events. */
 function assertClient(client: unknown): void {
   const methods = [...KINDS, 'flush', 'closeAndFlush']
   if (methods.every((name) => typeof (client as Record<string, unknown> | null)?.[name] === 'function'))
@@ -77,18 +77,21 @@ function assertClient(client: unknown): void {
   throw new TypeError(`combine: expected clients, each as a separate argument, got ${describe(client)}`)
 }
 
-/** The fields of all kinds. */
+/** All fields that the six calls accept. */
 const FIELDS = [
   ...['userId', 'anonymousId', 'previousId', 'groupId', 'event', 'name', 'category', 'properties', 'traits'],
   ...['context', 'integrations', 'messageId', 'timestamp'],
 ]
 
-/** Adds an id and a time to the event. Fields that cannot be read are left as they are: each client reports them. */
+/**
+ * Copies the arguments and adds an id and a time. Arguments that cannot be read are returned as they are: each client then
+ * reports them.
+ */
 function stamp(params: object): object {
   try {
     if (typeof params !== 'object' || params === null || Array.isArray(params)) return params
     const stamped: Record<string, unknown> = { ...params }
-    // A spread leaves out what a class inherits, such as its getters.
+    // The spread above leaves out inherited fields, such as the getters of a class.
     for (const name of FIELDS) {
       if (!(name in stamped) && name in params) stamped[name] = (params as Record<string, unknown>)[name]
     }
@@ -100,7 +103,7 @@ function stamp(params: object): object {
   }
 }
 
-/** One callback for each client; the last one to be called calls `callback`. */
+/** Makes one callback for each client. When the last of them is called, it calls `callback`. */
 function join(count: number, callback: Callback): (index: number) => Callback {
   const outcomes: { error: DeliveryError | undefined; ctx: Context | undefined }[] = []
   let left = count

@@ -1,4 +1,4 @@
-// The entry point `trackpost/compat`: programs that do not import it do not load it.
+// The entry point `trackpost/compat`.
 export {
   type AnalyticsNodeOptions,
   type AxiosLike,

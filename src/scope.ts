@@ -1,4 +1,4 @@
-// The entry point `trackpost/scope`: it needs `node:async_hooks`, which not every runtime has.
+// The entry point `trackpost/scope`. It needs `node:async_hooks`, which not every runtime has.
 export {
   type AnyRequest,
   type RequestScope,

@@ -1,4 +1,4 @@
-// The entry point `trackpost/spool`: programs that do not import it load neither it nor `node:fs`.
+// The entry point `trackpost/spool`. It is separate, so that other programs do not load `node:fs`.
 
 export type {
   RecoveredMessage,

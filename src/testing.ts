@@ -1,4 +1,4 @@
-// The entry point `trackpost/testing`: programs that do not import it do not load it.
+// The entry point `trackpost/testing`.
 export type { AsymmetricMatcher } from './testing/differences.ts'
 export { type MatcherResult, matchers, type TrackpostMatchers } from './testing/matchers.ts'
 export type {

@@ -6,39 +6,40 @@ import type { Signer } from '../settings/signer.ts'
 import { type CryptoKey, checkCryptoKey } from './crypto-key.ts'
 import type { PrivateKey } from './private-key.ts'
 
-/** The claims of an assertion, apart from its times and its id. */
+/** The claims of an assertion, apart from `iat`, `exp` and `jti`. */
 export interface AssertionClaims {
-  /** Issuer and subject. */
+  /** The issuer and the subject of the assertion (`iss`, `sub`). */
   readonly clientId: string
-  /** The id of the key, unless the signer has one of its own. */
+  /** The id of the key, unless the signer has a `keyId` of its own. */
   readonly keyId: string
   readonly audience: string
 }
 
-/** A private key in this process, imported with the first assertion. It signs and cannot be exported. */
+/** A private key in this process, imported with the first assertion. */
 export interface LocalKey {
   import(): Promise<CryptoKey>
 }
 
 /** How long an assertion is valid. The service accepts at most 60 s. */
 const LIFETIME_S = 60
-/** `iat` is backdated by this much: servers reject assertions from the future. */
+/** `iat` is backdated by this many seconds: a server whose clock is slow would reject an assertion from the future. */
 const BACKDATED_S = 5
 
-/** Imports a {@link PrivateKey} with the first assertion, and keeps the imported key. */
+/** Returns a {@link LocalKey} that imports `key` with the first assertion and keeps the imported key. */
 export function localKey(key: PrivateKey): LocalKey {
   let imported: CryptoKey | undefined
   const load = async (): Promise<CryptoKey> => {
-    // Some runtimes cannot read PEM text in the constructor: there, the size of the key is checked only now.
+    // Some runtimes cannot parse PEM text synchronously, in the constructor of the client. There, the size of the key is
+    // checked only here.
     const loaded = 'ready' in key ? key.ready : checkCryptoKey(await importPKCS8(key.pem, 'RS256'))
-    // jose recognises a key by this tag, which the keys of Node.js 16 do not have.
+    // jose recognises a key by `Symbol.toStringTag`, which the keys of Node.js 16 do not have.
     if (Object.prototype.toString.call(loaded) === '[object Object]') {
       Object.defineProperty(loaded, Symbol.toStringTag, { value: 'CryptoKey' })
     }
     return loaded
   }
   return {
-    // Keeps the key, not the promise: on Cloudflare Workers, a promise from a request that has ended never settles.
+    // Keeps the key and not the promise: on Cloudflare Workers, a promise that an ended request made never settles.
     async import() {
       imported ??= await load()
       return imported
@@ -47,9 +48,9 @@ export function localKey(key: PrivateKey): LocalKey {
 }
 
 /**
- * One signed assertion with a unique id, as a JWS in compact form.
+ * Signs one assertion with a unique id, and returns it in the compact form of a JWS.
  *
- * @param nowMs The token server's time, milliseconds since the epoch; finite.
+ * @param nowMs The token server's time in milliseconds since the epoch; a finite number.
  * @see RFC 7515, section 3.1; RFC 7523, section 3
  */
 export async function signAssertion(
@@ -64,7 +65,7 @@ export async function signAssertion(
     aud: audience,
     iat,
     exp: iat + LIFETIME_S,
-    // Must be unique, across processes too.
+    // Must be unique across all processes.
     jti: platform.randomId(),
   })
   if ('sign' in signer) return signElsewhere(signer, keyId, payload)
@@ -74,9 +75,7 @@ export async function signAssertion(
     .sign(await signer.import())
 }
 
-/**
- * A `Signer` keeps its key to itself, so jose cannot sign with it: the `Signer` gets the bytes and returns the signature.
- */
+/** Signs with a `Signer`. jose cannot do that, because it needs the key, which a `Signer` does not hand out. */
 async function signElsewhere(signer: Signer, keyId: string, payload: string): Promise<string> {
   const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? keyId }
   const signed = `${encode(JSON.stringify(header))}.${encode(payload)}`
@@ -84,19 +83,22 @@ async function signElsewhere(signer: Signer, keyId: string, payload: string): Pr
   return `${signed}.${encode(checkSignature(header.alg, signature))}`
 }
 
-/** How many bytes a signature has, the least and the most. @see RFC 7518, section 3; RFC 8037, section 3.1 */
+/** The least and the greatest length of a signature, in bytes. @see RFC 7518, section 3; RFC 8037, section 3.1 */
 function signatureBytes(algorithm: string): readonly [number, number] {
   if (algorithm.startsWith('ES')) {
     const bytes = { ES256: 64, ES384: 96, ES512: 132 }[algorithm] ?? 0
     return [bytes, bytes]
   }
-  // Ed25519 and Ed448; RSA keys of 2,048 to 16,384 bits.
+  // EdDSA: Ed25519 has 64 bytes, Ed448 has 114. RSA: keys of 2,048 to 16,384 bits.
   return algorithm === 'EdDSA' ? [64, 114] : [256, 2_048]
 }
 
-/** Throws for anything that cannot be a signature: the token server would refuse it without saying why. */
+/**
+ * Throws if `signature` cannot be a signature of `algorithm`: the token server would refuse the assertion without a clear
+ * reason.
+ */
 function checkSignature(algorithm: string, signature: unknown): Uint8Array {
-  // Not instanceof: the signer may live in another realm.
+  // Not `instanceof`: the signer may have made the array in another realm.
   if (Object.prototype.toString.call(signature) !== '[object Uint8Array]') {
     throw new TypeError('the signer did not return a Uint8Array')
   }

@@ -13,39 +13,42 @@ export type Credentials = string | TokenCredentials
 /** Tokens that are fetched, expire and are renewed. */
 export interface TokenCredentials {
   /**
-   * The value of the `Authorization` header; a promise if a token has to be fetched first. The promise rejects with a
-   * `DeliveryError` if there will be no token. Never throws.
+   * The value of the `Authorization` header, or a promise of the value if a token has to be fetched first. The promise rejects
+   * with a `DeliveryError` if no token can be fetched. Never throws.
    */
   authorization(): string | Promise<string>
   /**
-   * The same for `verify()`: a token request is not retried, except once with a corrected clock, and does not affect the
-   * events. Rejects with a `DeliveryError` when the request fails.
+   * Like `authorization`, for `verify()`: a token request is not retried, except once with a corrected clock, and its result
+   * does not affect events. Rejects with a `DeliveryError` when the request fails.
    */
   tryOnce(): string | Promise<string>
-  /** The service accepted this value. */
+  /** The service accepted this value of the header. */
   onAccepted(authorization: string): void
   /**
-   * The service refused this value with 401 or 511.
+   * The service refused this value of the header with 401 or 511.
    *
-   * @returns Whether the next {@link TokenCredentials.authorization} will be another one.
+   * @returns Whether the next call of {@link TokenCredentials.authorization} will return another value.
    */
   onUnauthorized(authorization: string): boolean
-  /** Aborts the requests under way, and rejects the promises of those who wait for a token. */
+  /** Aborts the token requests under way, and rejects the promises of `authorization`. */
   abort(): void
-  /** Like `abort`, and forgets the token. Afterwards there are no credentials. */
+  /** Like `abort`, and also forgets the token. Afterwards, `authorization` always rejects. */
   close(): void
 }
 
-/** Tokens shared by several sets of parts of one client, none of which may wait for a promise that another has made. */
+/**
+ * Tokens that the concurrent requests of an edge runtime share. None of these requests may wait for a promise that another
+ * request has made.
+ */
 export interface SharedCredentials extends TokenCredentials {
-  /** Credentials with the same tokens, but with token requests and promises of their own. */
+  /** Creates credentials with the same tokens, but with token requests and promises of their own. */
   fork(): SharedCredentials
 }
 
 /**
- * The credentials that the settings ask for: tokens where there are `oauthSettings`, else the write key.
+ * Creates the credentials: tokens if there are `oauthSettings`, otherwise a header with the write key.
  *
- * @param client Makes token requests too, unless the OAuth settings have one of their own.
+ * @param client The HTTP client for token requests, unless the OAuth settings have an `httpClient` of their own.
  */
 export function createCredentials(
   settings: ResolvedSettings,
@@ -55,11 +58,11 @@ export function createCredentials(
   warn: Warn,
 ): string | SharedCredentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
-  // The user name of Basic credentials, with an empty password: docs/spec.md, section 3; RFC 7617.
+  // The write key is the user name of Basic credentials; the password is empty (docs/spec.md, section 3; RFC 7617).
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
   warnOfPlainText('host', settings.host, warn)
   warnOfPlainText('oauthSettings.authServer', oauth.authServer, warn)
-  // Read now and not with the first token, so that the constructor throws for a bad key, as for any bad setting.
+  // The key is read now and not with the first token, so that the constructor throws for a bad key.
   const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
   const own =
     typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
@@ -71,26 +74,26 @@ export function createCredentials(
   })
 }
 
-/** Anyone who reads a token on its way can use it. @see RFC 6750, section 5.3 */
+/** Warns if tokens are sent without TLS: anyone who reads a token can use it. @see RFC 6750, section 5.3 */
 function warnOfPlainText(setting: string, url: string, warn: Warn): void {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)) return
   warn('insecure', `${setting}: tokens for ${hostname} are sent over plain http, where others can read them`)
 }
 
-/** Credentials for OAuth, whose code is loaded in the background. */
+/** Credentials for OAuth. The code for OAuth is loaded in the background. */
 export class LazyCredentials implements SharedCredentials {
   readonly #load: () => Promise<() => SharedCredentials>
   #loaded: SharedCredentials | undefined
-  /** Rejects the promises of those who wait for the code. */
+  /** One function for each caller that waits for the code. It rejects the caller's promise. */
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
   /** @param load Loads the code. Resolves to a function that makes the credentials. */
   constructor(load: () => Promise<() => SharedCredentials>) {
     this.#load = load
-    // Loads the code now and not with the first event: if the process had run out of file descriptors by then, the import
-    // would fail, and Node.js remembers failed imports of ES modules.
+    // Loads the code now and not with the first event. By then, the process might have run out of file descriptors, so that the
+    // import would fail; and Node.js never repeats a failed import of an ES module.
     this.#start().catch(() => {})
   }
 
@@ -101,7 +104,7 @@ export class LazyCredentials implements SharedCredentials {
       this.#waiting.add(reject)
       this.#start().then(
         (credentials) => {
-          // Rejected in the meantime: a token must not be requested any more.
+          // `abort` has rejected the promise in the meantime: no token must be requested any more.
           if (!this.#waiting.delete(reject)) return
           resolve(credentials.authorization())
         },
@@ -146,15 +149,15 @@ export class LazyCredentials implements SharedCredentials {
   }
 
   /**
-   * Each caller imports the code itself: on Cloudflare Workers, a promise that was made in one request never settles once
-   * that request is over, so no other request may wait for it.
+   * Each caller imports the code itself, because no request may wait for a promise of another request: on Cloudflare Workers,
+   * the promises of a request never settle once the request has ended.
    */
   async #start(): Promise<SharedCredentials> {
     let create: () => SharedCredentials
     try {
       create = await this.#load()
     } catch (error) {
-      // Another caller has loaded it in the meantime.
+      // Another caller has loaded the code in the meantime.
       if (this.#loaded !== undefined) return this.#loaded
       throw new DeliveryError('auth', `the code for OAuth could not be loaded: ${describeCause(error)}`, {
         cause: error,

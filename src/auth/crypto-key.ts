@@ -1,9 +1,9 @@
 import { SettingsError } from '../errors/errors.ts'
 
-// Not in private-key.ts, which imports the platform: the bundle for OAuth and the client share this file, and a shared file
-// must not import the platform, or the two bundles import each other.
+// This code is not in private-key.ts, because the client and the separate bundle for OAuth share it. private-key.ts imports the
+// platform; if a shared file did that, the two bundles would import each other.
 
-/** RSA keys with fewer bits are refused. @see RFC 7518, section 3.3 */
+/** The least number of bits of an RSA key. @see RFC 7518, section 3.3 */
 export const MIN_BITS = 2_048
 
 /** Web Crypto's `CryptoKey`. The types of Node.js have no global of that name. */
@@ -11,7 +11,7 @@ export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 
-/** @throws SettingsError when it cannot sign with RS256, or is too short. */
+/** Returns `key`. @throws SettingsError when the key cannot sign with RS256, or is too short. */
 export function checkCryptoKey(key: CryptoKey): CryptoKey {
   const { name, hash, modulusLength } = (key.algorithm ?? {}) as RsaHashedKeyAlgorithm
   if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash || !key.usages?.includes('sign')) {
@@ -26,7 +26,7 @@ export function checkBits(bits: number): void {
   if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
 }
 
-/** Throws an error that says what was given instead of a key. */
+/** Throws a SettingsError for `clientKey`. `got` describes the value that was given. */
 export function refuse(got: string): never {
   throw new SettingsError(
     'oauthSettings.clientKey',

@@ -11,10 +11,10 @@ import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
 
-/** The parts of the credentials for access tokens. */
+/** The settings and services that the credentials for access tokens need. */
 export interface OAuthParts {
   readonly settings: ResolvedOAuthSettings
-  /** The private key, where the settings have no signer. */
+  /** The private key; `undefined` if the settings have a signer. */
   readonly key: PrivateKey | undefined
   readonly client: HTTPClient
   readonly timeoutMs: number
@@ -24,7 +24,7 @@ export interface OAuthParts {
   readonly warn: Warn
 }
 
-/** Access tokens as credentials. This module and what it imports (jose) are loaded only with `oauthSettings`. */
+/** Creates credentials that use access tokens. This module and its dependency jose are loaded only with `oauthSettings`. */
 export function createOAuthCredentials({ key, ...parts }: OAuthParts): OAuthCredentials {
   const { authServer, maxRetries, signer } = parts.settings
   const tokens = new TokenClient({ ...parts, signer: key === undefined ? (signer as Signer) : localKey(key) })
@@ -33,79 +33,87 @@ export function createOAuthCredentials({ key, ...parts }: OAuthParts): OAuthCred
 }
 
 export interface OAuthOptions {
-  /** Starts one request for a token, given the token server's time. */
+  /** Starts one request for a token. `nowMs` is the token server's time. */
   readonly request: (nowMs: number) => TokenRequest
-  /** Host of the token server, for messages. */
+  /** Host of the token server, for error messages. */
   readonly serverName: string
-  /** Retries of a token request, after which the events that wait for it fail. Infinite = no bound. */
+  /** Number of retries of a token request. After these, the events that wait for the token fail. `Infinity` means no limit. */
   readonly maxRetries: number
   /** Longest time that an event waits for a token, in milliseconds. */
   readonly maxWaitMs: number
-  /** Longest time of one request. If one takes much longer, the runtime has dropped it. */
+  /** Time limit of one token request, in milliseconds. If a request takes much longer, the runtime has dropped it. */
   readonly timeoutMs: number
   readonly clock: Clock
   /** Default: a process warning. */
   readonly warn?: Warn
 }
 
-/** A token is renewed when half of its life is over, and at least this often: every 24 hours. */
+/** A token is renewed after half of its lifetime, but after 24 hours at the latest. */
 const MAX_REFRESH_MS = 86_400_000
-/** A token is not used in the last quarter of its life, or in the last 10 s if that is less: it might expire on its way. */
+/**
+ * A token is not used in the last quarter of its lifetime, or the last 10 s if that is less: it might expire before it reaches
+ * the service.
+ */
 const MARGIN_MS = 10_000
-/** If tokens expire at once, one is requested at most once per second. */
+/** Even if tokens expire at once, at most one token is requested per second. */
 const MIN_INTERVAL_MS = 1_000
-/** After a refusal, no token is requested for this long: the server would refuse again. */
+/** After the token server refused a request, no token is requested for this long: the server would refuse again. */
 const REFUSAL_MS = 60_000
 /** A token that the API has never accepted is replaced at most this often. */
 const MIN_RENEWAL_INTERVAL_MS = 30_000
-/** The same for a token that the API accepted before it refused it: a new one is likely to work. */
+/** A token that the API first accepted and then refused is replaced at most this often: a new token is likely to work. */
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
-/** A request this long past its time limit was dropped: edge runtimes freeze work for which no handler waits. */
+/**
+ * A token request that is this long past its time limit counts as lost: edge runtimes freeze work for which no handler waits.
+ */
 const LOST_MS = 5_000
-/** Failures in a row (they take more than a minute) before a warning: events wait, and nothing else shows it. */
+/**
+ * A warning is shown after this number of failures in a row, which takes more than a minute: nothing else shows that events
+ * wait.
+ */
 const FAILURES_TO_WARN = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
 interface Token {
   readonly authorization: string
-  /** On the monotonic clock. */
+  /** The token is renewed from this time on. On the monotonic clock. */
   readonly renewAtMs: number
   readonly expiresAtMs: number
-  /** Only a token that was used is renewed: a client that sends nothing needs no new one. */
+  /** Only a token that was used is renewed: a client that sends nothing needs no new token. */
   isUsed: boolean
-  /** The API accepted it. */
+  /** The API accepted the token. */
   isAccepted: boolean
 }
 
 /**
- * The state of the tokens, shared by all forks. Data only, no promises or timers, which belong to one request on some
- * runtimes.
+ * The state of the tokens, shared by all forks. It contains only data, because on some runtimes promises and timers belong to
+ * one request.
  */
 interface Knowledge {
   token: Token | undefined
-  /** No token request before this monotonic moment. */
+  /** No token is requested before this time on the monotonic clock. */
   notBeforeMs: number
-  /** Failures of the token server in a row. */
+  /** Number of failures of the token server in a row. */
   failures: number
-  /** The last refusal; until `untilMs` it is the answer to everyone who needs a token. */
+  /** The last refusal. Until `untilMs`, each caller that needs a token gets this error. */
   refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
   renewedAtMs: number
   /** A clock whose time the server has accepted. */
   clock: ServerClock
 }
 
-/** The requests that wait for a token. */
+/** The callers that wait for a token. */
 interface Waiting {
   readonly callers: { resolve(authorization: string): void; reject(error: DeliveryError): void }[]
   readonly sinceMs: number
-  /** Counted failures in the meantime. */
+  /** Number of failures since the first of these callers began to wait, without rate limits. */
   failures: number
 }
 
 /**
- * Access tokens as Bearer credentials: requested one at a time, renewed before they expire, and never requested in
- * quick succession.
+ * Access tokens as Bearer credentials. Tokens are requested one at a time, and not in quick succession. They are renewed before
+ * they expire.
  *
  * @see docs/spec.md, section 4; RFC 6750, section 2.1
  */
@@ -114,7 +122,7 @@ export class OAuthCredentials implements SharedCredentials {
   readonly #known: Knowledge
   readonly #clock: ServerClock
   #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
-  /** The requests of {@link tryOnce}. */
+  /** The token requests of {@link tryOnce}. */
   readonly #trials = new Set<TokenRequest>()
   #waiting: Waiting | undefined
   #cancelTimer = (): void => {}
@@ -161,7 +169,7 @@ export class OAuthCredentials implements SharedCredentials {
     const token = this.#known.token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
-    // A copy: the other clock may have a correction that waits for the result of the events' own token request.
+    // A copy: the original clock may have a correction that is confirmed by the token request of waiting events.
     const clock = this.#clock.fork()
     let result = await this.#try(clock.nowMs())
     const isClockToBlame = result.outcome === 'refused' && clock.correct(result.dateMs, result.isClockBlamed)
@@ -177,10 +185,10 @@ export class OAuthCredentials implements SharedCredentials {
 
   onUnauthorized(authorization: string): boolean {
     const token = this.#known.token
-    // A newer token is already here or being fetched.
+    // A newer token has arrived, or is being fetched.
     if (token?.authorization !== authorization) return true
     const nowMs = this.#options.clock.monotonic()
-    // The token is new and was never accepted: another one would be refused too.
+    // The token is new and was never accepted: another token would be refused too.
     if (!token.isAccepted && nowMs < this.#known.renewedAtMs + MIN_RENEWAL_INTERVAL_MS) return false
     const fromMs = this.#known.renewedAtMs + MIN_WORKING_RENEWAL_INTERVAL_MS
     this.#known.token = undefined
@@ -203,7 +211,7 @@ export class OAuthCredentials implements SharedCredentials {
     this.abort()
   }
 
-  /** One request, beside those that events wait for. */
+  /** Makes one token request, for which no event waits. */
   async #try(nowMs: number): Promise<TokenResult> {
     const trial = this.#options.request(nowMs)
     this.#trials.add(trial)
@@ -212,7 +220,10 @@ export class OAuthCredentials implements SharedCredentials {
     return result
   }
 
-  /** Requests a token, now or as soon as allowed. While a request is under way, only sets a timer in case it is lost. */
+  /**
+   * Requests a token, now or as soon as allowed. While a token request is under way, this only sets a timer, in case that
+   * request is lost.
+   */
   #fetch(): void {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()
@@ -223,13 +234,13 @@ export class OAuthCredentials implements SharedCredentials {
     }
     const lostAtMs = (this.#request?.startedAtMs ?? Number.NEGATIVE_INFINITY) + timeoutMs + LOST_MS
     const fromMs = Math.max(lostAtMs, this.#known.notBeforeMs)
-    // The timer is set again each time, since the runtime may have frozen an earlier one.
+    // The timer is set again each time, because the runtime may have frozen the earlier timer.
     if (nowMs < fromMs) return this.#fetchAt(fromMs)
     this.#cancelTimer()
     const started = { ...request(this.#clock.nowMs()), startedAtMs: nowMs }
     this.#request = started
     void started.result.then((result) => {
-      // An older result never replaces a newer one.
+      // This request was aborted or counted as lost: its result must not replace a newer one.
       if (this.#request !== started) return
       this.#request = undefined
       this.#conclude(result, started.startedAtMs)
@@ -271,7 +282,8 @@ export class OAuthCredentials implements SharedCredentials {
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
-    // Counted from the start of the request: the token was issued at some time between it and the response.
+    // The lifetime is counted from the start of the request, because the token may have been issued at any time between the
+    // request and the response.
     const renewAtMs = startedAtMs + Math.max(MIN_INTERVAL_MS, Math.min(lifetimeMs / 2, MAX_REFRESH_MS))
     const token: Token = {
       authorization: `Bearer ${value}`,
@@ -284,7 +296,7 @@ export class OAuthCredentials implements SharedCredentials {
     this.#known.clock = this.#clock.fork()
     this.#known.failures = 0
     this.#known.refusal = undefined
-    // A token that has already expired is only given to those who wait now.
+    // A token that has already expired is given only to the callers that wait now.
     this.#known.token = lifetimeMs > 0 ? token : undefined
     this.#known.notBeforeMs =
       lifetimeMs > MIN_INTERVAL_MS ? Number.NEGATIVE_INFINITY : startedAtMs + MIN_INTERVAL_MS
@@ -310,7 +322,7 @@ export class OAuthCredentials implements SharedCredentials {
     this.#fetch()
   }
 
-  /** Rejects those who wait. A valid token stays. */
+  /** Rejects the promises of all waiting callers. A valid token stays. */
   #giveUp(error: DeliveryError): void {
     for (const { reject } of this.#waiting?.callers ?? []) reject(error)
     this.#waiting = undefined

@@ -4,10 +4,10 @@ import { type CryptoKey, checkBits, checkCryptoKey, MIN_BITS, refuse } from './c
 /** A private key that was checked: PKCS#8 as PEM text, or a `CryptoKey` that can sign. */
 export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey }
 
-/** Longer text is no key: a key of 16,384 bits takes less than half as much. */
+/** Longer text is not read: the PEM text of a key of 16,384 bits has less than half of this length. */
 const MAX_PEM_LENGTH = 32_768
 
-/** The message for a key that cannot be used, by the kind of key. */
+/** How error messages describe a key that cannot be used, by the kind of key. */
 const KINDS: Record<string, string> = {
   ec: 'an elliptic curve key',
   pkcs1: 'a PKCS#1 key, which this runtime cannot read; convert it with `openssl pkcs8 -topk8 -nodes`',
@@ -15,10 +15,10 @@ const KINDS: Record<string, string> = {
 }
 
 /**
- * Reads an RSA private key: PEM text (PKCS#8 or PKCS#1, any white space, `\n` written out as environment variables have
- * it), a `KeyObject` of Node.js, or a `CryptoKey` for RS256.
+ * Reads an RSA private key: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of Node.js, or a `CryptoKey` for RS256. PEM text may
+ * have any white space; line breaks may be the two characters `\n`, as in environment variables.
  *
- * @throws SettingsError naming what is wrong with it. No message holds a part of the key.
+ * @throws SettingsError that says why the key cannot be used. The message contains no part of the key.
  */
 export function readPrivateKey(value: unknown): PrivateKey {
   if (typeof value === 'string') return readPem(value)
@@ -47,7 +47,7 @@ function readPem(text: string): PrivateKey {
   return { pem }
 }
 
-/** The private key in `text`, with the line ends that libraries insist on. */
+/** Returns the private key in `text` as PEM text with lines of 64 characters, which some libraries require. */
 function toWellFormed(text: string): string {
   if (text.length > MAX_PEM_LENGTH) refuse('text that is too long for a key')
   const clean = text.replace(/\\[rn]|\s+/g, ' ')

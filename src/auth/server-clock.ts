@@ -1,44 +1,45 @@
 import type { Clock } from '../runtime/clock.ts'
 
-/** A smaller difference may be due to a slow network, and is no reason for another attempt. */
+/** A smaller difference between the clocks may come from a slow network, and is no reason for another attempt. */
 const TOLERANCE_MS = 5_000
-/** A `Date` outside of these years is a server's mistake, whatever the local clock says. */
+/** A `Date` header outside of these years is a mistake of the server. */
 const EARLIEST_MS = Date.UTC(2000, 0)
 const LATEST_MS = Date.UTC(2100, 0)
 
 /**
- * The token server's time. It is the local time, until the server refuses an assertion and its `Date` shows that the local
- * clock is wrong. A correction is kept only if the server then accepts an assertion made with it.
+ * The token server's time. At first it is the local time. When the server refuses an assertion and its `Date` header shows that
+ * the local clock is wrong, the time is corrected. A correction is kept only if the server accepts the next assertion.
  */
 export class ServerClock {
   readonly #clock: Pick<Clock, 'now'>
   #offsetMs = 0
-  /** The offset before a correction that the server has not accepted yet. */
+  /** The offset before the last correction; `undefined` once the server has accepted the correction. */
   #formerMs: number | undefined
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
-  /** A clock with the same time, which is corrected independently. */
+  /** Creates a clock with the same time that is corrected independently. */
   fork(): ServerClock {
     const fork = new ServerClock(this.#clock)
     fork.#offsetMs = this.#offsetMs
     return fork
   }
 
-  /** Milliseconds since the epoch. Finite, whatever the host's clock shows. */
+  /** Milliseconds since the epoch. Always finite, even if the host's clock is not. */
   nowMs(): number {
     const nowMs = this.#clock.now() + this.#offsetMs
     return Number.isFinite(nowMs) ? nowMs : 0
   }
 
   /**
-   * Corrects the clock by the `Date` of a refusal, or takes back a correction that did not help.
+   * Corrects the clock by the `Date` header of a refusal, or reverts the last correction if the server refused the assertion
+   * again.
    *
-   * @param dateMs `undefined` when there was none, or none that could be read.
-   * @param isBlamed The refusal says that the assertion has expired or is not valid yet.
-   * @returns Whether another assertion, made at once, may be accepted; never `true` twice in a row.
+   * @param dateMs The `Date` header; `undefined` when it is missing or cannot be parsed.
+   * @param isBlamed Whether the refusal says that the assertion has expired or is not valid yet.
+   * @returns Whether the server may accept a new assertion with the corrected time. Never `true` twice in a row.
    */
   correct(dateMs: number | undefined, isBlamed: boolean): boolean {
     if (this.#formerMs !== undefined) {
@@ -55,7 +56,7 @@ export class ServerClock {
     return true
   }
 
-  /** The server accepted an assertion, so the time in it was right. */
+  /** The server accepted an assertion: the correction is kept. */
   confirm(): void {
     this.#formerMs = undefined
   }

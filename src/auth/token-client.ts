@@ -11,17 +11,19 @@ import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 import { type AssertionClaims, type LocalKey, signAssertion } from './assertion.ts'
 
-/** The result of one token request. No retry and no policy here. */
+/** The result of one token request. */
 export type TokenResult =
   | { readonly outcome: 'token'; readonly token: string; readonly lifetimeMs: number }
-  /** The server is at fault, or busy (`isLimited`): another request may succeed, after `waitMs` if it said so. */
+  /**
+   * The server failed, or limits the rate (`isLimited`). Another request may succeed, after `waitMs` if the server sent a wait.
+   */
   | {
       readonly outcome: 'retry'
       readonly failure: TokenFailure
       readonly waitMs: number | undefined
       readonly isLimited: boolean
     }
-  /** The request is at fault: another one with the same settings will fail too, unless the clock was to blame. */
+  /** The server refused the request. Another request with the same settings will fail too, unless the local clock is wrong. */
   | {
       readonly outcome: 'refused'
       readonly failure: TokenFailure
@@ -29,11 +31,11 @@ export type TokenResult =
       readonly isClockBlamed: boolean
     }
 
-/** Why there is no token, without any secret. */
+/** Why there is no token. Contains no secret. */
 export interface TokenFailure {
   readonly message: string
   readonly status?: number
-  /** The code of the error once there are no more retries. Default: `retries_exhausted` or `deadline`. */
+  /** The code with which events fail when there are no more retries. Default: `retries_exhausted` or `deadline`. */
   readonly code?: 'auth'
   readonly cause?: Error | undefined
 }
@@ -47,21 +49,21 @@ export interface TokenRequest {
 
 export interface TokenClientOptions {
   readonly settings: Pick<ResolvedOAuthSettings, 'clientId' | 'keyId' | 'authServer' | 'scope'>
-  /** A `Signer` may fail now and succeed later. */
+  /** Signs the assertions. If a `Signer` fails, the token request is retried later. */
   readonly signer: Signer | LocalKey
   readonly client: HTTPClient
-  /** Bound on signing and the exchange together, in milliseconds. */
+  /** Time limit for signing and the HTTP request together, in milliseconds. */
   readonly timeoutMs: number
   readonly userAgent: string
   readonly clock: Clock
 }
 
-/** A token longer than this would not fit into the headers that servers take. */
+/** A longer token would exceed the header size that servers accept. */
 const MAX_TOKEN_LENGTH = 8_192
-/** Lifetime of a token when the server does not say. */
+/** Lifetime of a token when the response does not contain `expires_in`. */
 const DEFAULT_LIFETIME_MS = 300_000
 
-/** Makes one request for a token. @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
+/** Makes requests for tokens. @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
 export class TokenClient {
   readonly #options: TokenClientOptions
   readonly #claims: AssertionClaims
@@ -74,7 +76,7 @@ export class TokenClient {
     this.#url = `${authServer}/token`
   }
 
-  /** @param nowMs The token server's time, milliseconds since the epoch. */
+  /** @param nowMs The token server's time in milliseconds since the epoch. */
   request(nowMs: number): TokenRequest {
     const { signer, timeoutMs, clock } = this.#options
     const startedAtMs = clock.monotonic()
@@ -92,7 +94,7 @@ export class TokenClient {
       abort = exchange.abort
       return exchange.result
     }
-    // Whatever threw (a clock that a test has mocked away, for instance), the next request may succeed.
+    // An unexpected error, for instance from a clock that a test has mocked. The next request may succeed.
     const result = run().catch((error) => retry({ message: `it failed (${nameOf(error)})` }))
     return { result, abort: () => abort() }
   }
@@ -105,10 +107,10 @@ export class TokenClient {
       const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
       return retry({ message, code: 'auth', cause: copyCause(error, redact) })
     }
-    // Only the name of the error: its message may quote the key.
+    // Only the name of the error is used: its message may quote the key.
     const name = nameOf(error)
     const message = `the assertion could not be signed (${name})`
-    // A timeout does not mean a bad key: a process that was frozen or busy reaches the limit before it has signed.
+    // A timeout does not mean a bad key: a frozen or busy process may reach the time limit before it has signed.
     return name === TIMEOUT ? retry({ message, code: 'auth' }) : refused({ message })
   }
 
@@ -184,13 +186,13 @@ function readObject(text: string): Record<string, unknown> {
 
 function readToken(body: Record<string, unknown>): TokenResult | undefined {
   const { access_token: token, token_type: type, expires_in: expiresIn } = body
-  // Visible ASCII only: nothing else may reach a header. RFC 6750, section 2.1.
+  // Only visible ASCII characters are allowed in the header (RFC 6750, section 2.1).
   if (!isText(token) || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token)) return undefined
   if (type !== undefined && type !== null && !(isText(type) && /^bearer$/i.test(type))) return undefined
   return { outcome: 'token', token, lifetimeMs: readLifetimeMs(expiresIn) }
 }
 
-/** RFC 6749 wants a number; some servers send it as text. */
+/** Reads `expires_in`, in seconds. RFC 6749 requires a number; some servers send a string. */
 function readLifetimeMs(expiresIn: unknown): number {
   const seconds = isText(expiresIn) && /^-?\d{1,15}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
   return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds * 1_000 : DEFAULT_LIFETIME_MS
@@ -204,7 +206,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** One short line without control characters, whatever a server sends. */
+/** Returns `text` as one line of at most 300 printable ASCII characters. */
 function printable(text: string): string {
   return text
     .slice(0, 300)

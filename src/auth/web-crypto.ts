@@ -1,4 +1,6 @@
 import { platform } from '../runtime/platform.node.ts'
 
-/** Web Crypto for jose. The build puts it in place of the global `crypto`, which Node.js 16 and 18 do not have. */
+/**
+ * Web Crypto for jose. The build replaces the global `crypto` in jose with it, because Node.js 16 and 18 have no such global.
+ */
 export const crypto = platform.webCrypto()

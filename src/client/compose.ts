@@ -41,11 +41,11 @@ import { Warnings } from './warnings.ts'
 const USER_AGENT = `trackpost/${VERSION}`
 
 /**
- * Builds the parts of one client and connects them. An event passes them in this order: intake, pipeline, line, delivery,
- * outcomes.
+ * Builds the parts of one client and connects them. An event passes through these parts in this order: intake, pipeline, line,
+ * delivery, outcomes.
  *
- * @param givenStore Stores queued messages, instead of memory or the spool.
- * @param pluginClock Clock for the time limits of plugins. Tests that make the other clock run ahead must not shorten these
+ * @param givenStore Stores queued messages, instead of the memory or the spool.
+ * @param pluginClock Clock for the time limits of plugins. A test that makes `givenClock` run ahead must not shorten these
  * limits.
  * @throws SettingsError when the private key cannot be used, or the spool serves another client.
  */
@@ -65,7 +65,8 @@ export function compose(
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
-  // Before the spool is attached: an unreadable key throws here, and an attached spool would stay open.
+  // The credentials are made before the spool is attached: an unreadable key throws here, and an attached spool would stay
+  // open.
   const sharedCredentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const memory = new SlabStore()
   const metadata = detectRuntime()
@@ -74,11 +75,11 @@ export function compose(
   const loadEncoder = async (): Promise<Encoder> => {
     if (encoder !== undefined) return encoder
     const loaded = await loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
-    // One for all senders: when the service refuses gzip from one of them, it refuses it from all.
+    // All senders share one encoder: when the service refuses gzip, no sender uses it any more.
     encoder ??= loaded
     return encoder
   }
-  // Loaded at once, for the reason that `LazyCredentials` gives.
+  // The code is loaded at once, for the reason given in `LazyCredentials`.
   if (settings.compress === 'gzip') void loadEncoder()
   const report: Report = (failure) => warnings.reportPlugin(failure)
   const askDisabled = disableReader(settings.disable, warnings)
@@ -116,7 +117,8 @@ export function compose(
       warnings,
       monitor,
       trouble: () => delivery.trouble('retries_exhausted'),
-      // Through the lifecycle, to keep it alive: `watchExit` holds it weakly, and events may still get an outcome.
+      // Calls the lifecycle, so that it is not garbage collected while events wait: `watchExit` has only a weak reference to
+      // it.
       onDrained: () => lifecycle.onDrained(),
     })
     const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
@@ -195,7 +197,7 @@ export function compose(
   }
   const createPlugins = (clock: Clock, changes: PluginChanges): PluginLoader =>
     new PluginLoader({ limits: new TimeLimits(clock), client, report, ...changes })
-  // With a spool there is one set of parts: a spool serves the whole process.
+  // With a spool, all requests share one set of parts, because the whole process uses one spool.
   const parts: Parts =
     settings.spool === undefined
       ? perRequest({ jsRuntime: metadata.jsRuntime, clock, createPlugins, create })
@@ -203,7 +205,7 @@ export function compose(
   return parts
 }
 
-/** Loaded on demand: few programs call `verify()`. */
+/** Loads the code of `verify()` on demand, because few programs call it. */
 async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
   try {
     const { verify } = await import(/* webpackMode: "eager" */ './verify.ts')
@@ -215,7 +217,10 @@ async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-/** Secrets that must never appear in a log. Tokens are not among them: a text that quotes one is redacted where it is made. */
+/**
+ * Secrets that must never appear in a log. Access tokens are missing here: text that might quote a token is redacted where it
+ * is made.
+ */
 function secretsOf({ writeKey, headers = {}, oauthSettings }: ResolvedSettings): string[] {
   const ofHeaders = Object.entries(headers).filter(([name]) => isSecretHeader(name))
   const key = oauthSettings?.clientKey

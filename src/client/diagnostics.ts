@@ -3,8 +3,8 @@ import type { DeliveryError } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
 
 /**
- * The messages on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. Where the
- * runtime has no such module, nothing is published.
+ * The messages that the client publishes with `node:diagnostics_channel`, by channel. They contain no credentials. On runtimes
+ * without this module, nothing is published.
  *
  * @example
  * import diagnostics_channel from 'node:diagnostics_channel'
@@ -19,7 +19,7 @@ export interface DiagnosticsMessages {
   'trackpost:accepted': AcceptedMessage
   /** A request is about to be sent. */
   'trackpost:request': RequestMessage
-  /** A request got its response, or there will be none. */
+  /** A request got its response, or failed without one. */
   'trackpost:response': ResponseMessage
   /** An event has its outcome. */
   'trackpost:outcome': OutcomeMessage
@@ -29,13 +29,13 @@ export interface DiagnosticsMessages {
 
 /** Fields of every message on a channel. */
 export interface ClientMessage {
-  /** The client that it is about. Its `status` and `stats` can be read at once. */
+  /** The client that published the message. Its `status` and `stats` can be read at once. */
   readonly client: object
 }
 
 /** Published on `trackpost:accepted`: a call was accepted. */
 export interface AcceptedMessage extends ClientMessage {
-  /** Which of the six calls. */
+  /** The name of the call, for example `track`. */
   readonly kind: Kind
   /** The id of the event; `undefined` when the call has bad arguments. */
   readonly messageId: string | undefined
@@ -43,11 +43,11 @@ export interface AcceptedMessage extends ClientMessage {
 
 /** Published on `trackpost:request`: a request is about to be sent. */
 export interface RequestMessage extends ClientMessage {
-  /** The same object as in the message about its response. */
+  /** The same object as in the message about the response. */
   readonly request: RequestFacts
 }
 
-/** Published on `trackpost:response`: a request got its response, or there will be none. */
+/** Published on `trackpost:response`: a request got its response, or failed without one. */
 export interface ResponseMessage extends ClientMessage {
   /** The same object as in the message about the request. */
   readonly request: RequestFacts
@@ -61,18 +61,18 @@ export interface ResponseMessage extends ClientMessage {
 
 /** Published on `trackpost:outcome`: an event has its outcome. */
 export interface OutcomeMessage extends ClientMessage {
-  /** Which of the six calls it came from. */
+  /** The name of the call that the event came from, for example `track`. */
   readonly kind: Kind
   /** The id of the event; `undefined` when the call had bad arguments. */
   readonly messageId: string | undefined
-  /** How many requests it was part of. */
+  /** In how many requests the event was sent. */
   readonly attempts: number
-  /** Why it was not delivered; `undefined` when it was. */
+  /** Why the event was not delivered; `undefined` when it was delivered. */
   readonly error: DeliveryError | undefined
 }
 
 /** Published on `trackpost:pause`: no request is sent for a while. */
 export interface PauseMessage extends ClientMessage {
-  /** Milliseconds from now. */
+  /** Length of the pause in milliseconds. */
   readonly waitMs: number
 }

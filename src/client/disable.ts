@@ -3,11 +3,11 @@ import { describe } from '../message/describe.ts'
 import type { Warnings } from './warnings.ts'
 
 /**
- * Reads the setting `disable`, once for each call. Anything but `false` disables: if the function fails, nothing may be sent
- * without consent.
+ * Returns a function that reads the setting `disable`. It is called once for each event. Any value but `false` disables
+ * sending: if the user's function fails, nothing may be sent without consent.
  *
  * @returns `undefined` when sending is never disabled.
- * @param warnings Called when the function throws or returns something other than a boolean.
+ * @param warnings Reports a function that throws or does not return a boolean.
  */
 export function disableReader(
   disable: boolean | (() => boolean),
@@ -17,14 +17,14 @@ export function disableReader(
   if (disable === true) return () => true
   let isAsking = false
   return () => {
-    // A function that tracks would call itself forever.
+    // The function itself tracks an event: asking it again would never end.
     if (isAsking) return true
     isAsking = true
     try {
       const given: unknown = disable()
       if (typeof given === 'boolean') return given
       const isPromise = isThenable(given)
-      // Its rejection must not become an unhandled one.
+      // If the promise rejects, it must not be an unhandled rejection.
       if (isPromise) given.then(undefined, () => {})
       const got = isPromise ? 'a promise' : describe(given)
       warnings.reportMisuse('disable', `disable: expected a boolean, got ${got}; nothing is sent`)

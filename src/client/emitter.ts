@@ -2,27 +2,30 @@ import { guard } from '../errors/guard.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
+// biome-ignore lint/suspicious/noExplicitAny: one map holds the listeners of all events
 type Listener = (...args: any[]) => unknown
 
 /**
- * The listeners of an emitter, by event: shared with code that only needs to know whether there are any. Holds no empty lists.
+ * The listeners of an emitter, by event. Also given to code that only needs to know whether an event has listeners. Contains no
+ * empty lists.
  */
 export type Listeners<Events> = Map<keyof Events, readonly Registration[]>
 
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
-  /** A `once` listener that was already called, by an event that another listener emitted in between. */
+  /**
+   * Whether this is a `once` listener that was already called: another listener may emit the same event while the list is read.
+   */
   isSpent: boolean
-  /** Runs the listener in the asynchronous context of its registration, not in that of the emitting code. */
+  /** The asynchronous context in which the listener was added. The listener runs in this context. */
   readonly asyncContext: CapturedContext
 }
 
 /**
- * Typed events with the listener methods of Node's `EventEmitter`; `once` and `on` of `node:events` accept it. A listener
- * that throws, or returns a promise that rejects, is reported, and the next one runs. An `error` event without listeners does
- * nothing.
+ * Typed events with the listener methods of Node's `EventEmitter`; The functions `once` and `on` of `node:events` accept an
+ * `Emitter`. If a listener throws or returns a promise that rejects, the error is reported, and the next listener runs. An
+ * `error` event without listeners does nothing.
  */
 export class Emitter<
   Events extends { [Name in keyof Events]: unknown[] },
@@ -46,17 +49,17 @@ export class Emitter<
     return this.#add(name, listener, false, false)
   }
 
-  /** Calls `listener` each time `name` is emitted, before the listeners that are there. */
+  /** Calls `listener` each time `name` is emitted, before the listeners that were added earlier. */
   prependListener<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
     return this.#add(name, listener, false, true)
   }
 
-  /** Calls `listener` the next time `name` is emitted, and not again. */
+  /** Calls `listener` only the next time `name` is emitted. */
   once<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
     return this.#add(name, listener, true, false)
   }
 
-  /** Calls `listener` the next time `name` is emitted, before the listeners that are there, and not again. */
+  /** Calls `listener` only the next time `name` is emitted, before the listeners that were added earlier. */
   prependOnceListener<Name extends keyof Events>(
     name: Name,
     listener: (...args: Events[Name]) => unknown,
@@ -77,17 +80,14 @@ export class Emitter<
     return this.off(name, listener)
   }
 
-  /** Removes all listeners of `name`; without a name, those of all events. */
+  /** Removes all listeners of `name`; without a name, the listeners of all events. */
   removeAllListeners(name?: keyof Events): this {
     if (name === undefined) this.#registrations.clear()
     else this.#registrations.delete(name)
     return this
   }
 
-  /**
-   * Calls the listeners of `name` in their order, each in the asynchronous context in which it was added. Prepended ones
-   * come first. Never throws.
-   */
+  /** Calls the listeners of `name` in their order, each in the asynchronous context in which it was added. Never throws. */
   emit<Name extends keyof Events>(name: Name, ...args: Emitted[Name]): this {
     // A list of registrations is replaced, never changed: listeners may add and remove listeners while this loop runs.
     for (const registration of this.#of(name)) {
@@ -105,7 +105,7 @@ export class Emitter<
     return this
   }
 
-  /** How many listeners `name` has; with `listener`, how many times it is among them. */
+  /** How many listeners `name` has; with `listener`, how many times `listener` was added. */
   listenerCount(name: keyof Events, listener?: Listener): number {
     const registrations = this.#of(name)
     if (listener === undefined) return registrations.length
@@ -117,7 +117,7 @@ export class Emitter<
     return this.#of(name).map(({ listener }) => listener)
   }
 
-  /** The same as {@link Emitter.listeners}: listeners are not wrapped here. */
+  /** The same as {@link Emitter.listeners}, because this class does not wrap listeners. */
   rawListeners(name: keyof Events): Listener[] {
     return this.listeners(name)
   }
@@ -127,7 +127,10 @@ export class Emitter<
     return [...this.#registrations.keys()]
   }
 
-  /** Only for compatibility with code that sets it: there is no warning for many listeners. Default: 0, for no limit. */
+  /**
+   * Has no effect: there is no warning for many listeners. It exists for code that sets it on an `EventEmitter`. Default: 0,
+   * which means no limit.
+   */
   get maxListeners(): number {
     return this.#maxListeners
   }
@@ -150,7 +153,7 @@ export class Emitter<
   /**
    * Called when a listener throws or rejects.
    *
-   * @returns Whether it was reported. If not, there is a process warning.
+   * @returns Whether the error was reported. If not, a process warning reports it.
    */
   protected onListenerError(_error: unknown, _name: keyof Events): boolean {
     return false

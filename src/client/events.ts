@@ -9,21 +9,21 @@ import type { FlushSummary } from './ledger.ts'
 export interface ErrorEvent {
   /** `delivery_failure` for an event that failed on its way; otherwise the same as `reason.code`. */
   code: string
-  /** Why; its `code` is the precise reason. */
+  /** The error; its `code` is the precise reason. */
   reason: DeliveryError
-  /** The event; left out when the call was too malformed to make one. */
+  /** The event; absent when the arguments of the call were too malformed to make an event. */
   ctx?: Context
 }
 
-/** The argument of a `warning` listener: something failed, or a plugin reported it, and it cost no event. */
+/** The argument of a `warning` listener: something failed, or a plugin reported a failure, but no event was lost. */
 export interface WarningEvent {
   /**
    * The part that failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool,
    * the service. `outage` is reported when the service has failed more than `maxRetries` times in a row, when it refuses the
-   * settings after it has accepted requests, and when it accepts requests again.
+   * address or the credentials although it has accepted requests before, and when it accepts requests again.
    */
   code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool' | 'outage'
-  /** The error that was thrown, or the reason of the rejection. For a plugin, a `DeliveryError` that names it. */
+  /** The error that was thrown, or the reason of the rejection. For a plugin, a `DeliveryError` that names the plugin. */
   reason: unknown
   /** The name of the plugin. */
   plugin?: string
@@ -32,8 +32,7 @@ export interface WarningEvent {
 }
 
 /**
- * The events that a client emits, and what their listeners receive. A listener that throws or rejects does no harm: the
- * failure is reported.
+ * The events that a client emits, and the arguments of their listeners. If a listener throws or rejects, the error is reported.
  *
  * @example
  * analytics.on('error', ({ reason, ctx }) => log.warn(reason.code, reason.message, ctx?.event.event))
@@ -41,7 +40,10 @@ export interface WarningEvent {
 export interface AnalyticsEvents {
   /** An event was lost. With neither a listener nor a callback, the first loss of each reason is a process warning. */
   error: [ErrorEvent]
-  /** Something failed, and it cost no event. Without a listener, each kind is a process warning, once; an outage, each time. */
+  /**
+   * Something failed, but no event was lost. Without a listener, the first failure of each kind is a process warning; each
+   * outage is one.
+   */
   warning: [WarningEvent]
   /** An `identify` event was delivered. */
   identify: [Context]
@@ -59,45 +61,53 @@ export interface AnalyticsEvents {
   http_request: [RequestInfo]
   /** A response has arrived. Credentials are `[redacted]`. */
   http_response: [ResponseInfo]
-  /** A call was made after `closeAndFlush()`. Receives its message; for a call with bad arguments, what was passed. */
+  /**
+   * A call was made after `closeAndFlush()`. Receives the message of the call, or, when the call has bad arguments, these
+   * arguments.
+   */
   call_after_close: [Message]
-  /** The client was made. Fires at the end of the turn, so that listeners can be added first. */
+  /** The client was made. Emitted at the end of the turn of the event loop, so that listeners can be added first. */
   initialize: [PublicSettings]
-  /** Plugins were loaded. Receives the names of those that were. */
+  /** Plugins were loaded. Receives their names. */
   register: [string[]]
-  /** Plugins were removed. Receives the names of those that were. */
+  /** Plugins were removed. Receives their names. */
   deregister: [string[]]
   /** The last pending event has its outcome. */
   drained: []
 }
 
-/** Arguments of `emit`: the same events, and for `error` and `warning` also a `code` and `reason` of your own. */
+/**
+ * Arguments of `emit`: as in {@link AnalyticsEvents}, but `error` and `warning` also accept a `code` and a `reason` of your
+ * own.
+ */
 export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'> {
-  /** As {@link ErrorEvent}, with a reason of any type. */
+  /** Like {@link ErrorEvent}, with a reason of any type. */
   error: [{ code: string; reason?: unknown; ctx?: Context | undefined }]
-  /** As {@link WarningEvent}, with a code of your own. */
+  /** Like {@link WarningEvent}, with a code of your own. */
   warning: [{ code: string; reason?: unknown; plugin?: string | undefined; ctx?: Context | undefined }]
 }
 
 /** Options of `flush` and `closeAndFlush`. */
 export interface FlushOptions {
-  /** Longest wait in milliseconds; 0 means no limit. Default: no limit, and 75,000 with `close`. */
+  /**
+   * Longest wait in milliseconds; 0 means no limit. Default: no limit for `flush`, 75,000 with `close` and for `closeAndFlush`.
+   */
   timeout?: number | undefined
   /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */
   close?: boolean | undefined
 }
 
 /**
- * The result of `flush` and `closeAndFlush`: the summary. With `void`, the promise can be used where a `Promise<void>` or a
- * `Promise<void[]>` is declared, as in programs that were written for other SDKs. If the client may be `undefined`, declare
- * the summary as below: in `(await client?.flush())?.failed` and after `if (summary)`, TypeScript would narrow it to
- * `never`.
+ * The result of `flush` and `closeAndFlush`: the summary. Because of `void` in the type, a program that was written for another
+ * SDK can declare the promise as `Promise<void>` or `Promise<void[]>`. If the client may be `undefined`, declare the type of
+ * the summary as below. Otherwise TypeScript narrows the summary to `never` in `(await client?.flush())?.failed` and after `if
+ * (summary)`.
  *
  * @example
  * const summary: FlushSummary | undefined = await client?.flush()
  */
-// biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
+// biome-ignore lint/suspicious/noConfusingVoidType: programs for other SDKs declare `void`
 export type FlushResult = FlushSummary & void
 
-/** A callback of `flush`. The first argument is always `undefined`: a flush does not fail. */
+/** A callback of `flush` and `closeAndFlush`. The first argument is always `undefined`, because a flush does not fail. */
 export type FlushCallback = (error: undefined, summary: FlushSummary) => unknown

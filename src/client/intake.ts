@@ -33,23 +33,28 @@ export interface IntakeOptions {
   readonly store: MessageStore
   readonly monitor: Monitor
   readonly emitter: Emitter<AnalyticsEvents>
-  /** Asks the `scope` setting; called only when there is one. Never throws. */
+  /** Reads the `scope` setting. Called only when it is set. Never throws. */
   readonly askScope: () => Scope | undefined
-  /** Asks the `disable` setting; `undefined` where that is `false`. Never throws. */
+  /** Reads the `disable` setting; `undefined` when the setting is `false`. Never throws. */
   readonly askDisabled: (() => boolean) | undefined
-  /** Called for each accepted call, bad ones included. */
+  /** Called for each call, also for one with bad arguments. */
   readonly onAccepted: (() => void) | undefined
-  /** Each event with a callback is sent at the end of its turn: no other incoming request may send it later. */
+  /**
+   * Whether each event with a callback is sent at the end of its turn: on edge runtimes, no later incoming request can send it.
+   */
   readonly isCallbackUrgent: boolean
 }
 
-/** Takes an event from its call to the line: builds the message, runs the `before` and `enrichment` plugins, and serialises. */
+/**
+ * Takes an event from its call to the line: builds the message, runs the `before` and `enrichment` plugins, and serialises the
+ * message.
+ */
 export class Intake {
   readonly #options: IntakeOptions
-  /** Calls in progress, and those that a stack overflow cut short. */
+  /** The events of calls in progress, and of calls that a stack overflow has cut short. */
   #open: Item[] = []
   #isCheckScheduled = false
-  /** The client is closed: every further call fails with `closed`. */
+  /** Whether the client is closed. If so, every further call fails with `closed`. */
   isClosed = false
 
   constructor(options: IntakeOptions) {
@@ -57,9 +62,9 @@ export class Intake {
   }
 
   /**
-   * Takes one call. The event is in the line when this returns, unless it waits for a plugin.
+   * Takes one call. When `submit` returns, the event is in the line, waits for a plugin, or has failed.
    *
-   * @param defaults What the call leaves out.
+   * @param defaults Values for fields that the call leaves out.
    * @throws DeliveryError for a bad call, when `strict` is set.
    */
   submit(kind: Kind, params: unknown, callback: Callback | undefined, defaults?: MessageDefaults): void {
@@ -72,9 +77,12 @@ export class Intake {
     this.#take(kind, params, message, hasCallback ? callback : undefined, captured, isUrgent)
   }
 
-  /** Takes one call of `promises`: its event is sent without waiting for more. A bad call always rejects, `strict` or not. */
+  /**
+   * Takes one call of `promises`: its event is sent without waiting for more events. A call with bad arguments rejects, even
+   * without `strict`.
+   */
   submitAwaited(kind: Kind, params: unknown, callback: Callback, defaults?: MessageDefaults): void {
-    // No asynchronous context is needed: code after an `await` runs in its own.
+    // No asynchronous context is captured: code after an `await` already runs in the right one.
     this.#take(kind, params, this.#build(kind, params, defaults), callback, undefined, true)
   }
 
@@ -83,7 +91,7 @@ export class Intake {
     try {
       if (outcomes.isCrowded) outcomes.relieve()
       const scope = settings.scope === undefined ? undefined : askScope()
-      // Merged only when there are both: most programs use one of them.
+      // Merged only when both are given: most programs use only one of them.
       const scoped =
         scope === undefined || defaults === undefined
           ? (scope ?? defaults)
@@ -104,7 +112,8 @@ export class Intake {
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      // An open call is one that this call is nested in, or that a stack overflow cut short: the end of the turn shows which.
+      // An open call either contains this call, or was cut short by a stack overflow. At the end of the turn, only the second
+      // kind is open.
       this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)
@@ -116,14 +125,14 @@ export class Intake {
       if (channels.accepted.hasSubscribers) monitor.onAccepted(kind, idOf(message))
       if (this.#open[this.#open.length - 1] === item) this.#open.pop()
     } catch {
-      // A stack overflow. There may be no stack left for another call, so the item stays in `#open` until there is.
+      // A stack overflow. The stack may be too full for any other call, so the item stays in `#open` until the end of the turn.
     }
   }
 
   /**
    * Takes a message from the spool.
    *
-   * @param waiting The item of the message; `undefined` for one that an earlier process left behind.
+   * @param waiting The item of the message; `undefined` for a message of an earlier process.
    * @returns Whether `json` is a message.
    */
   admit(json: string, stored: StoredMessage, waiting: Item | undefined): boolean {
@@ -137,7 +146,7 @@ export class Intake {
     return true
   }
 
-  /** Gives calls that were cut short by a stack overflow their outcome. Call only when no call is in progress. */
+  /** Ends the events of calls that a stack overflow has cut short. Must not run while a call is in progress. */
   settleCutShort(): void {
     this.#isCheckScheduled = false
     const open = this.#open
@@ -149,7 +158,7 @@ export class Intake {
     }
   }
 
-  /** At the end of the turn no call is in progress: whatever is open then was cut short. */
+  /** Runs {@link settleCutShort} at the end of the turn, when no call is in progress. */
   settleCutShortLater(): void {
     if (this.#open.length === 0 || this.#isCheckScheduled) return
     soon(() => this.settleCutShort())
@@ -158,7 +167,7 @@ export class Intake {
 
   /** Ends the events inside plugins with `error`. */
   abandon(error: DeliveryError): void {
-    // All are taken out before the first outcome is reported: a callback may track again.
+    // All items are taken out before the first outcome is reported, because a callback may track again.
     const items = this.#options.line.takeFromPlugins()
     for (const item of items) this.#options.outcomes.settle(item, error)
   }
@@ -168,7 +177,8 @@ export class Intake {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
       const { kind, stored } = item
-      // Events of an earlier process have passed its plugins. Every other urgent event has a callback.
+      // Events of an earlier process have passed the plugins there. They are urgent and have no callback; other urgent events
+      // have one.
       const isRecovered = item.isUrgent && item.callback === undefined
       if (stored === undefined || isRecovered || !handles(plugin, kind)) continue
       const json = store.read(stored)
@@ -202,7 +212,7 @@ export class Intake {
     }
     let ctx: Context
     try {
-      // A copy: plugins may change it, but never the caller's objects.
+      // A copy, because plugins may change it but must not change the caller's objects.
       ctx = new Context(copyToContextEvent(message, this.#options.settings.maxMessageBytes), '', clock)
     } catch (error) {
       return outcomes.settleLater(item, toMessageError(error))
@@ -216,7 +226,7 @@ export class Intake {
     const { settings, line, outcomes, pipeline } = this.#options
     let bytes = 0
     let isRefused = false
-    // An event that does not wait needs no estimate: the line checks whether there is room for it.
+    // An event that does not wait for a plugin needs no estimate: the line itself checks whether there is room.
     if (pipeline.mayWait(item.kind, plugins)) {
       bytes = estimateBytes(ctx.event, settings.maxMessageBytes)
       if (!line.hasRoom(bytes)) return outcomes.failFull(item)
@@ -224,7 +234,7 @@ export class Intake {
     const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
       item.ctx = ctx
       line.leave(item)
-      // It found no room, or it was abandoned while it was inside a plugin.
+      // The event found no room, or was abandoned while it was inside a plugin.
       if (isRefused || item.state === 'done') return
       if (error === undefined) this.#leavePlugins(item, ctx, message, plugins !== undefined)
       else outcomes.settleLater(item, error)
@@ -232,7 +242,7 @@ export class Intake {
     if (pipeline.run(item.kind, ctx, onDone, plugins)) return
     bytes ||= estimateBytes(ctx.event, settings.maxMessageBytes)
     if (line.hasRoom(bytes)) return line.enterPlugins(item, bytes)
-    // The plugin has returned its first promise, or has itself tracked an event that took the room.
+    // There is no room: the plugin returned a promise for the first time, or it has itself tracked an event that took the room.
     isRefused = true
     outcomes.failFull(item)
   }
@@ -251,15 +261,15 @@ export class Intake {
     }
     if (!this.#hand(item, ctx.event, original)) return
     if (!wasDistributed) outcomes.countWork(item, pipeline.distribute(kind, ctx))
-    // Unless the context is needed later, it can be made again from the stored message: free the memory.
+    // To save memory, the context is dropped unless it is needed later: it can be made again from the stored message.
     if (item.stored !== undefined && !ctx.hasNotes && !outcomes.isFollowed(item)) item.ctx = undefined
   }
 
-  /** Serialises the event and adds it to the line. From here on the event is its JSON. Returns whether it can be delivered. */
+  /** Serialises the event and adds the JSON to the line. Returns `false` if the event has failed. */
   #hand(item: Item, message: Message | ContextEvent, original?: Message): boolean {
     const { settings, clock, line, outcomes, ledger } = this.#options
     const { isDisabled } = item
-    // Do not serialise an event that will find no room and that no callback or listener looks at.
+    // There will be no room, and no callback or listener will see the event: it need not be serialised.
     if (!isDisabled && line.isFull && !outcomes.isWanted(item)) {
       outcomes.failFull(item)
       return false
@@ -282,7 +292,7 @@ export class Intake {
   }
 }
 
-/** `undefined` for a call with bad arguments. */
+/** The `messageId`; `undefined` for a call with bad arguments. */
 function idOf(message: Message | DeliveryError): string | undefined {
   return message instanceof DeliveryError ? undefined : message.messageId
 }

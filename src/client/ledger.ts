@@ -7,7 +7,7 @@ import type { Item } from '../line/item.ts'
  * `deferred` and `recovered` are 0.
  */
 export interface Stats {
-  /** Calls, including invalid ones, and recovered events. */
+  /** Calls, including those with bad arguments, plus `recovered`. */
   readonly accepted: number
   /** Events that the service has accepted. */
   readonly delivered: number
@@ -15,15 +15,15 @@ export interface Stats {
   readonly failed: number
   /** Events left in the spool, for the next start. */
   readonly deferred: number
-  /** Calls, and recovered events, without an outcome yet. */
+  /** Calls and recovered events that have no outcome yet. */
   readonly pending: number
-  /** Events that an earlier process left in the spool and that were read so far. */
+  /** Events that an earlier process left in the spool, as far as they have been read. */
   readonly recovered: number
   /** Failed events by reason; the values add up to `failed`. */
   readonly failures: Readonly<Record<FailureCode, number>>
 }
 
-/** The outcomes of the events that a `flush()` waited for, counted. */
+/** Counts of the events that a `flush()` waited for, by outcome. */
 export interface FlushSummary {
   /** Events that the service has accepted. */
   readonly delivered: number
@@ -41,30 +41,30 @@ interface Totals {
   readonly deferred: number
 }
 
-/** The calls that one flush was the first to wait for: from the end of the previous cover up to `last`. */
+/** The calls that one flush was the first to wait for: those after the `last` of the previous cover, up to `last`. */
 interface Cover {
   readonly last: number
-  /** Outcomes and plugin work still missing. */
+  /** Number of outcomes that are missing, plus plugin work that has not finished. */
   open: number
   delivered: number
   failed: number
   deferred: number
-  /** Called once this cover and all before it are closed. */
+  /** Called once this cover and all covers before it are closed. */
   readonly waiters: (() => void)[]
-  /** The totals of this cover and all before it, once they are closed. */
+  /** The totals of this cover and all covers before it; `undefined` until these are closed. */
   totals: Totals | undefined
 }
 
 /** A wait for everything accepted so far. */
 export interface Barrier {
-  /** The last call that it covers. */
+  /** The number of the last call that the barrier covers. */
   readonly seq: number
   /** Calls `run` once everything covered has its outcome. */
   onceReached(run: () => void): void
   summary(): FlushSummary
 }
 
-/** A flush called by a plugin: it must not wait for the events that the plugin itself is handling. */
+/** A flush called by a plugin. It must not wait for `items`, the events that the plugin itself is handling. */
 interface Exemption {
   readonly last: number
   readonly items: readonly Item[]
@@ -73,8 +73,7 @@ interface Exemption {
 
 /**
  * Counts every event. Calls are numbered; a flush covers the calls up to the latest number, and ends when none of them is open.
- * Each event belongs to the first flush that covers it. So overlapping flushes cost nothing per event, and a flush costs the
- * same however many flushes are open.
+ * Each event is counted only for the first flush that covers it, so that overlapping flushes add no work per event.
  *
  * @see docs/spec.md, section 6
  */
@@ -90,11 +89,11 @@ export class Ledger {
   >
   /** In the order of their numbers. */
   readonly #covers: Cover[] = []
-  /** Outcomes and plugin work still missing, of calls that no flush covers. */
+  /** Missing outcomes and unfinished plugin work of the calls that no flush covers. */
   #openUncovered = 0
-  /** The last call that a flush covers. */
+  /** The number of the last call that a flush covers. */
   lastCovered = 0
-  /** The totals of covered calls, and of those whose cover is closed. */
+  /** The totals of all covered calls (`#covered`), and of the calls in covers that are closed (`#closed`). */
   readonly #covered = { delivered: 0, failed: 0, deferred: 0 }
   readonly #closed = { delivered: 0, failed: 0, deferred: 0 }
   readonly #exemptions = new Set<Exemption>()
@@ -103,7 +102,7 @@ export class Ledger {
     return this.#accepted - this.#delivered - this.#failed - this.#deferred
   }
 
-  /** No outcome is missing, and no plugin is at work. */
+  /** Whether no outcome is missing and no plugin is at work. */
   get isIdle(): boolean {
     return this.#openUncovered + this.#covers.length === 0
   }
@@ -124,7 +123,7 @@ export class Ledger {
     return this.accept()
   }
 
-  /** Counts the outcome of one accepted event: failed with `code`, or deferred; delivered without. */
+  /** Counts the outcome of one accepted event. `code` is `undefined` for a delivered event. */
   settle(item: Item, code: FailureCode | 'deferred' | undefined): void {
     const cover = this.#coverOf(item.seq)
     if (code === undefined) this.#delivered++
@@ -141,7 +140,7 @@ export class Ledger {
     this.endWork(item)
   }
 
-  /** A flush that covers this event also waits for this plugin work. */
+  /** Counts plugin work on an event: a flush that covers the event also waits for this work. */
   beginWork(item: Item): void {
     item.open++
     const cover = this.#coverOf(item.seq)
@@ -159,9 +158,9 @@ export class Ledger {
   }
 
   /**
-   * Covers what was accepted so far.
+   * Covers all calls accepted so far.
    *
-   * @param exempt Events not to wait for: the waiting code is a plugin that handles them.
+   * @param exempt Events not to wait for, because the plugin that called flush is handling them.
    * @returns `undefined` when there is nothing to wait for.
    */
   barrier(exempt: readonly Item[] = []): Barrier | undefined {
@@ -178,7 +177,8 @@ export class Ledger {
           else run()
           return
         }
-        // Plugins that wait also exempt each other's events: otherwise two of them would wait for each other forever.
+        // A waiting plugin also exempts the events of other waiting plugins: otherwise two plugins would wait for each other
+        // forever.
         this.#exemptions.add({ last: last.last, items: mine, run })
         this.#endExemptions()
       },
@@ -203,7 +203,7 @@ export class Ledger {
     }
   }
 
-  /** The cover of all open calls; `undefined` when there are none. */
+  /** The last cover, which now includes all open calls; `undefined` when no call is open. */
   #cover(): Cover | undefined {
     if (this.#openUncovered > 0) {
       const counts = { open: this.#openUncovered, delivered: 0, failed: 0, deferred: 0 }
@@ -225,7 +225,9 @@ export class Ledger {
     return this.#covers[low]
   }
 
-  /** Covers end in order: one whose events are all done waits for those before it. */
+  /**
+   * Closes the covers that are done. Covers close in order: a cover whose events are all done waits for the covers before it.
+   */
   #close(): void {
     for (let first = this.#covers[0]; first?.open === 0; first = this.#covers[0]) {
       this.#covers.shift()
@@ -248,7 +250,7 @@ export class Ledger {
     }
   }
 
-  /** The totals of the calls up to this cover. */
+  /** The totals of the calls up to and including this cover. */
   #upTo(last: Cover): Totals {
     const sum = { ...this.#closed }
     for (const cover of this.#covers) {

@@ -24,21 +24,21 @@ export interface LifecycleOptions {
   readonly line: Line
   readonly delivery: Delivery
   readonly tokens: TokenCredentials | undefined
-  /** Closes the client's own connections. */
+  /** Closes the connections of the built-in HTTP client. */
   readonly closeConnections: () => void
   readonly outcomes: Outcomes
   readonly warnings: Warnings
   readonly emitter: Emitter<AnalyticsEvents>
   readonly spool: SpoolConnection | undefined
-  /** Events of the client without an outcome. */
+  /** Counts the events of the client that have no outcome yet. */
   readonly countPending: () => number
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
-/** How long closing waits for the spool: a hanging disk must not keep the process alive forever. */
+/** How long `close` waits for the spool: a hanging disk must not keep the process alive forever. */
 const SPOOL_TIMEOUT_MS = 5_000
 
-/** Decides when queued events are sent at once and when they are given up: flush, close, the end of the process. */
+/** Sends queued events at once, and gives them up at a time limit, on flush, on close and at the end of the process. */
 export class Lifecycle {
   readonly #options: LifecycleOptions
   #closing: Promise<FlushSummary> | undefined
@@ -54,22 +54,22 @@ export class Lifecycle {
   /**
    * Sends all queued events; resolves when everything accepted so far has its outcome.
    *
-   * @param timeout Longest wait in milliseconds. 0, a negative number and anything that is no number mean no limit.
+   * @param timeout Longest wait in milliseconds. No limit for 0, a negative number, and a value that is not a number.
    */
   flush(timeout: unknown): Promise<FlushSummary> {
     return this.#drain(limitOf(timeout, undefined), () => {}, this.#running)
   }
 
   /**
-   * Accepts no further events, flushes, and at the timeout gives up what is left. Every call gets the promise of the
-   * first one, except a plugin's: that promise waits for the very event which the plugin works on.
+   * Accepts no further events, flushes, and at the timeout gives up the remaining events. Every call returns the promise of the
+   * first call. The exception is a call by a plugin, because that promise waits for the event that the plugin is handling.
    *
    * @param timeout Longest wait in milliseconds; 0 means no limit. Default: 75,000.
    */
   close(timeout: unknown): Promise<FlushSummary> {
     if (this.#closing === undefined) {
       let closed: (summary: FlushSummary) => void = () => {}
-      // Set before the work begins: a listener called by it may close or track too.
+      // The promise is set before the work begins, because a listener that runs during the work may also close or track.
       this.#closing = new Promise((resolve) => {
         closed = resolve
       })
@@ -91,7 +91,7 @@ export class Lifecycle {
     return spool.secure()
   }
 
-  /** Flushes everything tracked in this turn, at the end of the turn. */
+  /** Flushes at the end of this turn of the event loop, and hands the promise to `waitUntil`. */
   flushAfterTurn(): void {
     const { waitUntil } = this.#options.settings
     if (this.#isTurnHandedOver || waitUntil === undefined) return
@@ -107,7 +107,7 @@ export class Lifecycle {
     )
   }
 
-  /** @param exempt Events not to wait for: the waiting code is a plugin that handles them. */
+  /** @param exempt Events not to wait for, because the plugin that called flush or close is handling them. */
   #drain(
     timeoutMs: number | undefined,
     onTimeout: () => void,
@@ -124,7 +124,7 @@ export class Lifecycle {
       let cancelTimer = (): void => {}
       let isOver = false
       const end = (): void => {
-        // Only once: a flush that timed out is still on the barrier's list.
+        // Runs only once: after a timeout, the barrier still calls it.
         if (isOver) return
         isOver = true
         cancelTimer()
@@ -133,7 +133,7 @@ export class Lifecycle {
         resolve(barrier.summary())
       }
       barrier.onceReached(end)
-      // If it is over already, a timer set now would give up later events.
+      // If the flush is already over, no timer is set: it would give up later events.
       if (isOver) return
       if (timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
@@ -150,7 +150,7 @@ export class Lifecycle {
     const abandon = (): void => this.abandon(message)
     const summary = await this.#drain(timeoutMs, abandon, exempt)
     const shutDown = (): Promise<void> => this.#shutDown(message)
-    // The event that the closing plugin handles finishes as usual: the rest shuts down only after it.
+    // A plugin has called close. The event that it is handling finishes as usual, and the client shuts down after that.
     if (exempt.some(({ state }) => state !== 'done')) void this.#drain(timeoutMs, abandon, []).then(shutDown)
     else await shutDown()
     return summary
@@ -170,7 +170,7 @@ export class Lifecycle {
     this.#unwatchExit()
   }
 
-  /** The events that the plugin code running now is handling. */
+  /** The events that the currently running plugin code is handling. */
   get #running(): readonly Item[] {
     return this.#options.pipeline.subjects as readonly Item[]
   }
@@ -178,7 +178,7 @@ export class Lifecycle {
   /**
    * Gives every unfinished event an outcome and stops all work.
    *
-   * @param isGone The runtime has already stopped the work.
+   * @param isGone Whether the runtime has already stopped the work.
    */
   abandon(message: string, isGone = false): void {
     const { outcomes, intake, pipeline, delivery, tokens, spool } = this.#options
@@ -200,12 +200,12 @@ export class Lifecycle {
     if (countPending() === 0) emitter.emit('drained')
   }
 
-  /** Events taken so far. */
+  /** The number of events accepted so far. */
   get accepted(): number {
     return this.#options.ledger.accepted
   }
 
-  /** The process has run out of work. Returns whether it is kept alive. */
+  /** The process has run out of work. Returns whether the process is kept alive. */
   onExit(): boolean {
     const exit = this.#exit
     if (exit.isRunning || this.#options.ledger.pending === 0) return exit.isRunning
@@ -225,7 +225,7 @@ export class Lifecycle {
     return true
   }
 
-  /** The process ends with events that it was not kept alive for. */
+  /** The process ends although events have no outcome: they fail. */
   onEnd(): void {
     if (this.#options.ledger.pending > 0) this.abandon(EXIT_MESSAGE)
   }
@@ -233,16 +233,16 @@ export class Lifecycle {
 
 const EXIT_MESSAGE = 'the process ended, and exitTimeout with it'
 
-/** @returns `undefined` for no limit; `missing` when no timeout was given. */
+/** @returns The time limit in milliseconds: `undefined` for no limit, `missing` when no valid timeout was given. */
 function limitOf(timeout: unknown, missing: number | undefined): number | undefined {
   if (typeof timeout !== 'number' || !(timeout >= 0)) return missing
   return timeout === 0 ? undefined : timeout
 }
 
 /**
- * How long the process is kept alive at its end. After a wait that delivered nothing, the next ones take less than a second
- * together: code that tracks on each lost event must not keep the process alive forever. They are not 0 at once, so that a
- * script that goes on after an outage does not lose later events.
+ * How long the process is kept alive at its end. After a wait in which no event was delivered, all further waits together take
+ * less than a second: code that tracks an event for each lost event must not keep the process alive forever. The further waits
+ * are not 0, so that a script that goes on after an outage does not lose its later events.
  */
 function exitLimit(exitTimeoutMs: number, losses: number): number {
   return losses === 0 ? exitTimeoutMs : Math.min(exitTimeoutMs, 1_000) / 2 ** losses

@@ -17,7 +17,7 @@ import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
-/** The channels, opened once and kept here: Node.js holds them weakly. */
+/** The channels. They are kept here, because Node.js has only weak references to them. */
 export const channels = {
   accepted: openChannel('trackpost:accepted'),
   request: openChannel('trackpost:request'),
@@ -26,19 +26,19 @@ export const channels = {
   pause: openChannel('trackpost:pause'),
 }
 
-/** The last thing that went wrong. */
+/** The last error of a client. */
 export interface LastError {
-  /** When. */
+  /** When the error occurred. */
   readonly at: Date
   /** The error in words, without credentials. */
   readonly message: string
   /** The HTTP status; absent when there was no response. */
   readonly status?: number
-  /** The code with which events failed; absent when they are sent again. */
+  /** The code with which an event failed; absent when the events are sent again. */
   readonly code?: FailureCode
 }
 
-/** Observes a client for its log, its diagnostics channels, its `status` and the request listeners. Never throws. */
+/** Observes a client, for the logger, the diagnostics channels, `status` and the request listeners. Never throws. */
 export class Monitor implements RequestObserver, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
@@ -83,7 +83,7 @@ export class Monitor implements RequestObserver, OutageObserver {
     return this.#listeners.has('http_response')
   }
 
-  /** A request goes out. */
+  /** A request is about to be sent. */
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd {
     const client = this.#client
     const log = this.#log
@@ -115,7 +115,7 @@ export class Monitor implements RequestObserver, OutageObserver {
 
   /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void {
-    // On edge runtimes each incoming request has its own delivery: the first one reports for all.
+    // On edge runtimes, each incoming request has its own delivery. Only the first delivery reports the outage.
     if (this.#isOutageReported) return
     this.#isOutageReported = true
     const nowMs = this.#nowMs()
@@ -148,7 +148,7 @@ export class Monitor implements RequestObserver, OutageObserver {
   ): void {
     if (error !== undefined) {
       const { code, message, status } = error
-      // An event that is kept for the next start is no error.
+      // An event that the spool keeps for the next start is not an error.
       if (code !== 'deferred') this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
     }
     this.#publish(channels.outcome, () => ({ kind, messageId: messageId(), attempts, error }))
@@ -159,7 +159,7 @@ export class Monitor implements RequestObserver, OutageObserver {
     try {
       channel.publish({ client: this.#client, ...message() })
     } catch {
-      // The event throws when it is read, or a subscriber throws and the runtime passes it on.
+      // Reading the event has thrown, or a subscriber has thrown and the runtime has passed the error on.
     }
   }
 
@@ -168,7 +168,7 @@ export class Monitor implements RequestObserver, OutageObserver {
     if (atMs !== undefined) this.#last = { atMs, error }
   }
 
-  /** `undefined` when tests have mocked the clock away: an outcome must not depend on it. */
+  /** The time; `undefined` when the clock throws, because a test has mocked it. An outcome must not depend on that. */
   #nowMs(): number | undefined {
     try {
       return this.#clock.now()
@@ -180,23 +180,23 @@ export class Monitor implements RequestObserver, OutageObserver {
 
 /** How a client is doing at this instant: for health checks, dashboards and metrics. */
 export interface Status {
-  /** Events that wait to be sent, for the first time or again; without those in flight and inside plugins. */
+  /** Events that wait to be sent or to be sent again, without events in flight and inside plugins. */
   readonly queued: number
-  /** Bytes of their JSON; those that are only in the spool are not counted. */
+  /** Bytes of the JSON of the queued events, without events that are only in the spool. */
   readonly queuedBytes: number
   /** Requests under way. A batch that waits for an access token counts as one. */
   readonly inFlight: number
   /** No request is sent before this time, because of an outage or a rate limit; `undefined` when requests are not held back. */
   readonly pausedUntil: Date | undefined
-  /** The last thing that went wrong, however long ago; `undefined` when nothing has. */
+  /** The last error, no matter how long ago; `undefined` when there was none. */
   readonly lastError: LastError | undefined
   /** When the service last accepted a request; `undefined` before the first time. */
   readonly lastDeliveredAt: Date | undefined
-  /** Where requests go. */
+  /** The URL to which batches are sent. */
   readonly url: string
 }
 
-/** Sources of a status. */
+/** The objects from which `readStatus` takes its values. */
 export interface StatusSources {
   readonly spool: SpoolConnection | undefined
   readonly delivery: Delivery

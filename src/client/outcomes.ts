@@ -22,28 +22,28 @@ export interface OutcomesOptions {
   readonly listeners: Listeners<AnalyticsEvents>
   readonly warnings: Warnings
   readonly monitor: Monitor
-  /** The last failure of the service, while it fails. */
+  /** Returns the last failure of the service; `undefined` while the service does not fail. */
   readonly trouble: () => DeliveryError | undefined
   /** Called each time the last pending event gets its outcome. */
   readonly onDrained: () => void
 }
 
-/**
- * At most this many outcomes that were known within their call are kept for the end of the turn; beyond that, the next call
- * reports them.
- */
+/** When this many early outcomes wait for the end of the turn, the next call reports them. */
 const MAX_EARLY = 1_024
 
 /** Gives every event its one outcome, and reports it to its callback, the listeners and the `after` plugins. */
 export class Outcomes {
   readonly #options: OutcomesOptions
-  /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
+  /** Outcomes that were known before the call had returned. Callbacks must not run before that, so these outcomes wait. */
   #early: { item: Item; error: DeliveryError | undefined }[] = []
   #isEarlyScheduled = false
-  /** Too many early outcomes wait: the next call reports them first, which bounds their memory. */
+  /** Whether too many early outcomes wait. If so, the next call reports them, which limits the memory that they take. */
   isCrowded = false
   #isSettlingEarly = false
-  /** Shared by all events that found no room or were displaced in this turn: there may be many, and stack traces are costly. */
+  /**
+   * Errors that all events share which found no room (`#full`) or were displaced (`#displaced`) in this turn: there may be
+   * many, and stack traces are costly.
+   */
   #full: DeliveryError | undefined
   #displaced: DeliveryError | undefined
 
@@ -63,7 +63,7 @@ export class Outcomes {
     return listeners.has(kind) || listeners.has('error')
   }
 
-  /** Gives an event that was only in the spool its outcome. */
+  /** Gives an event that was only in the spool its outcome. `isKept` tells whether the spool keeps it for the next start. */
   conclude(item: Item, isKept: boolean): void {
     const error = isKept
       ? this.#deferred
@@ -72,7 +72,7 @@ export class Outcomes {
     this.settle(item, error)
   }
 
-  /** The one place where an event gets its outcome: failed with `given`, delivered without. */
+  /** The only function that gives an event its outcome: failed with the error `given`, or delivered if it is `undefined`. */
   settle(item: Item, given: DeliveryError | undefined): void {
     if (item.state === 'done') return
     item.state = 'done'
@@ -88,7 +88,7 @@ export class Outcomes {
     if (error !== undefined || channels.outcome.hasSubscribers) {
       monitor.onOutcome(kind, () => ctx?.id ?? this.#idOf(item), attempts, error)
     }
-    // `after` plugins run after the outcome, and a flush must wait for them too.
+    // `after` plugins run after the outcome, and a flush must wait for these plugins too.
     ledger.beginWork(item)
     ledger.settle(item, error?.code)
     if (callback !== undefined) this.#call(item, error, ctx)
@@ -101,21 +101,21 @@ export class Outcomes {
     if (ledger.pending === 0) this.#options.onDrained()
   }
 
-  /** Settles when the current turn is over. */
+  /** Like {@link settle}, at the end of the current turn. */
   settleLater(item: Item, error: DeliveryError | undefined): void {
     this.#early.push({ item, error })
     this.isCrowded = this.#early.length >= MAX_EARLY
     if (this.#isEarlyScheduled) return
-    // Events that these callbacks track get their outcome in a later turn: a callback that tracks again on each loss would
-    // otherwise block the event loop forever.
+    // A callback that is running now may track events again. Their outcomes wait for a later turn: otherwise, a callback that
+    // tracks on each loss would block the event loop forever.
     if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
     else soon(this.settleEarly)
     this.#isEarlyScheduled = true
   }
 
   /**
-   * Reports the early outcomes within a call, when there are too many. Not while the stack is nearly used up: an overflow in
-   * the middle would cost one event its callback and the rest their outcome. They are then reported at the end of the turn.
+   * Reports the early outcomes during a call, because there are too many. If the stack is nearly used up, it leaves them for
+   * the end of the turn: a stack overflow would skip a callback and the remaining outcomes.
    */
   relieve(): void {
     if (hasStack()) this.settleEarly()
@@ -138,21 +138,21 @@ export class Outcomes {
     }
   }
 
-  /** The line had no room for this event. */
+  /** Fails an event for which the line has no room. */
   failFull(item: Item): void {
     this.#full ??= this.#queueFull('the queue is full')
     this.settleLater(item, this.#full)
   }
 
-  /** This event had to make room for a newer one. */
+  /** Fails an event that has to make room for a newer event. */
   displace(item: Item): void {
-    // Its message will be released before the outcome is reported.
+    // The message will be released before the outcome is reported, so the context is made now.
     item.ctx ??= this.#contextOf(item, this.#options.listeners.has('error'))
     this.#displaced ??= this.#queueFull('the queue is full, and this was the oldest')
     this.settleLater(item, this.#displaced)
   }
 
-  /** Makes flushes wait for plugin work on which the event's outcome does not depend. */
+  /** Makes flushes also wait for plugin work that does not affect the outcome of the event. */
   countWork(item: Item, work: Promise<unknown> | undefined): void {
     if (work === undefined) return
     const { ledger } = this.#options
@@ -164,7 +164,7 @@ export class Outcomes {
     return withTrouble('queue_full', `${text}; see maxQueueSize and maxQueueBytes`, this.#options.trouble())
   }
 
-  /** Whether the spool keeps an event that is given up. */
+  /** Asks the spool to keep an event for the next start. Returns whether it does. */
   #defers({ stored }: Item): boolean {
     return stored !== undefined && this.#options.spool?.defer(stored) === true
   }
@@ -188,13 +188,16 @@ export class Outcomes {
     else asyncContext.runInAsyncScope(call)
   }
 
-  /** Kept on the item only if the channel had a subscriber at the call; otherwise read from the stored message. */
+  /**
+   * The `messageId`. It is on the item only if the outcome channel had a subscriber when the event was tracked; otherwise it is
+   * read from the stored message.
+   */
   #idOf({ messageId, stored }: Item): string | undefined {
     if (messageId !== undefined || stored === undefined) return messageId
     return new Context(undefined, this.#options.store.read(stored), this.#options.clock).id
   }
 
-  /** Made from the stored message, but only if a callback or listener needs it. */
+  /** Makes the context from the stored message if a callback or a listener needs it. */
   #contextOf({ callback, stored }: Item, isHeard: boolean): Context | undefined {
     const isWanted = callback !== undefined || isHeard
     return isWanted && stored !== undefined
@@ -203,7 +206,10 @@ export class Outcomes {
   }
 }
 
-/** The error that ends an event. While the service fails, it names that failure, and has it as its cause. */
+/**
+ * Makes the error for an event. While the service fails, the message names that failure (`trouble`), and `cause` is that
+ * failure.
+ */
 export function withTrouble(
   code: FailureCode,
   text: string,
@@ -213,7 +219,10 @@ export function withTrouble(
   return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
 }
 
-/** Several times as many small frames as an outcome needs; callbacks that need more are guarded. */
+/**
+ * This number of small stack frames is several times what reporting an outcome needs. A callback that needs more stack runs
+ * inside `guard`.
+ */
 const SPARE_FRAMES = 1_000
 
 function hasStack(): boolean {

@@ -7,7 +7,10 @@ import type { Registry } from './registry.ts'
 import type { Verification } from './verify.ts'
 import type { Warnings } from './warnings.ts'
 
-/** The parts that `Analytics` calls. Read again for each call: on Cloudflare Workers, each incoming request has its own. */
+/**
+ * The parts of a client that `Analytics` calls. `Analytics` reads them again for each call, because on Cloudflare Workers each
+ * incoming request has its own parts.
+ */
 export interface Parts {
   readonly intake: Intake
   readonly lifecycle: Lifecycle

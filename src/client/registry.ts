@@ -20,7 +20,7 @@ export class Registry {
     this.#emitter = emitter
   }
 
-  /** Settled when every plugin registered so far has loaded or was left out. */
+  /** Resolves when every plugin registered so far has loaded or has failed to load. */
   get ready(): Promise<void> {
     return this.#ready.then(() => {})
   }

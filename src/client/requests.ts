@@ -14,10 +14,13 @@ export interface RequestsOptions {
   /**
    * Makes a set of parts that shares only plain data with other sets.
    *
-   * @param plugins The shared plugin loader. Default: the parts have their own, and are the only set.
+   * @param plugins The plugin loader that all sets share. Without it, the parts are the only set and make their own loader.
    */
   readonly create: (plugins?: PluginLoader) => OwnParts
 }
 
-/** Makes the parts of a client: one set, or one for each incoming request where timers and sockets end with the request. */
+/**
+ * Makes the parts of a client: one set, or one set for each incoming request on runtimes where timers and sockets end with the
+ * request.
+ */
 export type PerRequest = (options: RequestsOptions) => Parts

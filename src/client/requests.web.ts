@@ -12,55 +12,58 @@ import type { PerRequest, RequestsOptions } from './requests.ts'
 import type { Verification } from './verify.ts'
 import type { Warnings } from './warnings.ts'
 
-/** On Cloudflare Workers, timers, sockets and promises end with the incoming request that made them. */
+/**
+ * Makes one set of parts for each incoming request on Cloudflare Workers, where timers, sockets and promises end with the
+ * request that made them. Makes one set on other runtimes.
+ */
 export const perRequest: PerRequest = (options) =>
   options.jsRuntime === 'cloudflare-worker' ? new Requests(options) : options.create()
 
-/** An object that only the request that made it can read: the runtime refuses others. */
+/** An object that belongs to one request: when code of another request reads its property, the runtime throws. */
 interface Mark {
   readonly readyState: unknown
 }
 
-/** The parts that serve one request. */
+/** The set of parts of one incoming request. */
 interface Own {
   readonly parts: OwnParts
-  /** `undefined` until a request claims it: parts made outside of all requests go to the first one. */
+  /** `undefined` until a request claims the set: a set made outside of all requests goes to the first request. */
   mark: Mark | undefined
-  /** Whether its heartbeat is set: it waits for something. */
+  /** Whether the heartbeat timer is set, because the request waits for something. */
   isBeating: boolean
-  /** The steps of all requests at its last heartbeat. */
+  /** The value of `#steps` at the last heartbeat of this request. */
   lastStep: number
 }
 
-/**
- * Time until the first heartbeat of a request that waits for something, and between the next ones. Each request has a separate
- * timer.
- */
+/** A request that waits for something has a timer, its heartbeat: first after `FIRST_BEAT_MS`, then every `BEAT_MS`. */
 const FIRST_BEAT_MS = 10
 const BEAT_MS = 100
 /**
- * A request without a heartbeat for this many steps of the others has ended. Steps are counted, not timed: on a busy machine a
- * timer may be many seconds late, and fire after one that was due much later.
+ * A request counts as ended when it had no heartbeat while the other requests made this many steps. Steps are counted instead
+ * of time, because on a busy machine a timer may fire many seconds late, and after timers that were due much later.
  */
 const STEPS_UNTIL_LOST = 1_000
 /**
- * Steps of a heartbeat that was set after the last one that counted: every timer due earlier fires within a few such ones.
- * A new request is only one step: hundreds may arrive before the runtime looks after its timers.
+ * A heartbeat counts as this many steps if it was set after the last heartbeat that counted: within a few of these, every timer
+ * that was due earlier has fired. A new request counts as one step, because hundreds may arrive before the runtime runs its
+ * timers.
  */
 const STEPS_OF_BEAT = 20
 /**
- * To find the request of the running code, those whose last heartbeat is at most this many steps ago are asked, and at most
- * this many of the others, the latest first. Each takes 20 microseconds.
+ * To find the request that the running code belongs to, the marks of the requests are read, the latest first. This includes all
+ * requests whose last heartbeat is at most `STEPS_UNTIL_SILENT` steps ago, and at most `MAX_SILENT_ASKED` of the others,
+ * because each read takes 20 microseconds.
  */
 const STEPS_UNTIL_SILENT = 250
 const MAX_SILENT_ASKED = 100
-/** Longer than a plugin may take to load. */
+/** A plugin that is still loading after this time is given up. Longer than the time limit of plugins. */
 const LOAD_MS = 10_000
 const LOST = 'the runtime ended the request that was to send it; hand analytics.flush() to waitUntil'
 
 /**
  * One set of parts for each incoming request, so that no two requests share a timer, a socket or a promise. When the runtime
- * ends a request, the others go on; its events fail with `shutdown_timeout` once another request notices.
+ * ends a request, the other requests go on. The events of the ended request fail with `shutdown_timeout` once another request
+ * notices its end.
  *
  * @see docs/spec.md, section 8.3
  */
@@ -68,15 +71,15 @@ class Requests implements Parts {
   readonly #options: RequestsOptions
   readonly #clock: Clock
   readonly #plugins: PluginLoader
-  /** When each plugin began to load; without those found to be loaded. */
+  /** When each loading plugin began to load, on the monotonic clock. */
   readonly #loading = new Map<Registration, number>()
-  /** The requests that wait for something, and the latest one. */
+  /** The sets of all requests that wait for something, and the latest set. */
   readonly #all = new Set<Own>()
   #latest: Own
   #steps = 0
   /** The value of `#steps` after the last heartbeat that counted. */
   #lastBeat = 0
-  /** Totals of the requests that were dropped. */
+  /** The counts of the requests that were dropped, added up. */
   #former: readonly Stats[] = []
 
   constructor(options: RequestsOptions) {
@@ -87,7 +90,7 @@ class Requests implements Parts {
       onChange: () => {
         for (const { parts } of this.#all) parts.pipeline.arrange()
       },
-      // Events of other requests go on with the next timer of their own request.
+      // The events of other requests go on at the next heartbeat of their own request.
       onReady: () => this.#own.parts.pipeline.release(),
       onRegister: (added) => {
         const { pipeline, intake } = this.#own.parts
@@ -152,7 +155,7 @@ class Requests implements Parts {
     return own.parts
   }
 
-  /** The set of the request that runs now. */
+  /** The set of parts of the request that runs now. Makes a new set for a new request. */
   get #own(): Own {
     const latest = this.#latest
     if (latest.mark === undefined) latest.mark = createMark()
@@ -160,7 +163,7 @@ class Requests implements Parts {
     const found = this.#find()
     const mine = found ?? this.#open(createMark())
     this.#latest = mine
-    // A client closed by one request is closed for all.
+    // If one request has closed the client, it is closed for all requests.
     if (latest.parts.intake.isClosed) mine.parts.intake.isClosed = true
     this.#drop(latest)
     if (found === undefined) this.#pass(1)
@@ -185,26 +188,26 @@ class Requests implements Parts {
     return own
   }
 
-  /** The timer also keeps the runtime from ending a request that seems to wait for nothing. */
+  /** Sets the heartbeat of a request. The timer also keeps the runtime from ending a request that seems to wait for nothing. */
   #beat(own: Own, ms: number): void {
     const setAt = this.#steps
     own.isBeating = true
     own.lastStep = setAt
     this.#clock.setTimer(() => {
       own.isBeating = false
-      // A heartbeat that was set before the last one that counted may fire together with it, and does not count.
+      // A heartbeat that was set before the last counted heartbeat may fire together with it, so it does not count.
       if (setAt >= this.#lastBeat) {
         this.#pass(STEPS_OF_BEAT)
         this.#lastBeat = this.#steps
       }
       if (own.parts.ledger.isIdle) this.#drop(own)
-      // A callback of a request that was given up may have tracked an event here, which sets the timer.
+      // The timer may be set already: `#pass` may have called a callback that tracked an event.
       else if (!own.isBeating) this.#beat(own, BEAT_MS)
       own.parts.pipeline.release()
     }, ms)
   }
 
-  /** Counts steps, and gives up the plugins and events of requests that have ended. */
+  /** Adds steps, and gives up plugins that do not load and the events of requests that have ended. */
   #pass(steps: number): void {
     this.#steps += steps
     for (const [one, sinceMs] of this.#loading) {
@@ -220,7 +223,7 @@ class Requests implements Parts {
     }
   }
 
-  /** Drops a request that waits for nothing, and keeps only its counts. */
+  /** Drops the set of a request that waits for nothing, and keeps only its counts. */
   #drop(own: Own): void {
     if (own === this.#latest || !own.parts.ledger.isIdle || !this.#all.delete(own)) return
     this.#former = [sum([own.parts.stats(), ...this.#former])]
@@ -228,7 +231,8 @@ class Requests implements Parts {
 }
 
 /**
- * Outside of all requests the runtime refuses timers: plugins registered there load without a time limit.
+ * A clock whose `setTimer` does not throw. Outside of all requests, the runtime refuses timers, so plugins registered there
+ * load without a time limit.
  */
 function withTimersAllowed(clock: Clock): Clock {
   return {
@@ -256,7 +260,7 @@ function createMark(): Mark | undefined {
   }
 }
 
-/** Whether the code that runs now belongs to this request. Always so where the runtime has no marks. */
+/** Whether the code that runs now belongs to this request. Always `true` without a mark. */
 function isMine({ mark }: Own): boolean {
   try {
     return mark === undefined || mark.readyState !== undefined

@@ -7,7 +7,10 @@ import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>
 
-/** `base` overridden by `over`; `context` and `integrations` are merged level by level. Those of `over` are copied. */
+/**
+ * Merges two scopes. Values of `over` win; `context` and `integrations` are merged at every level. The values of `over` are
+ * copied.
+ */
 export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
   return {
     userId: over?.userId ?? base?.userId,
@@ -19,20 +22,20 @@ export function mergeScopes(base: MessageDefaults | undefined, over: Scope | und
 }
 
 /**
- * Marks scopes that are plain data and never change: they are validated once. A global symbol, the same in all copies of this
- * module.
+ * Marks scopes that never change, so that they are validated only once. The symbol is global, because several copies of this
+ * module may be loaded.
  */
 const CONSTANT = Symbol.for('trackpost.constantScope')
 
-/** Freezes a merged scope, so that the `scope` setting can return it for many calls and it is validated once. */
+/** Freezes and marks a merged scope: the `scope` setting can return it for many calls, and it is validated only once. */
 export function makeConstant(scope: MessageDefaults): Scope {
   Object.defineProperty(scope, CONSTANT, { value: true })
   return Object.freeze(scope) as Scope
 }
 
 /**
- * Reads the `scope` setting. When it throws or returns something unusable, that is reported and ignored: no event may be lost
- * because of its scope.
+ * Returns a function that reads the `scope` setting. If the user's function throws or returns a bad value, this is reported and
+ * the scope is ignored: no event may be lost because of its scope.
  */
 export function scopeReader(
   scope: (() => Scope | undefined) | undefined,
@@ -42,7 +45,7 @@ export function scopeReader(
   let constant: unknown
   let readConstant: Scope | undefined
   return () => {
-    // A scope function that tracks would call itself forever.
+    // The scope function itself tracks an event: calling it again would never end.
     if (scope === undefined || isAsking) return undefined
     isAsking = true
     try {
@@ -60,7 +63,7 @@ export function scopeReader(
   }
 }
 
-/** @throws TypeError for anything that is not a scope, including a promise of one. */
+/** @throws TypeError when `value` is not an object, or is a promise. */
 export function assertScope(value: unknown): asserts value is Fields {
   const problem = problemOf(value)
   if (problem !== undefined) throw new TypeError(problem)
@@ -101,7 +104,7 @@ function isId(value: unknown): boolean {
   return typeof value === 'string' ? value.trim() !== '' : Number.isFinite(value) || typeof value === 'bigint'
 }
 
-/** A field that cannot be merged is left as it is: validation of the event then names the problem. */
+/** Merges `over` into `base`. A value that cannot be merged is left as it is: the validation of the event then reports it. */
 function merge(base: unknown, over: unknown): unknown {
   if (over === undefined || over === null) return base
   if (!isRecord(over)) return over

@@ -9,18 +9,20 @@ import type { FlushCallback, FlushOptions, FlushResult } from './events.ts'
 import type { Parts } from './parts.ts'
 import { mergeScopes } from './scopes.ts'
 
-/** The six calls with the defaults of a scope. Shares queue and connections with its client. Its methods may be detached. */
+/**
+ * The six calls with the defaults of a scope. Uses the queue and the connections of its client. Its methods may be detached.
+ */
 export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
   extends Tracker<Events, User, Group, ScopedIdentity> {
   /** The six calls as promises, with the defaults of this scope. */
   readonly promises: TrackerPromises<Events, User, Group, ScopedIdentity>
-  /** A scope within this one; the inner values win. */
+  /** Creates a scope inside this scope. Where both have a value, the inner value wins. */
   with(scope: Scope): ScopedTracker<Events, User, Group>
   /** Flushes the whole client, as `analytics.flush()` does. */
   flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
 }
 
-/** The six calls with defaults, over the same queue and connections as the client itself. */
+/** Creates the object that `analytics.with()` returns. */
 export function createScope<Events, User, Group>(
   parts: Parts,
   outer: MessageDefaults | undefined,
@@ -51,7 +53,7 @@ export function createScope<Events, User, Group>(
   }
 }
 
-/** The six calls as promises of their outcome. */
+/** Creates the six calls as promises, which settle with the outcome of the event. */
 export function createPromises<Events, User, Group, Who>(
   parts: Parts,
   defaults?: MessageDefaults,
@@ -74,7 +76,7 @@ export function createPromises<Events, User, Group, Who>(
   }
 }
 
-/** Options that throw when they are read count as none. */
+/** Reads the options of a flush. Options that throw when they are read are ignored. */
 export function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
   if (typeof options !== 'object' || options === null) return {}
   try {

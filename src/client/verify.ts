@@ -10,15 +10,15 @@ export interface Verification {
   /** Whether the service responded, with any status. */
   readonly reachable: boolean
   /**
-   * Whether it accepted the credentials: `true` for a 2xx; `false` for 401, 403 and 511, and when there was no access token;
-   * `undefined` when the response says nothing about them. Some services accept every write key.
+   * Whether the service accepted the credentials: `true` for a 2xx status; `false` for 401, 403 and 511, and when there was no
+   * access token; `undefined` when the response does not tell. Some services accept every write key.
    */
   readonly authorized: boolean | undefined
   /** The HTTP status; `undefined` when there was no response. */
   readonly status: number | undefined
-  /** Where the request went. */
+  /** The URL of the request. */
   readonly url: string
-  /** The problem and where to look, in words and without credentials; `undefined` when all is well. */
+  /** The problem and its likely cause, without credentials; `undefined` when there is no problem. */
   readonly hint: string | undefined
 }
 
@@ -31,7 +31,7 @@ export interface VerifyOptions {
   readonly clock: Pick<Clock, 'hold'>
 }
 
-/** Sends one request without events. Never rejects. */
+/** Sends one request without events, and evaluates the response. Never rejects. */
 export async function verify(options: VerifyOptions): Promise<Verification> {
   const { url, clock, intake, settings } = options
   const unasked = { reachable: false, authorized: undefined, status: undefined, url }
@@ -55,7 +55,7 @@ async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise
   } catch (error) {
     tokenProblem = describeCause(error)
   }
-  // The client may have been closed while the token was fetched: then no request is sent.
+  // If the client was closed while the token was fetched, no request is sent.
   if (intake.isClosed) throw new Error('the client was closed')
   const { status, problem } = await sender.verify(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')

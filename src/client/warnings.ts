@@ -5,7 +5,7 @@ import type { Log } from '../runtime/log.ts'
 import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, WarningEvent } from './events.ts'
 
-/** Failures that cost no event: reported to `warning` listeners, or once for each kind to the log. */
+/** Reports failures to `warning` listeners. Without a listener, most kinds are reported to the log, once each. */
 export class Warnings {
   readonly #emitter: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
@@ -19,7 +19,7 @@ export class Warnings {
     this.#log = log
   }
 
-  /** @returns Whether there is a listener. */
+  /** Emits a `warning` event. @returns Whether there is a listener. */
   emit(code: WarningEvent['code'], reason: unknown, ctx?: Context, plugin?: string): boolean {
     if (!this.#listeners.has('warning')) return false
     const event: WarningEvent = { code, reason }
@@ -32,7 +32,7 @@ export class Warnings {
   /**
    * A callback, or a function like it, failed.
    *
-   * @returns Whether it was reported, to a listener or the logger.
+   * @returns Whether the failure was reported to a listener or to the `logger` of the user.
    */
   take(code: WarningEvent['code'], reason: unknown, ctx?: Context): boolean {
     return this.emit(code, reason, ctx) || this.#takeByLogger(code)
@@ -45,14 +45,14 @@ export class Warnings {
 
   /** User code failed. Reported once for each code. */
   report(code: WarningEvent['code'], reason: unknown): void {
-    // The error itself may hold anything, so it is not shown.
+    // The error is not shown, because its text may contain secrets.
     if (!this.emit(code, reason)) this.#warnOfCode(code)
   }
 
   /**
    * User code returned something unusable. Reported once for each text.
    *
-   * @param text Our own text: it names types, never values.
+   * @param text A text of this library: it names types, never values.
    */
   reportMisuse(code: WarningEvent['code'], text: string): void {
     if (!this.emit(code, new TypeError(text))) this.#warnOnce(text, 'user_code', text)
@@ -63,7 +63,7 @@ export class Warnings {
     if (!this.emit('spool', new Error(text))) this.#warnOnce('spool', 'spool', text)
   }
 
-  /** The service fails, refuses the settings, or has recovered. Reported each time: someone may have to act. */
+  /** The service fails, refuses the settings, or has recovered. Reported each time, because someone may have to act. */
   reportOutage(text: string): void {
     if (!this.emit('outage', new Error(text))) this.#log.warn('outage', text)
   }
@@ -74,7 +74,7 @@ export class Warnings {
     this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
   }
 
-  /** An event was lost without a callback or listener. Reported once for each reason. */
+  /** An event was lost that has neither a callback nor an `error` listener. Reported once for each code. */
   reportLoss({ code, message }: DeliveryError): void {
     if (this.#losses.has(code)) return
     this.#losses.add(code)

@@ -16,8 +16,7 @@ import {
 export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
 
 /**
- * One event in the form of the older libraries. Each kind has its own required fields, as in `analytics.track` and the
- * others.
+ * One event in the form of the older libraries. The required fields depend on the call, as for the six calls of `Analytics`.
  */
 export interface CompatMessage {
   /** Id of the user. This or `anonymousId` is required. */
@@ -26,9 +25,9 @@ export interface CompatMessage {
   anonymousId?: string | number | undefined
   /** `track`: the name of the event. */
   event?: string | undefined
-  /** `page` and `screen`: its name. */
+  /** `page` and `screen`: the name of the page or screen. */
   name?: string | undefined
-  /** `page` and `screen`: its category. */
+  /** `page` and `screen`: the category of the page or screen. */
   category?: string | undefined
   /** `group`: the id of the group. */
   groupId?: string | number | undefined
@@ -42,30 +41,30 @@ export interface CompatMessage {
   context?: object | undefined
   /** Destination switches. */
   integrations?: object | undefined
-  /** When it happened. Default: now. */
+  /** When the event happened. Default: now. */
   timestamp?: Date | string | number | undefined
   /** RudderStack's name for `timestamp`. Default: now. */
   originalTimestamp?: Date | string | number | undefined
-  /** The key for deduplication. Default: a new one. */
+  /** The key for deduplication. Default: a new random id. */
   messageId?: string | undefined
 }
 
-/** The second argument of callbacks: the events, in the form of the older libraries' request body. */
+/** The second argument of callbacks: the events, in the form of a request body of the older libraries. */
 export interface CompatData {
-  /** The events: the one of the call, or those that were flushed. */
+  /** The event of the call, or, in a callback of `flush`, the flushed events. */
   batch: ContextEvent[]
-  /** When this was made. */
+  /** When this object was made. */
   timestamp: Date
-  /** When this was made. */
+  /** When this object was made. */
   sentAt: Date
 }
 
 /**
- * Called without arguments when `enable` is `false`. A callback that declares its arguments as required compiles too, as
- * with `@types/analytics-node`.
+ * A callback. It is called without arguments when `enable` is `false`. As with `@types/analytics-node`, a callback that
+ * declares its arguments as required also compiles.
  */
 export type CompatCallback = {
-  // Declared as a method, whose parameters the compiler compares both ways.
+  // Declared as a method, because the compiler checks the parameters of methods less strictly (bivariance).
   call(error?: Error, data?: CompatData): unknown
 }['call']
 
@@ -76,16 +75,15 @@ interface Call {
 }
 
 /**
- * A client with the API of `analytics-node` 6, or of `@rudderstack/rudder-sdk-node` if `dataPlaneUrl` is given: key and
- * options, calls that return the client, `flush(callback)`, `errorHandler`. It uses an `Analytics` of Trackpost.
+ * A client with the API of `analytics-node` 6, or of `@rudderstack/rudder-sdk-node` if `dataPlaneUrl` is given. The constructor
+ * takes a key and options, calls return the client, and there are `flush(callback)` and `errorHandler`. Events are sent by an
+ * `Analytics` client.
  *
- * Differences are listed in the migration guides of the documentation.
+ * The migration guides in the documentation list the differences.
  *
  * @example
- * import Analytics from 'trackpost/compat'
- * const analytics = new Analytics('WRITE_KEY', { flushAt: 20 })
- * analytics.identify({ userId: 'ada' }).track({ userId: 'ada', event: 'Signed Up' })
- * await analytics.flush()
+ * import Analytics from 'trackpost/compat' const analytics = new Analytics('WRITE_KEY', { flushAt: 20 }) analytics.identify({
+ * userId: 'ada' }).track({ userId: 'ada', event: 'Signed Up' }) await analytics.flush()
  */
 export class CompatAnalytics {
   /** Whether events are sent. */
@@ -100,26 +98,32 @@ export class CompatAnalytics {
   readonly flushInterval: number
   /** The `errorHandler` of the options. */
   readonly errorHandler: ((error: Error) => unknown) | undefined
-  /** Whether the first event was sent: it does not wait for others. Set this to `true` beforehand to make that event wait. */
+  /**
+   * Whether the first event was sent. The first event is sent at once, without waiting for a batch, unless this was set to
+   * `true` before.
+   */
   flushed = false
-  /** The `Analytics` that it uses, with all features of Trackpost: `stats`, `status`, `on`, `register`, `closeAndFlush`. */
+  /**
+   * The `Analytics` client that sends the events. It has all features of Trackpost: `stats`, `status`, `on`, `register`,
+   * `closeAndFlush`.
+   */
   readonly client: Analytics
   readonly #calls = new Set<Call>()
-  /** One error for all events of a batch. */
+  /** The `CompatError` made for each `DeliveryError`: all events of a failed batch share one error. */
   readonly #errors = new WeakMap<DeliveryError, CompatError>()
   readonly #handled = new WeakSet<DeliveryError>()
 
   /**
    * Makes a client.
    *
-   * @throws SettingsError when the key or an option is missing or invalid, or has no counterpart (`axiosConfig`).
+   * @throws SettingsError when the key is missing, an option is invalid, or an option has no counterpart (`axiosConfig`).
    */
   constructor(writeKey: string, options?: RudderOptions) {
     const given = readOptions(options)
     const isRudder = given.dataPlaneUrl !== undefined
     const settings = toSettings(writeKey, given, isRudder)
     this.enable = settings.disable !== true
-    // Read-only as in `analytics-node`: in strict mode, an assignment throws.
+    // Read-only, as in `analytics-node`: in strict mode, an assignment throws.
     Object.defineProperty(this, 'enable', { writable: false })
     this.host = (settings.host ?? 'https://api.segment.io').replace(/\/+$/, '')
     this.path = settings.path ?? '/v1/batch'
@@ -129,16 +133,15 @@ export class CompatAnalytics {
     try {
       this.client = new Analytics(settings)
     } catch (error) {
-      // The stack starts at the line that called this constructor: that is the one to fix.
+      // The stack of the error starts at the line that called this constructor.
       throw fromCaller(error, new.target)
     }
-    // The `errorHandler` is called for `error` events only, not by the callbacks of the calls, so that it gets each error
-    // once.
+    // Only `error` events call the `errorHandler`, not the callbacks of the calls, so that it gets each error once.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
   }
 
-  /** Records who a user is. Throws when the message is invalid, like the other five. */
+  /** Records who a user is. Like the other five calls, it throws when the message is invalid. */
   identify(message: CompatMessage, callback?: CompatCallback): this {
     return this.#submit('identify', message, callback)
   }
@@ -169,11 +172,12 @@ export class CompatAnalytics {
   }
 
   /**
-   * Sends all waiting events, and resolves when every event accepted before has its outcome.
+   * Sends all waiting events, and resolves when every event accepted before this call has its outcome.
    *
-   * @param callback Called with the first error among them, and with the events.
-   * @returns Rejects with that error, unless there is an `errorHandler`. With a `callback`, the rejection need not be
-   * handled. As in `analytics-node`, and unlike its types, it resolves to `undefined` when there was nothing to send.
+   * @param callback Called with the first error of these events, if there is one, and with the events.
+   * @returns The events. The promise rejects with the first error, unless there is an `errorHandler`. With a `callback`, the
+   * rejection need not be handled. When there was nothing to send, the promise resolves to `undefined`, as in `analytics-node`,
+   * although the type does not say so.
    */
   flush(callback?: CompatCallback): Promise<CompatData> {
     const flushed = this.#flush(callback)
@@ -181,7 +185,10 @@ export class CompatAnalytics {
     return flushed as Promise<CompatData>
   }
 
-  /** There is no queue in Redis as in RudderStack's library: the callback gets an error. See the setting `spool`. */
+  /**
+   * Not supported: unlike RudderStack's library, this one has no queue in Redis. The callback gets an error. See the setting
+   * `spool`.
+   */
   createPersistenceQueue(_options: object, callback: (error?: Error) => unknown): void {
     callback(new Error('there is no queue in Redis; to keep events over a restart, use the setting spool'))
   }
@@ -205,7 +212,7 @@ export class CompatAnalytics {
 
   #submit(kind: Kind, message: CompatMessage, callback: CompatCallback | undefined): this {
     const call: Call = { error: undefined, event: undefined }
-    // The callback may return a promise that rejects; the client handles that.
+    // The user's callback may return a promise that rejects. It is returned, so that `Analytics` handles the rejection.
     const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): unknown => {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)

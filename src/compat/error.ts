@@ -1,19 +1,19 @@
 import type { DeliveryError } from '../errors/errors.ts'
 
 /**
- * Why an event was lost, with the members that users of the older libraries read. The message is that of axios if there is
- * an `errorHandler`, else the status text. `cause` is the `DeliveryError`.
+ * Why an event was lost, with the properties that errors of the older libraries have. If there is an `errorHandler`, the
+ * message is the one that axios would use; otherwise it is the status text. `cause` is the `DeliveryError`.
  */
 export class CompatError extends Error {
-  /** The code of the network error, such as `ECONNREFUSED`; else the stable code of the failure, such as `rejected`. */
+  /** The code of the network error, such as `ECONNREFUSED`; otherwise the code of the `DeliveryError`, such as `rejected`. */
   readonly code: string
   /** The response of the service; absent when there was none. `data` is the first 1,024 bytes of the body. */
   readonly response?: { readonly status: number; readonly statusText: string; readonly data: string }
 
   /**
-   * Made by the client.
+   * Called by the client only.
    *
-   * @param isAxios Whether the message is that of axios.
+   * @param isAxios Whether to use the message of axios.
    */
   constructor(error: DeliveryError, isAxios: boolean) {
     const { status, response: data = '' } = error
@@ -28,7 +28,7 @@ export class CompatError extends Error {
   }
 }
 
-/** In `[503] Service Unavailable: a hint`, the status text is between the bracket and the colon. */
+/** Reads the status text from a message such as `[503] Service Unavailable: a hint`. */
 function statusTextOf(message: string): string {
   return /^\[\d+\] ([^:]*)/.exec(message)?.[1] ?? ''
 }

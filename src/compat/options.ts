@@ -5,34 +5,37 @@ import type { AnalyticsSettings } from '../settings/settings.ts'
 
 /** The members of an axios instance that are used. */
 export interface AxiosLike {
-  /** Posts a body. Resolves with every status, since a `validateStatus` that accepts all is passed to it. */
-  // biome-ignore lint/suspicious/noExplicitAny: axios declares its own types, which are no dependency of ours
+  /** Posts a body. Resolves with every status, because the `config` contains a `validateStatus` that accepts all. */
+  // biome-ignore lint/suspicious/noExplicitAny: axios declares its own types, and axios is not a dependency of this package
   post(url: string, body?: any, config?: any): Promise<any>
 }
 
-/** The options of `analytics-node` 6. Every setting of Trackpost may be added. */
+/** The options of `analytics-node` 6. The settings of Trackpost are accepted too. */
 export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey' | 'maxQueueSize'> {
   /** Base URL of the API. Default: `https://api.segment.io`. */
   host?: string | undefined
-  /** `false` sends nothing; callbacks run all the same. Default: `true`. */
+  /** With `false`, nothing is sent, but callbacks run. Default: `true`. */
   enable?: boolean | undefined
   /** Events queued before a batch is sent. Default: 20. */
   flushAt?: number | undefined
   /** Retries of a batch. Default: 3. */
   retryCount?: number | undefined
-  /** Longest time for one request: milliseconds, or a text such as `'10s'`. Default: 10,000 ms. */
+  /** Longest time for one request: milliseconds, or a string such as `'10s'`. Default: 10,000 ms. */
   timeout?: number | string | false | undefined
   /** Maximum bytes of a request body. Default: 460,800. */
   maxQueueSize?: number | undefined
   /** Called with the error of each batch that is lost. With it, `flush()` does not reject. Default: none. */
   errorHandler?: ((error: Error) => unknown) | undefined
-  /** Makes the requests, with its interceptors, agents and proxies. Its retries are not used. Default: none. */
+  /**
+   * An axios instance that makes the requests, with its interceptors, agents and proxies, but without its retries. Default:
+   * none.
+   */
   axiosInstance?: AxiosLike | undefined
-  /** Only `retries` counts, as `retryCount`. Default: none. */
+  /** Only `retries` is used: it is the default of `retryCount`. Default: none. */
   axiosRetryConfig?: { retries?: number; [name: string]: unknown } | undefined
 }
 
-/** The options of `@rudderstack/rudder-sdk-node` 3. Every setting of Trackpost may be added. */
+/** The options of `@rudderstack/rudder-sdk-node` 3. The settings of Trackpost are accepted too. */
 export interface RudderOptions extends AnalyticsNodeOptions {
   /** Base URL of the data plane. Default: `https://hosted.rudderlabs.com`. */
   dataPlaneUrl?: string | undefined
@@ -40,13 +43,13 @@ export interface RudderOptions extends AnalyticsNodeOptions {
   maxInternalQueueSize?: number | undefined
   /** Compresses request bodies. Default: `true`. */
   gzip?: boolean | undefined
-  /** Has no effect: give a `logger`. */
+  /** Has no effect. Use the setting `logger`. */
   logLevel?: string | undefined
 }
 
 /**
- * Checks that the options are an object. Older versions of RudderStack's library took the address as a text instead;
- * ignoring it would send events somewhere else.
+ * Checks that the options are an object. Older versions of RudderStack's library took the URL of the data plane as a string
+ * here; ignoring it would send events to the wrong service.
  *
  * @throws SettingsError for anything but an object.
  */
@@ -59,7 +62,7 @@ export function readOptions(given: RudderOptions | null | undefined): RudderOpti
 const MIN_BODY_BYTES = 36_864
 const MAX_BODY_BYTES = 500_000
 
-/** The options as settings of Trackpost. @throws SettingsError for what has no counterpart. */
+/** Turns the options into settings of Trackpost. @throws SettingsError for an option that has no counterpart. */
 export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
   const {
     dataPlaneUrl,
@@ -84,7 +87,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
       'write axiosInstance: axios.create(axiosConfig), or give an httpClient',
     )
   }
-  // `isProduction && report` may be false.
+  // The value may be `false`, as in `errorHandler: isProduction && report`.
   if (errorHandler && typeof errorHandler !== 'function')
     throw new SettingsError('errorHandler', `expected a function, got ${describe(errorHandler)}`)
   const retries = retryCount ?? axiosRetryConfig?.retries
@@ -92,7 +95,8 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     ...rest,
     writeKey,
     host: dataPlaneUrl || host,
-    // As in both libraries: a `flushAt` of 0 means 1, and nonsense the default, as does a `flushInterval` of 0.
+    // As in both libraries: a `flushAt` below 1 counts as 1, and one that is not a number as the default. A `flushInterval` of
+    // 0 also means the default.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
     maxRetries: retries,
@@ -117,7 +121,7 @@ function clampBody(bytes: number): number {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Milliseconds, or a text as the library `ms` reads it: `'500'`, `'10s'`, `'2 minutes'`. */
+/** Returns the timeout in milliseconds. A string is read as by the package `ms`: `'500'`, `'10s'`, `'2 minutes'`. */
 function toMs(timeout: number | string | false | undefined): number | undefined {
   if (typeof timeout === 'number') return timeout || undefined
   if (typeof timeout !== 'string') return undefined
@@ -129,7 +133,7 @@ function toMs(timeout: number | string | false | undefined): number | undefined 
   throw new SettingsError('timeout', "expected milliseconds, or a text such as '10s'")
 }
 
-/** Axios as an HTTP client. Its own decisions, about redirects, statuses and retries, are turned off. */
+/** Makes an HTTP client that sends with axios. The way in which axios handles redirects, statuses and retries is turned off. */
 function axiosClient(axios: AxiosLike): ByteHTTPClient {
   if (typeof axios.post !== 'function')
     throw new SettingsError(
@@ -149,7 +153,7 @@ function axiosClient(axios: AxiosLike): ByteHTTPClient {
         validateStatus: () => true,
         transformRequest: [asItIs],
         transformResponse: [asItIs],
-        // Turns axios-retry off, if the instance has it.
+        // Turns off axios-retry, which the instance may use.
         'axios-retry': { retries: 0 },
       })
       const { status, statusText, headers: responseHeaders, data } = response

@@ -1,21 +1,21 @@
 import type { Range } from './range.ts'
 
-/** At most this many additional requests for one range because the service refused it or parts of it. */
+/** The greatest number of additional requests to find the bad event in one refused range. */
 export const MAX_ADDED_REQUESTS = 24
 
-/** The decision about a range that was refused. */
+/** The decision about a range that the service refused. */
 export interface Bisection {
-  /** The parts that fail: the event that was refused alone, or all of them. */
+  /** The parts whose events fail. */
   readonly failed: readonly Range[]
-  /** This part is sent next. */
+  /** The part that is sent next. */
   readonly next: Range | undefined
 }
 
 /**
- * Halves a refused range until the bad event stands alone, so that one bad event does not fail the others.
+ * Halves a refused range until the bad event is alone in a request, so that the other events are delivered.
  *
- * The first two halves are sent one right after the other. When both are refused with the same text, no single event is at
- * fault, and all fail. Later parts are sent in the order of their events.
+ * The first two halves are sent one right after the other. When both halves are refused with the same text, no single event is
+ * at fault, and all events fail. Later parts are sent in the order of their events.
  *
  * @param text The text of the response.
  * @see docs/spec.md, section 8
@@ -37,7 +37,7 @@ export function bisect(range: Range, text: string): Bisection {
 /**
  * Finds the part to send next. A part that is known to hold a bad event is halved without being sent.
  *
- * @param range The start of a chain.
+ * @param range The first part of a chain; `undefined` for an empty chain.
  */
 export function proceed(range: Range | undefined): Bisection {
   const failed: Range[] = []
@@ -45,7 +45,7 @@ export function proceed(range: Range | undefined): Bisection {
   while (next?.knownBad !== undefined && next.items.length > 1) {
     const halved = halve(next)
     if (halved !== undefined) return { failed, next: halved }
-    // No request is left to search for the bad event. A part that was not sent itself is still sent as a whole.
+    // The limit of additional requests is reached. A part that was only inferred to be bad is still sent as a whole.
     if (next.knownBad === 'inferred') break
     failed.push(next)
     next = next.next
@@ -54,9 +54,10 @@ export function proceed(range: Range | undefined): Bisection {
 }
 
 /**
- * A part of the chain was delivered: if it was one half of a refused part, the bad event is in the other half.
+ * Called when a part of the chain was delivered. If that part was the first half of a refused part, the bad event must be in
+ * the second half.
  *
- * @param next The part after the delivered one.
+ * @param next The part after the delivered part.
  */
 export function inferFromDelivery(next: Range): void {
   if (next.isSecondOfPair) next.knownBad ??= 'inferred'
@@ -64,7 +65,7 @@ export function inferFromDelivery(next: Range): void {
 
 function halve(range: Range): Range | undefined {
   const { origin } = range
-  // A part that was not sent has not used its own request yet.
+  // Halving replaces one request by two. For a part that was not sent, one of these two is not an additional request.
   const cost = range.knownBad === 'sent' ? 2 : 1
   if (origin.addedRequests + cost > MAX_ADDED_REQUESTS) return undefined
   const isFirst = origin.addedRequests === 0

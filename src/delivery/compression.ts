@@ -3,33 +3,33 @@ import { type Bounded, type Clock, within } from '../runtime/clock.ts'
 import { gzip as platformGzip } from '../runtime/compress.node.ts'
 import type { Gzip } from '../runtime/compress.ts'
 
-/** A request body as it goes over the wire. */
+/** A request body as it is sent. */
 export interface EncodedBody {
   readonly bytes: Uint8Array
   /** Value of the header `Content-Encoding`; `undefined` when the body is sent unencoded. */
   readonly encoding: string | undefined
 }
 
-/** Encodes request bodies, and learns from the responses whether the service understands them. */
+/** Encodes request bodies, and learns from the responses whether the service accepts encoded bodies. */
 export interface Encoder {
   /**
    * Encodes one body. Never rejects: a body that cannot be encoded is sent unencoded. Must not write to `body`.
    *
-   * @param range The range of this body: the same object at each attempt.
+   * @param range The range of events in this body: the same object at each attempt.
    */
   encode(body: Uint8Array, range: object): Promise<EncodedBody>
-  /** Whether this response means that the same range must be sent again, unencoded. */
+  /** Whether a response with this status means that the same range must be sent again, unencoded. */
   mustResend(body: EncodedBody, range: object, status: number): boolean
-  /** Stops encoding: the body is sent unencoded. */
+  /** Stops encodings that are under way: their bodies are sent unencoded. */
   abort(): void
 }
 
 export interface CompressionOptions {
-  /** Default: that of the runtime. */
+  /** The gzip function. Default: the one of the runtime. */
   readonly gzip?: Gzip
-  /** Must accept bytes as a body, or nothing is compressed. */
+  /** The HTTP client. Unless it accepts bytes as a body, nothing is compressed. */
   readonly client: HTTPClient
-  /** Bound on the compression of one body, in milliseconds. */
+  /** Time limit for the compression of one body, in milliseconds. */
   readonly timeoutMs: number
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
   /** Called once when compression is turned off, with the reason. Must not throw. */
@@ -39,16 +39,19 @@ export interface CompressionOptions {
 const CLOSED = new Error('the client was closed')
 
 /**
- * Compresses request bodies with gzip. A failure costs no event: the body is sent unencoded. When the service, the runtime or
- * the HTTP client does not support gzip, all further bodies of this client are sent unencoded too.
+ * Compresses request bodies with gzip. A body that cannot be compressed is sent unencoded, so no event is lost. When the
+ * service, the runtime or the HTTP client does not support gzip, all further bodies of this client are sent unencoded.
  *
- * A retry is compressed again: it has another `sentAt`, and retries are rare.
+ * A retry is compressed again, because its body has another `sentAt`.
  */
 export class Compression implements Encoder {
   readonly #options: CompressionOptions
-  /** Bodies that did not get smaller, and those that the service may not have understood. */
+  /** Ranges to send unencoded: compression did not make the body smaller, or the service may not have understood it. */
   readonly #plain = new WeakSet<object>()
-  /** Refused with 400 before the service had accepted anything compressed: the events may be bad, or the compression. */
+  /**
+   * Ranges that were refused with 400 before the service had accepted any compressed body: either the events or the compression
+   * may be the cause.
+   */
   readonly #suspects = new WeakSet<object>()
   readonly #open = new Set<Bounded<Uint8Array>>()
   #isUnderstood = false
@@ -66,7 +69,7 @@ export class Compression implements Encoder {
       return plain
     }
     const gzipped = await this.#compress(body)
-    // It is not bytes when it failed, or when a program has replaced the runtime's gzip.
+    // The result is not bytes when the compression failed, or when a program has replaced the runtime's gzip function.
     if (!ArrayBuffer.isView(gzipped)) return plain
     if (gzipped.length < body.length) return { bytes: gzipped, encoding: 'gzip' }
     this.#plain.add(range)
@@ -82,7 +85,8 @@ export class Compression implements Encoder {
       return false
     }
     if (isAccepted) this.#isUnderstood = true
-    // Some services without gzip support do not respond with 415 but with 400: to them it is unreadable JSON.
+    // Some services without gzip support respond with 400 instead of 415, because they try to parse the compressed body as
+    // JSON.
     const isSuspect = status === 400 && !this.#isUnderstood
     if (status === 415) this.#turnOff('the service refused a compressed body with 415')
     else if (isSuspect) this.#suspects.add(range)
@@ -95,7 +99,7 @@ export class Compression implements Encoder {
     for (const bounded of this.#open) bounded.cancel(CLOSED)
   }
 
-  /** `undefined` when it failed or was stopped. */
+  /** Returns the compressed body; `undefined` when the compression failed or was stopped. */
   async #compress(body: Uint8Array): Promise<Uint8Array | undefined> {
     const { gzip = platformGzip, timeoutMs, clock } = this.#options
     let bounded: Bounded<Uint8Array> | undefined

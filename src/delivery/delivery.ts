@@ -17,14 +17,14 @@ import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 export interface DeliveryOptions {
   readonly settings: ResolvedSettings
   readonly line: Line
-  /** Bound on the messages of one request, with the commas between them. */
+  /** Greatest size of the messages of one request in bytes, including the commas between them. */
   readonly maxMessagesBytes: number
   readonly sender: Sender
   readonly credentials: Credentials
   readonly clock: Clock
   /** Default: a process warning. */
   readonly warn?: Warn
-  /** No request is sent for this long. Must not throw. */
+  /** Called when no request will be sent for `waitMs`. Must not throw. */
   readonly onPause?: (waitMs: number) => void
   readonly observer: OutageObserver
   readonly outcomes: ResultHandlerOptions['outcomes']
@@ -34,20 +34,20 @@ export interface DeliveryOptions {
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
-  /** Without those that were abandoned. */
+  /** The ranges of the requests in flight, without abandoned ranges. */
   readonly #inFlight = new Set<Range>()
   readonly #resends = new Resends()
   readonly #outage: Outage
   readonly #limit: BodyLimit
   readonly #results: ResultHandler
-  /** A request carries events of many callers: the HTTP client must not run in the asynchronous context of one of them. */
+  /** A request contains events of many callers, so the HTTP client must not run in the asynchronous context of one caller. */
   readonly #asyncContext = new AsyncResource('Trackpost')
-  /** Nothing can be sent before the next response or timer: new events skip the check. */
+  /** Whether nothing can be sent before the next response or timer. If so, new events do not start a request. */
   #isBlocked = false
   #cancelInterval: (() => void) | undefined
   #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
   #hasWarnedOfFault = false
-  /** The last probe was without events: the next one has some. */
+  /** Whether the last probe had no events. If so, the next probe contains events. */
   #wasEmpty = false
 
   constructor(options: DeliveryOptions) {
@@ -75,24 +75,27 @@ export class Delivery {
     return this.#inFlight.size
   }
 
-  /** Milliseconds until the gate opens; 0 when it is open. */
+  /** Milliseconds until requests may be sent again; 0 when nothing holds them back. */
   get pausedMs(): number {
     return this.#gate.pausedMs
   }
 
-  /** Events that wait to be sent, for the first time or again, and the bytes of their messages. */
+  /** The number of events that wait to be sent or to be sent again, and the bytes of their messages. */
   get waiting(): { readonly count: number; readonly bytes: number } {
     const { length, bytes } = this.#options.line.ready
     const parts = countWaiting([...this.#resends.ranges, ...[...this.#inFlight].map(({ next }) => next)])
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
-  /** The last failure of the service, with `code` unless it refused the settings; `undefined` while it does not fail. */
+  /**
+   * The last failure of the service as an error; `undefined` while the service does not fail. The error has `code`, unless the
+   * service refused the settings.
+   */
   trouble(code: FailureCode): DeliveryError | undefined {
     return this.#outage.toError(code)
   }
 
-  /** A caller waits for all events up to this number, until it runs the returned function. */
+  /** Notes that a caller waits for all events up to the number `seq`. The returned function ends the wait. */
   await(seq: number): () => void {
     return this.#outage.await(seq)
   }
@@ -106,10 +109,10 @@ export class Delivery {
   /**
    * Gives every unfinished event its outcome, aborts requests in flight and cancels all timers.
    *
-   * @param isGone The runtime has already stopped the requests in flight.
+   * @param isGone Whether the runtime has already stopped the requests in flight.
    */
   abandon(error: DeliveryError, isGone = false): void {
-    // All are taken out before the first outcome is reported: a callback may flush, and must find nothing to send.
+    // All events are taken out before the first outcome is reported, so that a callback that calls flush finds nothing to send.
     const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
     this.#inFlight.clear()
@@ -125,7 +128,7 @@ export class Delivery {
   #onTurn(isNearlyFull: boolean): void {
     const { line, settings } = this.#options
     const { ready } = line
-    // Also send when the body or the line is full: waiting longer gains nothing.
+    // Events are also sent before `flushAt` is reached when a request body or the line is full.
     const isFull = isNearlyFull || ready.bytes >= this.#limit.bytes
     if (isFull || ready.length >= settings.flushAt) line.makeAllDue()
     if (ready.isDue && !this.#isBlocked) this.#pump()
@@ -144,13 +147,13 @@ export class Delivery {
     }
   }
 
-  /** Sends all that may be sent now. Never throws. */
+  /** Sends everything that may be sent now. Never throws. */
   #pump(): void {
     try {
       if (!this.#outage.isQuiet) this.#results.expire(this.#options.clock.monotonic())
       this.#sendDue()
     } catch (error) {
-      // For example a clock that tests have mocked away. The next event, flush or response tries again.
+      // For example, a test has mocked the clock and it throws. The next event, flush or response tries again.
       this.#isBlocked = false
       this.#warnOfFault(error)
     }
@@ -172,9 +175,10 @@ export class Delivery {
   }
 
   /**
-   * Takes the range to send next: the oldest. During an outage it is one with the fewest attempts, so that events that make the
-   * service fail do not block the rest. With `maxConcurrentRequests: 1` it is always the oldest, to keep the order; every other
-   * probe of a longer outage is without events, to distinguish the outage from events that make the service fail.
+   * Takes the range to send next, usually the oldest. During an outage, it is a range with the fewest attempts, so that events
+   * that make the service fail do not block the other events. With `maxConcurrentRequests: 1`, it is always the oldest, to keep
+   * the order of the events; then every second probe of a longer outage has no events, to find out whether the events make the
+   * service fail.
    */
   #next(pass: Pass): Range {
     const { line, settings } = this.#options
@@ -193,11 +197,11 @@ export class Delivery {
     return new Range(line.take(this.#limit.bytes, settings.maxRequestEvents, fresh))
   }
 
-  /** Sets the timer for this moment, or for the next expiry if that is earlier. */
+  /** Sets the timer for this time, or for the time at which the next event expires, if that is earlier. */
   #wakeUpAt(gateOpensAtMs: number): void {
     const isWaiting = this.#resends.ranges.length + this.#options.line.ready.length > 0
     const atMs = isWaiting ? Math.min(gateOpensAtMs, this.#outage.nextExpiryMs) : Number.POSITIVE_INFINITY
-    // A timer for the same moment stays set: where tests drive the timers, only the timer knows how much of its wait is left.
+    // A timer for the same time is not replaced: with fake timers in a test, the new timer would wait too long.
     if (this.#wakeUp?.atMs === atMs) return
     this.#wakeUp?.cancel()
     this.#wakeUp = undefined
@@ -221,18 +225,18 @@ export class Delivery {
     try {
       let ending: Ending
       const given = this.#authorization()
-      // No await when the value is available: the request is sent within this turn.
+      // There is no `await` when the value is available, so that the request is sent within this turn.
       const isAtHand = !(given instanceof Promise)
       const authorization = isAtHand ? given : await given
       if (typeof authorization !== 'string') ending = { action: 'unsent', error: authorization }
-      // While the credentials were fetched, the range was abandoned, or the gate shut.
+      // While the credentials were fetched, the range was abandoned, or an outage or a rate limit began.
       else if (!isAtHand && !mayGo()) ending = UNSENT
       else {
         attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
       }
       if (this.#inFlight.delete(range)) this.#conclude(range, pass, ending)
-      // The range was abandoned: the next request becomes the probe.
+      // The range was abandoned, so its result is ignored. The next request becomes the probe.
       else this.#gate.probe(pass)
     } catch (error) {
       this.#inFlight.delete(range)
@@ -246,7 +250,7 @@ export class Delivery {
     this.#pump()
   }
 
-  /** The `Authorization` header, or the error that prevents it. */
+  /** The value of the `Authorization` header, or the error because of which there is none. */
   #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
     try {
       const { credentials } = this.#options
@@ -268,14 +272,14 @@ export class Delivery {
     this.#results.refuseSettings(range, pass, 'auth', 'token')
   }
 
-  /** After any error, the range gets its next attempt or its outcome. */
+  /** Handles an unexpected error in `#attempt`: the range is sent again, or its events get their outcome. */
   #contain(range: Range, pass: Pass, error: unknown): void {
     this.#warnOfFault(error)
     try {
       const message = `no attempt could be made: ${describeCause(error)}`
       this.#results.handleFault(range, pass, (code) => new DeliveryError(code, message))
     } catch {
-      // The clock itself throws, or its `random`: the range goes back to its place, without a wait.
+      // The clock itself throws. The range is queued again, without a wait.
       if (range.items.length > 0) this.#resends.add(range)
     }
   }

@@ -4,7 +4,9 @@ import { allocate, byteLength } from '../message/utf8.ts'
 import type { Warn } from '../runtime/warn.ts'
 import type { CompressionOptions, Encoder } from './compression.ts'
 
-/** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
+/**
+ * Writes request bodies: the stored messages, the write key and `sentAt`. The bytes of a message are the same in every attempt.
+ */
 export class Envelope {
   readonly #writeKeyJson: string
   /** Bytes of a body without its messages. */
@@ -18,15 +20,15 @@ export class Envelope {
   }
 
   /**
-   * A request body, as a copy in UTF-8.
+   * Writes a request body as UTF-8, into new memory.
    *
-   * @param sentAt The moment of this attempt, as ISO-8601 text.
+   * @param sentAt The time of this attempt in ISO 8601.
    */
   write(holders: readonly Holder[], sentAt: string): Uint8Array {
     return this.#write(holders, tail(this.#writeKeyJson, sentAt))
   }
 
-  /** The same body with the write key redacted, for `http_request` listeners. */
+  /** Like {@link write}, with the write key redacted, for `http_request` listeners. */
   writeRedacted(holders: readonly Holder[], sentAt: string): Uint8Array {
     return this.#write(holders, tail('"[redacted]"', sentAt))
   }
@@ -47,14 +49,16 @@ function tail(writeKeyJson: string, sentAt: string): string {
   return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
 }
 
-/** Sends every body as it is. */
+/** An encoder that leaves every body unencoded. */
 const PLAIN: Encoder = {
   encode: async (bytes) => ({ bytes, encoding: undefined }),
   mustResend: () => false,
   abort() {},
 }
 
-/** Loads the code only for the few clients that compress. Never rejects: if it fails, nothing is compressed. */
+/**
+ * Loads the code for compression, which few clients need. Never rejects: if the code cannot be loaded, nothing is compressed.
+ */
 export async function loadCompression(
   options: Omit<CompressionOptions, 'onGivenUp'>,
   warn: Warn,

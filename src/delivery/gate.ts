@@ -1,22 +1,29 @@
 import { backoffMs } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** The right to make one request. */
+/** The permission to send one request. */
 export interface Pass {
-  /** Generation of the gate when the request was sent: it tells whether the result is about an earlier outage. */
+  /**
+   * The generation of the gate when the request was sent. If the gate has another generation when the response arrives, the
+   * response tells nothing about the current state.
+   */
   readonly generation: number
   readonly isProbe: boolean
 }
 
-/** After this many successes a 429 counts as a new limit. */
+/** After this many successes, a 429 counts as a new rate limit instead of a repeated one. */
 const CALM_AFTER = 20
-/** More 413s in a row than the search for one large event in the largest range needs: the service refuses everything. */
+/**
+ * After more 413s in a row than this, the service counts as failing: finding one large event in the largest range takes fewer
+ * requests.
+ */
 const MAX_TOO_LARGE_IN_A_ROW = 16
 
 /**
- * Decides when the next request may be sent: the circuit breaker of the client. While the gate is shut nothing is sent. When it
- * opens, one probe goes first, and only its success lets other requests through. So an outage causes a few requests a minute,
- * however many events wait. (A circuit breaker is "open" while nothing is sent; a gate is "shut".)
+ * The circuit breaker of the client: decides when the next request may be sent. While the gate is shut, nothing is sent. When
+ * the gate opens, one request is sent as a probe, and other requests follow only if it succeeds. So an outage causes only a few
+ * requests a minute, even if many events wait. (In the usual terms, a circuit breaker is "open" while nothing is sent. Here,
+ * the gate is "shut" at that time.)
  *
  * @see docs/spec.md, section 8
  */
@@ -25,22 +32,22 @@ export class Gate {
   readonly #clock: Pick<Clock, 'monotonic' | 'random'>
   readonly #onPause: (waitMs: number) => void
   #inFlight = 0
-  /** Failures in a row, of the service as a whole. */
+  /** Number of failures of the service in a row. */
   #failures = 0
-  /** Grows each time the gate shuts. */
+  /** Increases each time the gate shuts. */
   #generation = 0
-  /** While this is set, only the probe may be sent, from `#opensAtMs` on. */
+  /** Whether only the probe may be sent, from `#opensAtMs` on. */
   #isProbing = false
   #isProbeOut = false
   #opensAtMs = Number.NEGATIVE_INFINITY
-  /** Concurrency window: halved on repeated 429s, regained one by one. */
+  /** How many requests may be in flight at once. Halved by a repeated 429, and increased one by one after successes. */
   #allowed: number
-  /** Successes since the last 429, or since one more request was allowed. */
+  /** Number of successes since the last 429, or since `#allowed` was increased. */
   #successes = CALM_AFTER
-  /** 413s since the last success. */
+  /** Number of 413s since the last success. */
   #tooLarge = 0
 
-  /** @param onPause Called with how long the gate stays shut, each time it shuts or its wait is extended. */
+  /** @param onPause Called with the wait in milliseconds each time the gate shuts or its wait is extended. */
   constructor(
     maxConcurrent: number,
     clock: Pick<Clock, 'monotonic' | 'random'>,
@@ -52,12 +59,12 @@ export class Gate {
     this.#onPause = onPause
   }
 
-  /** The monotonic moment at which the gate opens, or opened. */
+  /** The time on the monotonic clock at which the gate opens, or has opened. */
   get opensAtMs(): number {
     return this.#opensAtMs
   }
 
-  /** Milliseconds until a request may go: 0 = now, infinite = only after a response. */
+  /** Milliseconds until a request may be sent: 0 means now, `Infinity` means only after a response. */
   waitMs(): number {
     if (this.#inFlight >= this.#allowed) return Number.POSITIVE_INFINITY
     if (!this.#isProbing) return 0
@@ -65,12 +72,12 @@ export class Gate {
     return Math.max(0, this.#opensAtMs - this.#clock.monotonic())
   }
 
-  /** Milliseconds until it opens; 0 when it is open. */
+  /** Milliseconds until the gate opens; 0 when it is open. */
   get pausedMs(): number {
     return this.#isProbing ? Math.max(0, this.#opensAtMs - this.#clock.monotonic()) : 0
   }
 
-  /** Takes a place. Call only when {@link waitMs} is 0. */
+  /** Takes one of the places for requests in flight. Call only when {@link waitMs} returns 0. */
   enter(): Pass {
     this.#inFlight++
     const pass = { generation: this.#generation, isProbe: this.#isProbing }
@@ -78,12 +85,12 @@ export class Gate {
     return pass
   }
 
-  /** Gives the place back: the socket is free. */
+  /** Gives the place back, because the socket is free. */
   leave(): void {
     this.#inFlight--
   }
 
-  /** Whether the gate has stayed open since this request was sent. */
+  /** Whether the gate is open, and has not shut since this pass was given. */
   isOpenFor(pass: Pass): boolean {
     return !this.#isProbing && pass.generation === this.#generation
   }
@@ -94,9 +101,9 @@ export class Gate {
   }
 
   /**
-   * The service responded.
+   * The service responded to the request.
    *
-   * @returns Whether the gate is open now. It is not when another request has failed in between.
+   * @returns Whether the gate is open now. `false` when another request has failed in the meantime.
    */
   succeed(pass: Pass): boolean {
     if (!this.isCurrent(pass)) return false
@@ -112,10 +119,10 @@ export class Gate {
   }
 
   /**
-   * The service failed: shuts the gate for the next backoff, or for `floorMs` if that is longer. Concurrent requests that fail
-   * count as one failure.
+   * The service failed: shuts the gate for the next backoff wait, or for `floorMs` if that is longer. Concurrent requests that
+   * fail count as one failure.
    *
-   * @returns Whether it counted as a new failure.
+   * @returns Whether this request counted as a new failure.
    */
   fail(pass: Pass, floorMs = 0): boolean {
     if (this.#isKnown(pass)) {
@@ -128,8 +135,8 @@ export class Gate {
   }
 
   /**
-   * The service responded with its rate limit. A repeated limit halves the allowed concurrency; every 20 successes since then
-   * allow one more request.
+   * The service limits the rate. A repeated rate limit halves the number of concurrent requests; after every 20 successes, one
+   * more is allowed.
    */
   limit(pass: Pass, waitMs: number): void {
     if (!this.#isKnown(pass)) {
@@ -139,19 +146,20 @@ export class Gate {
     this.rest(pass, waitMs)
   }
 
-  /** The service asks for a rest. */
+  /** The service asks for a wait: shuts the gate for it. */
   rest(pass: Pass, waitMs: number): void {
     if (this.#isKnown(pass)) this.#extend(waitMs)
     else this.#shut(waitMs)
   }
 
-  /** This request says nothing about the service: another probe is sent at once. */
+  /** The request tells nothing about the service: another probe is sent at once. */
   probe(pass: Pass): void {
     if (this.isCurrent(pass)) this.#shut(0)
   }
 
   /**
-   * The request was too large. A smaller one is sent as a probe at once. A service that refuses every size counts as failing.
+   * The request was too large. A smaller request is sent as a probe at once. A service that refuses requests of every size
+   * counts as failing.
    */
   refuseSize(pass: Pass): void {
     if (!this.isCurrent(pass)) return
@@ -161,8 +169,8 @@ export class Gate {
   }
 
   /**
-   * Whether the gate is already shut because of this failure. A failure that is seen after the gate reopened counts as a new
-   * one.
+   * Whether the gate has already shut since this request was sent, and has not reopened. After the gate has reopened, a failure
+   * counts as new.
    */
   #isKnown(pass: Pass): boolean {
     return this.#isProbing && !this.isCurrent(pass)

@@ -1,4 +1,4 @@
-/** One request, as `http_request` listeners see it: credentials redacted. */
+/** A request, as `http_request` listeners receive it: without credentials. */
 export interface RequestInfo {
   /** Absolute URL. */
   url: string
@@ -10,7 +10,7 @@ export interface RequestInfo {
   body: string
 }
 
-/** One response, as `http_response` listeners see it: credentials redacted. */
+/** A response, as `http_response` listeners receive it: without credentials. */
 export interface ResponseInfo {
   /** Absolute URL of the request. */
   url: string
@@ -24,21 +24,21 @@ export interface ResponseInfo {
   body: string
 }
 
-/** The measurements of one request. */
+/** The URL and the measurements of one request. */
 export interface RequestFacts {
   /** Absolute URL. */
   readonly url: string
   /** 1 for the first attempt, 2 for the first retry, and so on. */
   readonly attempt: number
-  /** How many events it carries. */
+  /** Number of events in the request. */
   readonly events: number
-  /** Bytes of its body as sent. */
+  /** Bytes of the body as sent, after compression. */
   readonly bytes: number
 }
 
 /**
- * Called when a request has ended. `describe` returns the failure; it is `undefined` when the events were delivered. `toInfo`
- * is `undefined` when there was no response.
+ * Called when a request has ended. `describe` returns the failure as text; `describe` is `undefined` when the events were
+ * delivered. `toInfo` is `undefined` when there was no response.
  */
 export type OnEnd = (
   status: number | undefined,
@@ -53,19 +53,25 @@ export interface VerifyResponse {
   readonly problem: string | undefined
 }
 
-/** Called for each request and response. The info is made only when there is a listener. */
+/** Called for each request and each response. */
 export interface RequestObserver {
-  /** A request is sent. Returns the function to call when it has ended. Must not throw. */
+  /**
+   * A request is about to be sent. `toInfo` makes the argument for listeners. Returns the function to call when the request has
+   * ended. Must not throw.
+   */
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd
   /** Whether a listener needs the bodies of responses. */
   readonly wantsBodies: boolean
 }
 
-/** Receives the start and the end of outages. */
+/** Called at the start and the end of outages. */
 export interface OutageObserver {
   /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void
-  /** The service refuses the settings, and events wait until it accepts them. Called once for each kind of refusal. */
+  /**
+   * The service refuses the address or the credentials, and events wait until it accepts them. Called once for each kind of
+   * refusal.
+   */
   onRefusal(problem: string): void
   /** Requests are accepted again. */
   onRecovery(durationMs: number): void

@@ -9,26 +9,26 @@ interface Mark {
 }
 
 /**
- * Limits how long events wait for an outage or a rate limit to end. Each event's wait is measured from the first failure that
- * it saw.
+ * Limits how long events wait for the end of an outage or a rate limit. The wait of an event begins with the first failure at
+ * which the event was due.
  */
 export class Deadline {
   readonly #durationMs: number
-  /** Events up to place `upTo` of the line have waited since `sinceMs`. */
+  /** One mark for each group of waiting events: events up to the place `upTo` in the line have waited since `sinceMs`. */
   readonly #marks: Mark[] = []
-  /** Events up to this place have waited too long. */
+  /** Events up to this place in the line have waited too long. */
   #expiredUpTo = 0
 
-  /** @param durationMs How long events may wait. */
+  /** @param durationMs How long an event may wait. */
   constructor(durationMs: number) {
     this.#durationMs = durationMs
   }
 
-  /** Events up to this place wait from now on, unless they wait already. */
+  /** Begins the wait of the events up to the place `upTo` that do not wait yet. */
   begin(upTo: number, nowMs: number): void {
     const last = elementAt(this.#marks, -1)
     if (upTo <= (last?.upTo ?? this.#expiredUpTo)) return
-    // Rounded to a thousandth of the limit, which bounds the number of marks.
+    // Waits that begin within a thousandth of the limit share a mark, which limits the number of marks.
     if (last !== undefined && nowMs - last.sinceMs < this.#durationMs / 1_000) last.upTo = upTo
     else this.#marks.push({ upTo, sinceMs: nowMs })
   }
@@ -39,12 +39,15 @@ export class Deadline {
     this.#expiredUpTo = 0
   }
 
-  /** The moment at which the next events have waited too long. */
+  /** The time at which the next events have waited too long; `Infinity` if no event waits. */
   get nextMs(): number {
     return (elementAt(this.#marks, 0)?.sinceMs ?? Number.POSITIVE_INFINITY) + this.#durationMs
   }
 
-  /** The place up to which events have waited too long, including those in flight at that moment; 0 for none. */
+  /**
+   * The place in the line up to which events have waited too long; 0 for none. Also applies to events that are in flight now
+   * and come back later.
+   */
   expiredUpTo(nowMs: number): number {
     while (this.nextMs <= nowMs) this.#expiredUpTo = (this.#marks.shift() as Mark).upTo
     return this.#expiredUpTo
@@ -54,33 +57,33 @@ export class Deadline {
 /** A caller, for example a flush, waits for all calls up to `seq`. */
 interface Awaiting {
   readonly seq: number
-  /** Failures in a row since the wait began. */
+  /** Number of failures in a row since the wait began. */
   failures: number
 }
 
 /**
- * Counts failures of the service in a row, with no request accepted between them, and how many of them each event and each
- * waiting caller has seen. Also keeps the deadlines of backoff and rate limits.
+ * Counts the failures of the service since it last accepted a request, and how many of these failures each event and each
+ * waiting caller has seen. Also keeps the deadlines for outages and rate limits.
  *
  * @see docs/spec.md, section 8.1
  */
 export class Outage {
   readonly #maxFailures: number
-  /** For each of the latest failures, the place up to which events were due. */
+  /** For each of the latest failures, the place in the line up to which events were due. */
   readonly #seen: number[] = []
   readonly #awaiting = new Set<Awaiting>()
-  /** Failures in a row. */
+  /** Number of failures in a row. */
   failures = 0
-  /** The service does not fail, and no event waits for a rate limit. */
+  /** Whether the service does not fail and no event waits for a rate limit. */
   isQuiet = true
-  /** Deadlines for waiting in an outage, and for rate limits. */
+  /** The deadline for waiting in an outage (`backoff`), and the deadline for waiting for rate limits (`rateLimit`). */
   readonly backoff: Deadline
   readonly rateLimit: Deadline
   #toError: ToError | undefined
   #toLimitError: ToError | undefined
-  /** Code of the events that fail in this outage: set when the service refuses the settings. */
+  /** The code for events that fail in this outage. Set only when the service refuses the settings. */
   #code: FailureCode | undefined
-  /** The monotonic moment at which the outage began. */
+  /** The time on the monotonic clock at which the outage began. */
   sinceMs = 0
 
   constructor({
@@ -88,13 +91,13 @@ export class Outage {
     maxTotalBackoffDuration,
     maxRateLimitDuration,
   }: Pick<ResolvedSettings, 'maxRetries' | 'maxTotalBackoffDuration' | 'maxRateLimitDuration'>) {
-    // An awaited event has `maxRetries` retries, and one attempt before them.
+    // An awaited event has its first attempt and `maxRetries` retries.
     this.#maxFailures = maxRetries + 1
     this.backoff = new Deadline(maxTotalBackoffDuration * 1_000)
     this.rateLimit = new Deadline(maxRateLimitDuration * 1_000)
   }
 
-  /** A caller waits for all events up to this number, until it runs the returned function. */
+  /** Notes that a caller waits for all events up to the number `seq`. The returned function ends the wait. */
   await(seq: number): () => void {
     const awaiting = { seq, failures: 0 }
     this.#awaiting.add(awaiting)
@@ -102,10 +105,10 @@ export class Outage {
   }
 
   /**
-   * One more failure in a row.
+   * Counts one more failure.
    *
-   * @param upTo The last place of the line that is due.
-   * @param code Left out when the service is unreachable or fails.
+   * @param upTo The last place in the line whose event is due.
+   * @param code Set when the service refused the settings; `undefined` when it is unreachable or fails.
    */
   fail(upTo: number, nowMs: number, toError: ToError, code: FailureCode | undefined): void {
     if (this.failures++ === 0) this.sinceMs = nowMs
@@ -118,13 +121,13 @@ export class Outage {
     for (const awaiting of this.#awaiting) awaiting.failures++
   }
 
-  /** Notes a failure that is retried at once and does not count. */
+  /** Keeps the error of a failure that is not counted because the request is retried at once. */
   note(toError: ToError): void {
     this.isQuiet = false
     this.#toError ??= toError
   }
 
-  /** The service asks to wait. */
+  /** The service limits the rate: events up to the place `upTo` wait from now on. */
   limit(upTo: number, nowMs: number, toError: ToError | undefined): void {
     this.isQuiet = false
     this.#toLimitError = toError
@@ -142,12 +145,12 @@ export class Outage {
     for (const awaiting of this.#awaiting) awaiting.failures = 0
   }
 
-  /** The place of the line up to which events have seen too many failures; `undefined` for none. */
+  /** The place in the line up to which events have seen more than `maxRetries` failures; `undefined` for none. */
   get exhaustedUpTo(): number | undefined {
     return this.#seen.length < this.#maxFailures ? undefined : this.#seen[0]
   }
 
-  /** The last call that a caller has waited for through too many failures. */
+  /** The number up to which callers have waited for events through more than `maxRetries` failures; 0 for none. */
   get awaitedUpTo(): number {
     let upTo = 0
     for (const { seq, failures } of this.#awaiting)
@@ -155,17 +158,20 @@ export class Outage {
     return upTo
   }
 
-  /** The last failure of the service, with `code` unless it refused the settings; `undefined` while it does not fail. */
+  /**
+   * The last failure of the service as an error; `undefined` while the service does not fail. The error has `code`, unless the
+   * service refused the settings.
+   */
   toError(code: FailureCode): DeliveryError | undefined {
     return this.#toError?.(this.#code ?? code)
   }
 
-  /** The last response in which the service asked to wait. */
+  /** The error for the last rate limit. */
   toLimitError(code: FailureCode): DeliveryError | undefined {
     return this.#toLimitError?.(code)
   }
 
-  /** When the next event has waited too long. */
+  /** The time at which the next event has waited too long. */
   get nextExpiryMs(): number {
     return Math.min(this.backoff.nextMs, this.rateLimit.nextMs)
   }

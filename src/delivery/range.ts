@@ -1,60 +1,62 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
 
-/** State that all parts of one range share. */
+/** State that all parts of one split range share. */
 export interface Origin {
-  /** Requests that were added because the service refused the range or a part of it (400, 422). */
+  /** Number of additional requests that were made because the service refused the range or a part of it (400, 422). */
   addedRequests: number
-  /** How the service refused the first half. */
+  /** The text of the response that refused the first half. */
   firstHalfRefusal: string | undefined
-  /** The bound on the bytes of a request before the first 413 for this range. */
+  /** The body limit before the first 413 for this range, in bytes. */
   bytesBefore413: number | undefined
 }
 
 /**
- * The events of one request. When it is halved, its parts form a chain that keeps the order of the events: one part is sent
- * at a time.
+ * The events of one request. When a range is split, its parts form a chain in the order of the events, and one part is sent at
+ * a time.
  */
 export class Range {
-  /** The immediate, uncounted retry after a lost connection was used. */
+  /** Whether the immediate retry after a lost connection, which is not counted, was used. */
   isFreeRetryUsed = false
-  /** The credentials were renewed for it. */
+  /** Whether the access token was already renewed for this range. */
   isRenewed = false
-  /** Makes the error for the last response. */
+  /** Makes the error for the last failed attempt. */
   failure: ((code: FailureCode) => DeliveryError) | undefined
-  /** The part that is sent after this one. */
+  /** The part that is sent after this part. */
   next: Range | undefined
-  /** Which half of a refused range it is, while both are being tried. */
+  /** Which of the first two halves of a refused range this part is. */
   half: 'first' | 'second' | undefined
-  /** This part and the one before it in the chain are the two halves of a refused part. */
+  /** Whether this part and the previous part in the chain are the two halves of a refused part. */
   isSecondOfPair = false
-  /** It holds a bad event: the part itself was refused (`sent`), or the other half was accepted (`inferred`). */
+  /**
+   * Set when this part contains a bad event: the part itself was refused (`sent`), or the other half was accepted (`inferred`).
+   */
   knownBad: 'sent' | 'inferred' | undefined
-  /** It is sent again as a whole, not together with other events. */
+  /** Whether this is a part of a split range: it is sent again as a whole, not together with other events. */
   isPart = false
 
   constructor(
-    /** Its events; none once they have their outcome or went back into the line, and in a probe that has none. */
+    /** The events. Empty in a probe without events, and once the events have their outcome or are back in the line. */
     public items: readonly Item[],
     readonly origin: Origin = { addedRequests: 0, firstHalfRefusal: undefined, bytesBefore413: undefined },
   ) {}
 
-  /** Its place in the line: that of its first event. */
+  /** The place of the first event in the line. */
   get order(): number {
     return this.items[0]?.order ?? 0
   }
 
-  /** The most attempts of any of its events. */
+  /** The greatest number of attempts of any event in the range. */
   get attempts(): number {
     return this.items.reduce((most, item) => Math.max(most, item.attempts), 0)
   }
 
-  /** Bytes of the messages and the commas between them. */
+  /** Bytes of the messages, including the commas between them. */
   get bytes(): number {
     return this.items.reduce((bytes, item) => bytes + item.bytes, this.items.length - 1)
   }
 
-  /** Removes and returns the events for which `isMeant` holds. */
+  /** Removes and returns the events for which `isMeant` returns `true`. */
   drop(isMeant: (item: Item) => boolean): Item[] {
     const dropped = this.items.filter(isMeant)
     this.items = this.items.filter((item) => !isMeant(item))
@@ -74,7 +76,7 @@ export class Range {
   }
 
   /**
-   * Replaces it in the chain by two parts, and returns the first.
+   * Replaces this range in the chain by two parts, and returns the first part.
    *
    * @param middle How many events the first part has. Default: half of them.
    */
@@ -82,7 +84,7 @@ export class Range {
     const [first, second] = [this.#part(0, middle), this.#part(middle, this.items.length)]
     first.next = second
     second.next = this.next
-    // The part after the two is no longer the second half of a pair.
+    // The part after the two new parts is no longer the second half of a pair.
     if (this.next !== undefined) this.next.isSecondOfPair = false
     return first
   }
@@ -97,7 +99,7 @@ export class Range {
     return items
   }
 
-  /** Removes and returns its events. */
+  /** Removes and returns the events. */
   take(): readonly Item[] {
     const items = this.items
     this.items = []
@@ -114,19 +116,22 @@ export class Range {
   }
 }
 
-/** Ranges that are sent again as a whole, including parts of halved ranges, in the order of their events. */
+/**
+ * The ranges that are sent again as a whole, in the order of their events. For a split range, this is the first part of the
+ * chain.
+ */
 export class Resends {
-  /** The oldest first. */
+  /** The oldest range comes first. */
   readonly ranges: Range[] = []
 
-  /** Adds a range, or the first part of a chain, in its place. Does nothing when it is already there. */
+  /** Adds a range, or the first part of a chain, at its place in the order. Does nothing if the range was already added. */
   add(range: Range): void {
     let index = this.ranges.length
     while (index > 0 && (this.ranges[index - 1] as Range).order >= range.order) index--
     if (this.ranges[index] !== range) this.ranges.splice(index, 0, range)
   }
 
-  /** Removes and returns the oldest. Call only when there is one. */
+  /** Removes and returns the oldest range. Must not be called when there is none. */
   take(): Range {
     return this.ranges.shift() as Range
   }
@@ -135,7 +140,7 @@ export class Resends {
     return this.ranges.splice(0)
   }
 
-  /** Removes and returns the events for which `isMeant` holds. Empty parts are removed too. */
+  /** Removes and returns the events for which `isMeant` returns `true`. Empty parts are removed too. */
   drop(isMeant: (item: Item) => boolean): Item[] {
     const dropped: Item[] = []
     for (const first of this.takeAll()) {
@@ -168,21 +173,21 @@ export function countWaiting(firsts: Iterable<Range | undefined>): { count: numb
   return { count, bytes }
 }
 
-/** Successes after which the bound grows once. */
+/** Number of successes after which the limit grows once. */
 const SUCCESSES_TO_GROW = 20
-/** The bound grows by this share of itself. */
+/** The limit grows by this fraction of its value. */
 const GROWTH = 0.1
 
 /**
- * Bound on the messages of one request, learnt from 413 responses. A 413 may come from a proxy that is replaced the next day,
- * so the bound grows back.
+ * The body limit: the greatest size of the messages of one request, learnt from 413 responses. The limit grows back after
+ * successes, because a 413 may come from a proxy whose limit is raised later.
  *
  * @see docs/spec.md, section 8
  */
 export class BodyLimit {
-  /** UTF-8 bytes of the messages and the commas between them. */
+  /** The limit in bytes of UTF-8, for the messages and the commas between them. */
   bytes: number
-  /** The bound before any 413. */
+  /** The limit before the first 413. */
   readonly maxBytes: number
   #successes = 0
 
@@ -191,13 +196,13 @@ export class BodyLimit {
     this.bytes = maxBytes
   }
 
-  /** A request with this many bytes of messages was too large: later ones hold half of that. */
+  /** A request with this many bytes of messages was too large: the limit becomes half of that size. */
   shrink(refusedBytes: number): void {
     this.bytes = Math.min(this.bytes, Math.floor(refusedBytes / 2))
     this.#successes = 0
   }
 
-  /** The refusal was the fault of one event: restores the bound from before. */
+  /** A single large event was the cause of the 413: restores the limit from before. */
   restore(bytes: number): void {
     this.bytes = Math.max(this.bytes, bytes)
   }

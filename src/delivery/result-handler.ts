@@ -21,25 +21,25 @@ export interface ResultHandlerOptions {
   readonly limit: BodyLimit
   readonly resends: Resends
   readonly outage: Outage
-  /** Notified when an outage begins, when the service refuses the settings, and when the outage ends. Must not throw. */
+  /** Called when an outage begins, when the service refuses the settings, and when an outage ends. Must not throw. */
   readonly observer: OutageObserver
   /**
-   * Receives the outcome of each event, exactly once and while its message is still stored. No error means delivered. Never
-   * throws.
+   * Receives the outcome of each event exactly once, while the message of the event is still stored. `undefined` as error means
+   * delivered. Never throws.
    */
   readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
 }
 
-/** Decides, by the result of a request, whether the events of its range get their outcome or are sent again. */
+/** Handles the result of a request: the events of its range get their outcome or are sent again. */
 export class ResultHandler {
   readonly #options: ResultHandlerOptions
-  /** Requests that the service has accepted. */
+  /** Number of requests that the service has accepted. */
   #accepted = 0
   readonly #refusals = new Set<string>()
   #isOutageReported = false
-  /** The service is up: it has just responded to a request without events. */
+  /** Whether the service has just responded to a request without events, and so is not down. */
   #isUp = false
-  /** Events that ran out of retries since the service last accepted or refused events. */
+  /** Number of events that ran out of retries since the service last responded to a request with events without failing. */
   #givenUp = 0
 
   constructor(options: ResultHandlerOptions) {
@@ -89,7 +89,7 @@ export class ResultHandler {
     }
   }
 
-  /** Our own code threw. It counts like a network error: the events are sent again after a wait. */
+  /** The code of this library threw an error. This is handled like a network error: the events are sent again after a wait. */
   handleFault(range: Range, pass: Pass, toError: ToError): void {
     if (range.items.length === 0) return this.#options.gate.probe(pass)
     range.failure = toError
@@ -97,10 +97,11 @@ export class ResultHandler {
   }
 
   /**
-   * The service refuses the address or the credentials, which says nothing about the events. If it has not accepted any request
-   * yet, the settings are wrong, and retries would not help.
+   * The service refuses the address or the credentials; the events are not the cause. If the service has not accepted any
+   * request yet, the settings are probably wrong, and the events fail without retries. With a spool, or after an accepted
+   * request, they wait.
    *
-   * @param kind Tells refusals apart.
+   * @param kind The kind of refusal. Each kind is reported once.
    */
   refuseSettings(range: Range, pass: Pass, code: 'auth' | 'rejected', kind: string): void {
     const { gate, settings, observer } = this.#options
@@ -129,7 +130,8 @@ export class ResultHandler {
         ({ order }) => order <= upTo,
         upTo,
         () => {
-          // Never undefined here: an event waits only after a failure or a rate limit, whose error is kept.
+          // Never `undefined` here: an event waits only after a failure or a rate limit, and the outage keeps the error of
+          // each.
           const toError = deadline === outage.rateLimit ? 'toLimitError' : 'toError'
           const error = outage[toError]('deadline') as DeliveryError
           const message = `${error.message}; given up after ${settings[name]} s (${name})`
@@ -140,15 +142,18 @@ export class ResultHandler {
   }
 
   /**
-   * Whether a request without events may be sent to distinguish an outage from bad events; not after several events failed in a
-   * row.
+   * Whether a probe without events may be sent, to find out whether the service is down or events make it fail. Not after more
+   * than `maxRetries` events in a row ran out of retries.
    */
   get mayAsk(): boolean {
     const { outage, settings } = this.#options
     return outage.exhaustedUpTo !== undefined && !this.#countsInOutage && this.#givenUp <= settings.maxRetries
   }
 
-  /** Whether each failed request counts as a retry, in an outage too: `maxRetries` was set, and there is no spool. */
+  /**
+   * Whether each failed request counts as a retry of its events, also in an outage. This is so if the user has set `maxRetries`
+   * and there is no spool.
+   */
   get #countsInOutage(): boolean {
     const { isMaxRetriesGiven, spool } = this.#options.settings
     return isMaxRetriesGiven && spool === undefined
@@ -166,8 +171,8 @@ export class ResultHandler {
 
   #retry(range: Range, pass: Pass, result: SendResult): void {
     const { gate, outage, resends } = this.#options
-    // A kept-alive connection that the server had just closed says nothing about the service: retry once, at once, without
-    // counting it. After an outage has begun, it is a failure like any other.
+    // The server may have just closed a kept-alive connection, which tells nothing about the service: the range is retried
+    // once, at once, without counting the failure. During an outage, a lost connection is a failure like any other.
     if (result.isConnectionLost && !range.isFreeRetryUsed && gate.isOpenFor(pass)) {
       range.isFreeRetryUsed = true
       outage.note(result.toError)
@@ -177,7 +182,7 @@ export class ResultHandler {
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
-    // The events do not cause a rate limit, even if a request without events has just got a response.
+    // The events are not the cause of a rate limit, even if the service has just responded to a request without events.
     this.#isUp = false
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
     const { clock, gate, line, outage } = this.#options
@@ -187,16 +192,17 @@ export class ResultHandler {
   }
 
   /**
-   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each of them with
-   * `#countsInOutage`, or if the service was up until then: one of the events may be the cause. An event with more than
-   * `maxRetries` retries ends with `#countsInOutage`, or if it was alone in the request; otherwise the range is halved. Awaited
-   * events that have seen too many failures in a row end too, even if they were not in the request.
+   * The request failed, and its events are sent again after a wait. The failure counts as a retry of each event if
+   * `#countsInOutage` is set, or if the service was up until then, because one of the events may be the cause. When an event
+   * has more than `maxRetries` retries, it fails if `#countsInOutage` is set or if it was alone in the request; otherwise the
+   * range is halved. Awaited events that have seen too many failures in a row fail too, even if they were not in this request.
    */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
     const { maxRetries } = settings
     const countsInOutage = this.#countsInOutage
-    // The service was up: no failure since it accepted a request, or it has just responded to one without events.
+    // One of the events may be the cause if the service was up: it has not failed since it accepted a request, or it has just
+    // responded to a request without events.
     const isSuspect =
       (this.#isUp && code === undefined) ||
       (this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass))
@@ -224,7 +230,7 @@ export class ResultHandler {
     this.#endExhausted()
   }
 
-  /** In an outage, an awaited event fails when it has seen `maxRetries` + 1 failures in a row. */
+  /** In an outage, fails the awaited events that have seen `maxRetries` + 1 failures in a row. */
   #endExhausted(): void {
     const { settings, outage } = this.#options
     const upTo = outage.exhaustedUpTo
@@ -238,8 +244,8 @@ export class ResultHandler {
   }
 
   /**
-   * Ends the waiting events for which `isMeant` holds. All are taken out before the first outcome is reported: a callback may
-   * flush.
+   * Fails the waiting events for which `isMeant` returns `true`. All of them are taken out before the first outcome is
+   * reported, because a callback may flush.
    */
   #endAll(isMeant: (item: Item) => boolean, upTo: number, toError: () => DeliveryError): void {
     const { line, resends } = this.#options
@@ -250,7 +256,10 @@ export class ResultHandler {
     for (const item of items) this.end(item, error)
   }
 
-  /** A part that was split off is sent again as it is; the events of other ranges go back into the line, in their places. */
+  /**
+   * Queues the events of a failed request again. A part of a split range is kept as a whole; the events of other ranges go back
+   * to their places in the line.
+   */
   #giveBack(range: Range): void {
     const { line, resends } = this.#options
     if (range.items.length === 0) {
@@ -273,13 +282,16 @@ export class ResultHandler {
     resends.add(range.split(range.countWithin(limit.bytes)))
   }
 
-  /** Whether the range may be sent again at once with a new token: once, and only if nothing has failed before. */
+  /**
+   * Whether the range may be sent again at once with a new access token. This happens only once, and only if nothing has failed
+   * before.
+   */
   #mayRenew({ isRenewed, items }: Range): boolean {
     return !isRenewed && this.#options.outage.failures === 0 && items.every(({ retries }) => retries === 0)
   }
 
   #settle(range: Range, error: DeliveryError | undefined): void {
-    // The other parts are queued again before the first outcome is reported: a callback may flush or close.
+    // The other parts are queued again before the first outcome is reported, because a callback may flush or close.
     const failed = range.next === undefined ? [] : this.#continue(proceed(range.next))
     this.#end(range, error)
     for (const [part, partError] of failed) this.#end(part, partError)
@@ -291,7 +303,7 @@ export class ResultHandler {
     for (const [part, error] of all) this.#end(part, error)
   }
 
-  /** Queues the next part of a chain, and returns the parts that fail without being sent again. */
+  /** Queues the next part of a chain. Returns the parts whose events fail now, with their errors. */
   #continue({ failed, next }: Bisection): (readonly [Range, DeliveryError])[] {
     const { limit, resends } = this.#options
     if (next !== undefined) {
@@ -307,10 +319,10 @@ export class ResultHandler {
     for (const item of items) this.end(item, error)
   }
 
-  /** Gives one event its outcome. No error means delivered. */
+  /** Gives one event its outcome. `undefined` as error means delivered. */
   end(item: Item, error: DeliveryError | undefined): void {
     const { line, outcomes } = this.#options
-    // Its room is freed before the outcome is reported: a callback may track again.
+    // The room of the event in the line is freed before the outcome is reported, because a callback may track again.
     line.leave(item)
     outcomes.settle(item, error)
     line.release(item)

@@ -7,30 +7,32 @@ const TOO_LARGE = 'the service, or a proxy on the way, takes no event of this si
 const EMPTY_TOO_LARGE =
   'the service, or a proxy on the way, refuses even a body without events; check host and path'
 
-/** Makes the error of a failure, once its code is known. */
+/** Makes the error of a failure. The code is only known later, when an event fails. */
 export type ToError = (code: FailureCode) => DeliveryError
 
-/** The result of one request. Code that handles it does not read statuses or headers. */
+/** The result of one request, already interpreted: the code that handles it does not read statuses or headers. */
 export interface SendResult {
   /** `resend`: the service does not accept the encoded body; the next attempt sends it unencoded. */
   readonly action: Action | 'resend'
-  /** How long the service asks to wait, if it does. */
+  /** How long the service asks to wait; `undefined` if it does not ask. */
   readonly waitMs: number | undefined
-  /** The HTTP status, to tell refusals apart; `undefined` without a response. */
+  /** The HTTP status, used to distinguish refusals; `undefined` without a response. */
   readonly status: number | undefined
-  /** The text of the response. Only for comparison: it may quote the request, including credentials. */
+  /**
+   * The status and the body of the response. Only to compare responses: the text may quote the request, including credentials.
+   */
   readonly text: string
-  /** The connection broke before any response. */
+  /** Whether the connection broke before there was a response. */
   readonly isConnectionLost: boolean
   readonly toError: ToError
 }
 
 /**
- * The error with which events fail. Its message starts with status and status text, as in `[503] Service Unavailable`; without
- * a response, it is the message of the HTTP client. Where a remedy is known, the message ends with it.
+ * Makes the error with which events fail. Its message starts with the status and the status text, as in `[503] Service
+ * Unavailable`; without a response, it is the message of the HTTP client's error. For some failures, a hint follows.
  *
- * @param url Where the request went.
- * @param redact Redacts a text: HTTP clients quote requests in their messages, and servers in their bodies.
+ * @param url The URL of the request.
+ * @param redact Removes credentials from a text: error messages of HTTP clients and response bodies may quote the request.
  */
 export function toDeliveryError(
   code: FailureCode,
@@ -61,7 +63,7 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 401) return 'the credentials were refused; check writeKey, oauthSettings and region'
   if (status === 404) return `there is no tracking API at ${url}; check host and path`
   if (status === 405) return `${url} takes no POST; check host and path`
-  // Before the check for HTML: proxies send a web page with their 413.
+  // This check comes before the check for HTML, because proxies send a web page with a 413.
   if (status === 413) return TOO_LARGE
   if (isHtml(headers)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403
@@ -83,9 +85,9 @@ function explainRedirect(
   }
 }
 
-/** Messages of OpenSSL, in all its versions, when the server does not speak TLS. */
+/** Matches the messages of all versions of OpenSSL for a server that does not speak TLS. */
 const NOT_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|http_request/i
-/** A line of OpenSSL: thread, code, library, function, reason, file. */
+/** Matches an error line of OpenSSL: thread, code, library, function, reason, file. */
 const OPENSSL_LINE = /[0-9A-F]+:error:[0-9A-F]+:([^:]*):[^:]*:([^:]*):\S*/i
 
 function explainCause(message: string, url: string): string {

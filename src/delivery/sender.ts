@@ -25,11 +25,11 @@ export interface SenderOptions {
   readonly url: string
   readonly writeKey: string
   readonly userAgent: string
-  /** Additional headers of every request; never one that is set here. */
+  /** Additional headers of every request. They do not contain a header that the sender sets itself. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs: number
   readonly client: HTTPClient
-  /** Set when the credentials can be renewed. */
+  /** The access tokens, when the client uses OAuth. */
   readonly tokens?: TokenCredentials | undefined
   readonly envelope: Envelope
   readonly observer: RequestObserver
@@ -38,33 +38,33 @@ export interface SenderOptions {
   readonly warn?: Warn
   /** Loads the encoder of bodies; never rejects. Default: bodies are sent unencoded. */
   readonly loadEncoder?: (() => Promise<Encoder>) | undefined
-  /** Once the client is closed, connections need not be kept alive. */
+  /** Tells whether the client is closed: then connections need not be kept alive. */
   readonly intake?: { readonly isClosed: boolean }
 }
 
 /** How an attempt ended: with a result to handle, or without a request. */
 export type Ending = SendResult | { readonly action: 'unsent'; readonly error: DeliveryError | undefined }
 
-/** The attempt was abandoned, or the gate shut, before a request was sent. */
+/** The attempt was abandoned, or the circuit breaker (`Gate`) stopped sending, before a request was sent. */
 export const UNSENT: Ending = { action: 'unsent', error: undefined }
 
 /** One attempt in flight. */
 export interface Attempt {
-  /** Settles once the response headers are complete, and the body if it is needed. Never rejects. */
+  /** Resolves once the response headers are complete and, if the body is needed, the body too. Never rejects. */
   readonly result: Promise<Ending>
-  /** Settles when the socket is free. Never rejects. */
+  /** Resolves when the socket is free. Never rejects. */
   readonly finished: Promise<void>
 }
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
-/** Makes one attempt to send a range of events: headers, body, credentials. Retries are not decided here. */
+/** Makes one attempt to send a range of events. Other code decides about retries. */
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
   readonly #open = new Set<Exchange>()
   #hasWarnedOfHtml = false
-  /** Headers of the last request, reused: they rarely change. */
+  /** Headers of the last request. They are used again, because they rarely change. */
   #lastHeaders: Record<string, string> | undefined
 
   constructor(options: SenderOptions) {
@@ -72,7 +72,7 @@ export class Sender {
   }
 
   /**
-   * Never throws: a failure before the request is sent gives the same result as a network error.
+   * Sends one range. Never throws: an error before the request is sent gives the same result as a network error.
    *
    * @param authorization Value of the `Authorization` header.
    * @param mayGo Called after each wait, before the request: returns whether it may still be sent. Must not throw.
@@ -101,7 +101,7 @@ export class Sender {
     for (const exchange of [...this.#open]) exchange.abort()
   }
 
-  /** Sends one request without events. Only the caller sees its result. `abort` ends it too. Never rejects. */
+  /** Sends one request without events. Its result affects no events. `abort` ends this request too. Never rejects. */
   async verify(authorization: string | undefined): Promise<VerifyResponse> {
     const { url, writeKey, clock } = this.#options
     const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
@@ -117,7 +117,7 @@ export class Sender {
     const sentAtMs = clock.now()
     const bytes = envelope.write(range.items, isoTime(sentAtMs))
     const plain = { bytes, encoding: undefined }
-    // No await without a reason: the request is sent within this turn.
+    // There is no `await` when nothing has to be loaded, so that the request is sent within this turn.
     if (loadEncoder === undefined) return this.#start(range, plain, authorization, sentAtMs)
     const encode = async (): Promise<Attempt> => {
       this.#encoder ??= await loadEncoder()
@@ -155,7 +155,7 @@ export class Sender {
     }
   }
 
-  /** The headers of every request, in an object that the caller may change. */
+  /** The headers that all requests have, in an object that the caller may change. */
   #headers(authorization: string | undefined): Record<string, string> {
     if (this.#lastHeaders === undefined || this.#lastHeaders['Authorization'] !== authorization) {
       const { headers, userAgent } = this.#options
@@ -164,7 +164,7 @@ export class Sender {
         'Content-Type': 'application/json',
         ...(authorization !== undefined && { Authorization: authorization }),
         'User-Agent': userAgent,
-        // Only a short part of a response is read, so compression gains nothing, and not every client could decode it.
+        // Only a short part of a response is read, so compressing it is no use, and some HTTP clients cannot decode it.
         'Accept-Encoding': 'identity',
       }
     }
@@ -184,7 +184,7 @@ export class Sender {
   #read(response: ExchangeResult, authorization: string, sentAtMs: number, onEnd: OnEnd): SendResult {
     const { url, tokens } = this.#options
     const redact = this.#redactor(authorization)
-    // Dates in headers are compared with the time of the request, which is known to be a valid time.
+    // Dates in headers are compared with the time of the request, because this time is known to be valid.
     const result = this.#judge(response, sentAtMs, redact)
     const isDelivered = result.action === 'delivered'
     const isPage = isDelivered && response.status !== undefined && isHtml(response.headers)
@@ -239,7 +239,7 @@ export class Sender {
   }
 }
 
-/** The response for listeners, redacted: a server may quote the request, credentials included. */
+/** The response for listeners. Credentials are redacted, because a server may quote the request. */
 function infoOf(response: ResponseHead, url: string, redact: (text: string) => string): ResponseInfo {
   const { status, statusText, headers, body } = response
   return {
@@ -271,7 +271,7 @@ function readableHeaders(
       })
     } else Object.assign(readable, headers)
   } catch {
-    // The headers of a custom client throw when read; the outcome does not depend on this copy.
+    // The headers of a custom HTTP client throw when they are read. They are left out of the copy.
   }
   for (const [name, value] of Object.entries(readable)) {
     if (typeof value === 'string') readable[name] = redact(value)

@@ -1,25 +1,25 @@
-/** How far a chain of causes is followed. */
+/** The number of errors in a chain of causes that are read. */
 const MAX_DEPTH = 5
 
 /** Error codes of a connection that was lost while a request was under way on it. */
 const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])
 
 /**
- * Whether an open connection was lost. Unlike a refused connection, a lost one may have been idle, and closed by the
- * server just before.
+ * Whether an open connection was lost. The connection may have been idle, and the server may have just closed it; a refused
+ * connection is different.
  */
 export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))
 }
 
-/** A chain of causes in one line: their messages and codes. */
+/** Returns the messages and codes of an error and its causes, in one line. */
 export function describeCause(cause: unknown): string {
   const parts: string[] = []
   for (const link of chain(cause)) {
     const { code } = link
     // OpenSSL ends its messages with a line break.
     const message = link.message.trim().replace(/\s*[\r\n]+\s*/g, ' ')
-    // If several addresses of one name were refused, Node.js gives only a code and no message.
+    // If a host name has several addresses and all refuse the connection, the error of Node.js has only a code and no message.
     const part = message === '' ? code : message.includes(code) ? message : `${message} (${code})`
     if (part !== '' && !parts.includes(part)) parts.push(part)
   }
@@ -27,10 +27,10 @@ export function describeCause(cause: unknown): string {
 }
 
 /**
- * A copy of a chain of causes with nothing but names, messages and codes. HTTP clients put the whole request on
- * their errors, credentials included.
+ * Copies an error and its causes, with only names, messages and codes: the errors of some HTTP clients contain the whole
+ * request with its credentials.
  *
- * @param redact Takes secrets out of a text.
+ * @param redact Removes credentials from a text.
  */
 export function copyCause(cause: unknown, redact: (text: string) => string): Error | undefined {
   let copy: Error | undefined
@@ -39,7 +39,7 @@ export function copyCause(cause: unknown, redact: (text: string) => string): Err
     const value = redact(name)
     // An assignment would throw if Error.prototype is frozen.
     Object.defineProperty(error, 'name', { value, writable: true, configurable: true })
-    // The stack would show where the copy was made, which helps nobody.
+    // The stack would only show where the copy was made.
     Object.defineProperty(error, 'stack', { value: `${value}: ${error.message}`, configurable: true })
     copy = code === '' ? error : Object.assign(error, { code: redact(code) })
   }

@@ -1,24 +1,24 @@
 /**
- * Why an event was not delivered. A closed list: `switch` over it is exhaustive.
+ * Why an event was not delivered. The list is complete, so a `switch` can cover all codes.
  *
  * - `invalid`: the call lacks what its kind requires, or has a field of the wrong type
  * - `unserializable`: the event cannot be written as JSON
- * - `too_large`: over `maxMessageBytes`, or refused alone with 413
+ * - `too_large`: the event is larger than `maxMessageBytes`, or the service refused it alone with 413
  * - `queue_full`: `maxQueueSize` or `maxQueueBytes` was reached
- * - `plugin`: a `before` plugin dropped it or failed, or one with `onLoadFailure: 'drop'` could not be loaded
+ * - `plugin`: a `before` plugin dropped the event or failed, or a plugin with `onLoadFailure: 'drop'` could not be loaded
  * - `closed`: the call came after `closeAndFlush()`
- * - `rejected`: the service responded with a status that no retry can change
+ * - `rejected`: the service refused the event with a status for which a retry is no use
  * - `auth`: the service or the token server refused the credentials, or the signer failed
  * - `retries_exhausted`: `maxRetries` retries have failed
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed
- * - `spool`: the event was only in the spool, and cannot be read there any more
- * - `shutdown_timeout`: still waiting when `closeAndFlush()` or `exitTimeout` ran out
+ * - `spool`: the event was only in the spool, and can no longer be read
+ * - `shutdown_timeout`: the event was still waiting when the time limit of `closeAndFlush()` or `exitTimeout` was reached
  *
  * @see https://github.com/trackpost/trackpost/blob/main/docs/spec.md#6-the-client
  */
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
-/** Every {@link FailureCode}, in the order of an event's way. */
+/** Every {@link FailureCode}, from the earliest to the latest point at which an event can fail. */
 export const FAILURE_CODES = [
   'invalid',
   'unserializable',
@@ -34,12 +34,12 @@ export const FAILURE_CODES = [
   'shutdown_timeout',
 ] as const
 
-/** Base of all errors of this package. `code` is stable; the message is for people and may change. */
+/** The base class of `SettingsError` and `DeliveryError`. `code` is stable; the message may change. */
 export class TrackpostError extends Error {
-  /** Stable, unlike the message: a `FailureCode`, or `invalid_setting`. */
+  /** A stable code: a `FailureCode`, `deferred` or `invalid_setting`. */
   readonly code: string
 
-  /** Made by this package only. */
+  /** Called by this package only. */
   constructor(code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     // An assignment would throw if Error.prototype is frozen.
@@ -49,8 +49,8 @@ export class TrackpostError extends Error {
 }
 
 /**
- * A setting is missing, misspelt or out of range. Constructors throw it, such as that of `Analytics`. The message names
- * the setting and says what was expected; it never quotes the given text.
+ * A setting is missing, misspelt or invalid. Thrown by constructors, such as that of `Analytics`. The message names the setting
+ * and says what was expected; it never quotes the given value.
  *
  * @example
  * try {
@@ -63,7 +63,7 @@ export class SettingsError extends TrackpostError {
   /** The name of the setting, for example `flushAt` or `oauthSettings.keyId`. */
   readonly setting: string
 
-  /** Made by the client; of use to programs only in their own tests. */
+  /** Called by the client. Programs need it only in tests. */
   constructor(setting: string, message: string) {
     super('invalid_setting', `${setting}: ${message}`)
     this.setting = setting
@@ -74,11 +74,11 @@ export class SettingsError extends TrackpostError {
 export interface FailedRequest {
   /** The reason that the HTTP client rejected with, without credentials. */
   readonly cause?: unknown
-  /** The HTTP status of the last response. */
+  /** The HTTP status of the response. */
   readonly status?: number
   /** The URL of the request. */
   readonly url?: string
-  /** The first 1,024 bytes of the body of that response, as text, without credentials. */
+  /** The first 1,024 bytes of the response body, as text, without credentials. */
   readonly response?: string
 }
 
@@ -92,8 +92,8 @@ export interface FailedRequest {
  */
 export class DeliveryError extends TrackpostError {
   /**
-   * Why; stable, to `switch` over. `deferred` is no loss: the client was closed, and the event is in the spool, for the next
-   * start.
+   * Why the event was not delivered: a stable code. `deferred` is not a loss: the client was closed, and the spool keeps the
+   * event for the next start.
    */
   declare readonly code: FailureCode | 'deferred'
   /** The HTTP status of the last response; absent when there was none. */
@@ -101,12 +101,12 @@ export class DeliveryError extends TrackpostError {
   /** The URL that the last request went to; absent when the event was never sent. */
   declare readonly url?: string
   /**
-   * The first 1,024 bytes of the body of the last response, as text: what the service itself says. Credentials are
-   * replaced by `[redacted]`. Absent when there was no response.
+   * The first 1,024 bytes of the body of the last response, as text. Credentials are replaced by `[redacted]`. Absent when
+   * there was no response.
    */
   declare readonly response?: string
 
-  /** Made by the client; of use to programs only in their own tests. */
+  /** Called by the client. Programs need it only in tests. */
   constructor(code: FailureCode | 'deferred', message: string, request: FailedRequest = {}) {
     super(code, message, request.cause)
     const { status, url, response } = request
@@ -118,11 +118,11 @@ export class DeliveryError extends TrackpostError {
 
 /** Options of {@link ContextCancelation}. */
 export interface ContextCancelationOptions {
-  /** Why the event is dropped: part of the failure's message. */
+  /** Why the event is dropped. Becomes part of the error message. */
   reason?: string
-  /** A label of your own. */
+  /** A label that you choose. */
   type?: string
-  /** Has no effect: a dropped event is not tried again. Accepted for plugins that were written for other SDKs. */
+  /** Has no effect: a dropped event is not retried. It exists for plugins that were written for other SDKs. */
   retry?: boolean
 }
 
@@ -133,19 +133,19 @@ export interface ContextCancelationOptions {
  * throw new ContextCancelation({ reason: 'no consent' })
  */
 export class ContextCancelation extends Error {
-  /** `ContextCancelation`. */
+  /** Always `ContextCancelation`. */
   override readonly name = 'ContextCancelation'
   /** Why the event is dropped. */
   readonly reason: string
-  /** A label of the plugin's own. Default: `plugin Error`. */
+  /** A label that the plugin chooses. Default: `plugin Error`. */
   readonly type: string
   /** Has no effect. Default: false. */
   readonly retry: boolean
 
   /**
-   * Makes a cancellation, to be thrown by a handler.
+   * Makes an error for a handler of a plugin to throw.
    *
-   * @param options The reason as text, or an object with more than that.
+   * @param options The reason, or an object with the reason and other options.
    */
   constructor(options: string | ContextCancelationOptions = {}, errorOptions?: { cause?: unknown }) {
     const {

@@ -1,14 +1,14 @@
 import { warn } from '../runtime/warn.ts'
 
-/** Kinds of code that were reported already: a callback in a hot loop must not flood the log. */
+/** The kinds of user code for which a warning was shown: a callback in a loop must not flood the log. */
 const warned = new Set<string>()
 
 /**
- * Runs user code (a callback, a listener) so that nothing it does reaches the caller: a throw or a rejection is reported,
- * and goes no further.
+ * Runs user code, such as a callback or a listener. If the code throws or returns a promise that rejects, the error is reported
+ * and not thrown to the caller.
  *
- * @param what Names the kind of code. There is one process warning for each.
- * @param report Called with the failure; returns whether anybody has handled it. If so, there is no process warning.
+ * @param what Names the kind of user code. One process warning is shown for each kind.
+ * @param report Called with the error. If it returns `true`, the error was handled, and there is no process warning.
  */
 export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
   const fail = (error: unknown, verb: string): void => {
@@ -22,7 +22,7 @@ export function guard(run: () => unknown, what: string, report?: (error: unknown
   }
 }
 
-/** Whether `value` has a `then`. Throws if that is a getter that throws. */
+/** Whether `value` is an object with a method `then`. Throws if `then` is a getter that throws. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -32,11 +32,13 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 function warnOnce(what: string, verb: string): void {
   if (warned.has(what)) return
   warned.add(what)
-  // The error comes from user code and may hold anything, so it is not shown.
+  // The error comes from user code and may contain secrets, so it is not shown.
   warn('user_code', `${what} ${verb}; the error was ignored, and further ones will be ignored silently`)
 }
 
-/** `instanceof` for values that user code threw. The operator itself throws for a proxy whose traps throw. */
+/**
+ * Like `instanceof`, for a value that user code threw. The operator itself throws if the value is a proxy whose traps throw.
+ */
 export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
   try {
     return thrown instanceof type
@@ -46,8 +48,8 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
 }
 
 /**
- * Sets the stack of the error to start at the caller of `callee`: the line of the program that has to be changed comes
- * first.
+ * Makes the stack of the error start at the caller of `callee`, so that the line of the user's program comes first. Returns the
+ * error.
  */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
@@ -55,7 +57,10 @@ export function fromCaller(error: unknown, callee: object): unknown {
   return error
 }
 
-/** The method `at` of lists, which Node.js before 16.6 lacks. Beyond the end, `list[index]` reads `Object.prototype`. */
+/**
+ * Like `Array.prototype.at`, which Node.js before 16.6 does not have. Never reads a property of `Object.prototype`, unlike
+ * `list[index]` with an index outside the list.
+ */
 export function elementAt<Element>(list: readonly Element[], index: number): Element | undefined {
   const place = index < 0 ? list.length + index : index
   return place >= 0 && place < list.length ? list[place] : undefined

@@ -1,4 +1,4 @@
-/** One request, as an {@link HTTPClient} receives it. */
+/** A request, as an {@link HTTPClient} receives it. */
 export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   /** Absolute URL, for instance `https://api.segment.io/v1/batch`. */
   url: string
@@ -6,29 +6,32 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   method: 'POST'
   /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
-  /** Text, or bytes for a {@link ByteHTTPClient} that takes them. With `Content-Encoding: gzip`, compressed bytes. */
+  /**
+   * The body as text. For a {@link ByteHTTPClient} that takes bytes, the body in UTF-8; with `Content-Encoding: gzip`,
+   * compressed.
+   */
   body: Body
-  /** Longest time for the whole exchange, in milliseconds. */
+  /** Time limit for the request and the response together, in milliseconds. */
   httpRequestTimeout: number
-  /** Aborted when that time is over, and when `closeAndFlush()` times out. A client may ignore it. */
+  /** Aborted when `httpRequestTimeout` is over, and when `closeAndFlush()` times out. A client may ignore the signal. */
   signal?: AbortSignalOf<typeof globalThis>
-  /** Set when no request will follow: the connection need not be kept alive. A client may ignore it. */
+  /** `true` when no request will follow, so that the connection need not be kept alive. A client may ignore this. */
   closesConnection?: boolean
 }
 
 /**
- * The `AbortSignal` of the runtime. A project that has neither the types of the DOM nor those of Node.js sees an {@link
- * AbortSignalLike}.
+ * The type `AbortSignal` of the runtime, or {@link AbortSignalLike} in a project that has neither the types of the DOM nor
+ * those of Node.js.
  */
 export type AbortSignalOf<Global> = Global extends { AbortSignal: { prototype: infer Signal } }
   ? Signal
   : AbortSignalLike
 
-/** The part of an `AbortSignal` that is used, where its own type is not known. */
+/** The members of an `AbortSignal` that are used. Replaces `AbortSignal` in projects that do not know this type. */
 export interface AbortSignalLike {
   /** Whether the request was aborted. */
   readonly aborted: boolean
-  /** Why: an `Error`. */
+  /** Why the request was aborted: an `Error`. */
   readonly reason: unknown
   /** Calls `listener` when the request is aborted. */
   addEventListener(type: 'abort', listener: () => void): void
@@ -36,7 +39,7 @@ export interface AbortSignalLike {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** The part of a `Headers` object that is used. */
+/** The members of a `Headers` object that are used. */
 export interface HeadersLike {
   /** The value of a header; `null` when there is none. */
   get(name: string): string | null
@@ -45,47 +48,49 @@ export interface HeadersLike {
 }
 
 /** Response headers: a `Headers` object, or a plain object with names in any case. */
-// biome-ignore lint/suspicious/noExplicitAny: headers of an interface or class type are assignable to `any` only
+// biome-ignore lint/suspicious/noExplicitAny: values of an interface or class type are assignable only to `any`
 export type HTTPHeaders = Record<string, any> | HeadersLike
 
-/** The response of an {@link HTTPClient}. A `Response` of `fetch` is one. */
+/** The response of an {@link HTTPClient}, for example a `Response` of `fetch`. */
 export interface HTTPResponse {
   /** The HTTP status, an integer. */
   status: number
   /** The reason phrase, for instance `Service Unavailable`. May be empty. */
   statusText: string
-  /** The headers. If they are missing, a `Retry-After` is not seen. */
+  /** The headers. Without them, the client cannot see a `Retry-After` header. */
   headers?: HTTPHeaders
-  /** Reads the body. It is called once, so that the connection is free for the next request. */
+  /** Reads the body. Called once, so that the connection becomes free for the next request. */
   text?: () => Promise<string>
 }
 
-/**
- * A pluggable HTTP client. It resolves with every status, and rejects when there is no response. It never follows a
- * redirect: the credentials are meant for one host.
- */
+/** A custom HTTP client. It must not follow redirects, because the credentials are meant for one host. */
 export interface HTTPClient {
-  /** Sends one request. Resolves once the response headers are complete; rejects when there is no response. */
+  /**
+   * Sends one request. The promise resolves once the response headers are complete, with any status, and rejects when there is
+   * no response.
+   */
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>
 }
 
 /**
- * An HTTP client that takes request bodies as bytes. An {@link HTTPClient} whose `takesBytes()` returns `true` is
- * given the UTF-8 bytes of the body, which spares it the encoding of a text; every other client is given text.
+ * An HTTP client that takes request bodies as bytes. If `takesBytes()` returns `true`, the client gets the body as UTF-8 bytes
+ * and need not encode a text. All other clients get text.
  */
 export interface ByteHTTPClient extends HTTPClient {
   /**
-   * Whether the next request may have bytes as its body. They do not change while the request is under way.
+   * Whether the next request may have bytes as its body. The bytes do not change while the request is under way.
    *
-   * @param isCompressed Whether the bytes would be compressed (setting `compress`), and thus cannot be turned into text. If
-   * the client does not return `true`, the body is sent uncompressed.
+   * @param isCompressed Whether the bytes would be compressed (setting `compress`), so that they cannot be turned into text. If
+   * `takesBytes(true)` does not return `true`, the body is sent uncompressed.
    */
   takesBytes(isCompressed?: boolean): boolean
-  /** As for {@link HTTPClient}; the body may be bytes. */
+  /** Like {@link HTTPClient.makeRequest}, but the body may be bytes. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
-/** The HTTP client that an `Analytics` makes if the user gives none, and closes when it is closed itself. */
+/**
+ * The HTTP client that an `Analytics` client makes if the user gives none. It is closed together with the `Analytics` client.
+ */
 export interface OwnHTTPClient extends HTTPClient {
   close?(): void
 }
@@ -96,12 +101,14 @@ export interface HTTPFetchRequest {
   method: 'POST'
   /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
-  /** The request body. With the setting `compress` it is compressed bytes (a `Uint8Array`), which `fetch` takes as well. */
+  /**
+   * The request body. With the setting `compress`, it may be a `Uint8Array` with compressed bytes, which `fetch` also accepts.
+   */
   body: string
-  /** Redirects are never followed: the credentials are meant for one host. */
+  /** Redirects are never followed, because the credentials are meant for one host. */
   redirect: 'manual'
   /** An `AbortSignal`. */
-  // biome-ignore lint/suspicious/noExplicitAny: fetch implementations declare their own, incompatible, AbortSignal
+  // biome-ignore lint/suspicious/noExplicitAny: fetch implementations declare incompatible AbortSignal types
   signal: any
 }
 

@@ -5,23 +5,26 @@ import { toAbortSignal } from './exchange.ts'
 import { FetchHTTPClient, takePlainSignal, textUnlessCompressed } from './fetch-client.ts'
 import { NodeHTTPClient } from './node-client.ts'
 
-/** The client to use when the user gives none. Edge runtimes get `default-client.web.ts` in its place. */
+/**
+ * Makes the HTTP client for settings without `httpClient`. On edge runtimes, `default-client.web.ts` takes the place of this
+ * file.
+ */
 export function defaultClient(): OwnHTTPClient {
   return new DefaultHTTPClient()
 }
 
 /**
- * Chooses the transport for each request, by what the process has loaded:
+ * Chooses for each request how to send it:
  *
- * - a global `fetch` that is not the one of Node.js is called: a replacement, or the one of Bun or Deno
- * - once the process has used or configured the `fetch` of Node.js, the dispatcher below it sends, with its proxies, mocks
- *   and instrumentation
- * - until then `node:http` sends: loading undici for this client alone would double the processor time of a cold start
+ * - If the global `fetch` is not the one of Node.js, it is called: a replacement, or the `fetch` of Bun or Deno.
+ * - If the process has used or configured the `fetch` of Node.js, the undici dispatcher below it sends the request, so that its
+ *   proxies, mocks and instrumentation apply.
+ * - Otherwise, `node:http` sends the request: loading undici only for this client would double the CPU time of a cold start.
  */
 class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
   readonly #fetch = new FetchHTTPClient()
   readonly #node = new NodeHTTPClient()
-  /** The URL whose responses the dispatcher cannot read. */
+  /** A URL whose responses the dispatcher cannot read; `node:http` is used instead. */
   #unreadableUrl: string | undefined
 
   takesBytes(isCompressed = false): boolean {
@@ -55,15 +58,15 @@ function isFetchOther(): boolean {
   return typeof globalThis.fetch === 'function' && !isNodeFetch()
 }
 
-/** Where undici up to version 7 keeps the dispatcher of the process. */
+/** The key of the global variable in which undici up to version 7 keeps the dispatcher of the process. */
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
-/** Where version 8 keeps it. Under the older symbol there is then a wrapper, which turns HTTP/2 off. */
+/** The key that undici 8 uses. Under the older key, it keeps a wrapper of the dispatcher, which turns HTTP/2 off. */
 const GLOBAL_DISPATCHER_2 = Symbol.for('undici.globalDispatcher.2')
 
 type Globals = Record<symbol, Partial<Dispatcher> | undefined>
 const globals = globalThis as Globals
 
-/** The diagnostics channels of undici. Whoever listens there, such as OpenTelemetry, expects to see these requests too. */
+/** The diagnostics channels of undici. A subscriber, such as OpenTelemetry, expects to see the requests of this client too. */
 const CHANNELS = [
   'undici:request:create',
   'undici:request:headers',
@@ -73,7 +76,10 @@ const CHANNELS = [
   'undici:client:connected',
 ].map((name) => channel(name))
 
-/** The source of `fetch` in Node.js 18 and later. A function that replaced it must be called itself. */
+/**
+ * Matches the source of `fetch` in Node.js 18 and later. If it does not match, somebody has replaced `fetch`, and the
+ * replacement must be called.
+ */
 const NODE_FETCH =
   /^(?:async )?function fetch\(input, init = undefined\) \{[\s\S]*(?:\/deps\/undici\/|lazyUndici\(\))/
 
@@ -91,13 +97,13 @@ export function isNodeFetch(): boolean {
 }
 
 /**
- * The dispatcher that the `fetch` of Node.js uses; `undefined` as long as nothing in the process has used or configured
- * `fetch`, and nobody listens to what it does.
+ * The dispatcher that the `fetch` of Node.js uses. `undefined` while nothing in the process has used or configured `fetch` and
+ * nothing has subscribed to its diagnostics channels.
  */
 export function fetchDispatcher(): Dispatcher | undefined {
-  // Without WebAssembly (`--jitless`) undici cannot parse a response.
+  // Without WebAssembly (`--jitless`), undici cannot parse a response.
   if (!isNodeFetch() || typeof WebAssembly === 'undefined') return undefined
-  // Reading one of the globals of `fetch`, such as `Headers`, makes Node.js load undici, which sets the dispatcher.
+  // Reading `globalThis.Headers` makes Node.js load undici, which sets the dispatcher.
   if (globals[GLOBAL_DISPATCHER] === undefined && isTraced() && typeof globalThis.Headers !== 'function') {
     return undefined
   }
@@ -111,7 +117,7 @@ function isTraced(): boolean {
   return CHANNELS.some(({ hasSubscribers }) => hasSubscribers)
 }
 
-/** Whether this is the wrapper of undici 8, and not a dispatcher that an older undici was given. */
+/** Whether this is the wrapper of undici 8, and not a real dispatcher. */
 function isWrapper(dispatcher: Partial<Dispatcher> | undefined): boolean {
   return typeof (dispatcher?.constructor as { wrapHandler?: unknown } | undefined)?.wrapHandler === 'function'
 }
@@ -121,22 +127,26 @@ function isDispatcher(value: Partial<Dispatcher> | undefined): value is Dispatch
 }
 
 /**
- * Whether a request failed because the service sent an unsolicited `100 Continue`, which undici rejects, and the dispatcher
- * is the default one: one that somebody has set may lead through a proxy, which must not be bypassed.
+ * Whether a request failed because the service sent an unsolicited `100 Continue`, which undici rejects, and may be sent with
+ * `node:http` instead. That is so only with the default dispatcher: another dispatcher may use a proxy, which must not be
+ * bypassed.
  */
 export function isUnaskedContinue(error: unknown): boolean {
   const { message, stack } = error as Partial<Error>
   if (message !== 'bad response' || stack?.includes('node:internal/deps/undici') !== true) return false
   const older = globals[GLOBAL_DISPATCHER]
   const dispatcher = isWrapper(older) ? globals[GLOBAL_DISPATCHER_2] : older
-  // A plain `Agent`: not one for a proxy, and without interceptors.
+  // The default dispatcher is a plain `Agent`, without a proxy and without interceptors.
   const type = dispatcher?.constructor as { name: string; prototype: Dispatcher } | undefined
   return type?.name === 'Agent' && dispatcher?.dispatch === type.prototype.dispatch
 }
 
 type Headers2 = Record<string, string | string[] | undefined>
 
-/** Lets handlers of the older interface use the dispatcher. So does the wrapper of undici, but it turns HTTP/2 off. */
+/**
+ * Lets handlers of the older interface use a dispatcher of undici 8. The wrapper of undici does this too, but it turns HTTP/2
+ * off.
+ */
 function withOlderHandlers(dispatcher: Dispatcher): Dispatcher {
   return {
     isMockActive: dispatcher.isMockActive === true,

@@ -4,14 +4,14 @@ import { textUnlessCompressed } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
 /**
- * The part of undici through which `fetch` of Node.js sends its requests: it owns the connections, proxies, mocks and
- * instrumentation. Only the members that are used here.
+ * The object in undici that sends the requests of `fetch` in Node.js. It owns the connections and applies proxies, mocks and
+ * instrumentation. Only the members that are used here are declared.
  *
  * @see https://undici.nodejs.org/#/docs/api/Dispatcher
  */
 export interface Dispatcher {
   dispatch(options: DispatchOptions, handler: DispatchHandler): unknown
-  /** Set by `MockAgent`: its matchers compare the body with text. */
+  /** Set by `MockAgent`, whose matchers compare the body as text. */
   readonly isMockActive?: boolean
 }
 
@@ -23,9 +23,9 @@ export interface DispatchOptions {
   body: string | Uint8Array
   headersTimeout: number
   bodyTimeout: number
-  /** 0 overrides what an agent or a redirect interceptor was configured with, as `fetch` does. */
+  /** 0 overrides the setting of an agent or a redirect interceptor, as `fetch` does. */
   maxRedirections: 0
-  /** The connection is closed after the response. */
+  /** Whether the connection is closed after the response. */
   reset: boolean
 }
 
@@ -38,15 +38,15 @@ export interface DispatchHandler {
   onError(error: Error): void
 }
 
-/** Names and values in turn. */
+/** Header names and values: name, value, name, value, and so on. */
 export type HeaderLines = readonly (Buffer | string)[]
 
 /** The last URL that was parsed: most processes have one endpoint. */
 let lastTarget = { url: '', origin: '', path: '' }
 
 /**
- * Makes one request as `fetch` would, without the objects and streams of the Fetch standard around it.
- * Resolves with every status, redirects included. Rejects with the dispatcher's error when there is no response.
+ * Makes one request like `fetch`, but without creating the objects and streams of the Fetch standard. Resolves with every
+ * status, redirects included. Rejects with the dispatcher's error when there is no response.
  */
 export function dispatchRequest(
   dispatcher: Dispatcher,
@@ -65,7 +65,7 @@ export function dispatchRequest(
     method,
     headers,
     body: dispatcher.isMockActive === true ? textUnlessCompressed(request) : request.body,
-    // The deadline of the exchange is the only one.
+    // The time limit of the exchange applies instead.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxRedirections: 0,
@@ -83,7 +83,7 @@ function abortError(): Error {
 const nothing = (): void => {}
 
 /**
- * Turns what a dispatcher reports into a response. Dispatchers keep the handlers of up to 256 finished requests for each
+ * Makes a response from the calls of a dispatcher. A dispatcher keeps the handlers of up to 256 finished requests for each
  * connection, so a handler drops all its references at the end.
  */
 class ResponseHandler implements DispatchHandler {
@@ -94,7 +94,7 @@ class ResponseHandler implements DispatchHandler {
   #abortRequest: (reason: Error) => void = nothing
   #isEnded = false
   #error: Error | undefined
-  /** Notifies the reader of the body that there is more to read. */
+  /** Called when more of the body has arrived, and at the end of the response. */
   #onProgress: (() => void) | undefined
 
   constructor(
@@ -174,7 +174,7 @@ class ResponseHandler implements DispatchHandler {
           return this.#abort(new Error('the response body was cancelled'))
         }
         if (this.#error !== undefined) reject(this.#error)
-        // The connection is free only in the next turn.
+        // The connection becomes free only in the next turn.
         else if (this.#isEnded) nextTurn().then(resolve, reject)
       }
       this.#onProgress()
@@ -182,7 +182,7 @@ class ResponseHandler implements DispatchHandler {
   }
 }
 
-/** Looks a header up when it is asked for: most responses are only asked for one that they do not have. */
+/** The response headers. A header is looked up only when it is read: usually a single header is read, and it is missing. */
 class RawHeaders {
   readonly #lines: HeaderLines
 
@@ -190,7 +190,7 @@ class RawHeaders {
     this.#lines = lines
   }
 
-  /** @param name In lower case. */
+  /** @param name The name in lower case. */
   get(name: string): string | null {
     let value: string | null = null
     for (let index = 0; index + 1 < this.#lines.length; index += 2) {
@@ -208,7 +208,7 @@ class RawHeaders {
   }
 }
 
-/** Bytes beyond ASCII are opaque: RFC 9110, section 5.5. */
+/** Bytes beyond ASCII have no defined meaning in headers (RFC 9110, section 5.5), so they are read as Latin-1. */
 function toText(raw: Buffer | string | undefined): string {
   return typeof raw === 'object' ? raw.toString('latin1') : (raw ?? '')
 }

@@ -16,49 +16,50 @@ export interface ResponseHead {
   readonly status: number
   readonly statusText: string
   readonly headers: HTTPHeaders | undefined
-  /** The first bytes of the body as text: of an error status, or when the request asked for them; else empty. */
+  /** The first bytes of the body as text, for an error status or when the request asked for them; otherwise empty. */
   readonly body: string
 }
 
-/** The result of one request. No retry and no policy here: every status is a response. */
+/** The result of one request: a response with any status, or the reason why there is none. */
 export type ExchangeResult = ResponseHead | { readonly status: undefined; readonly cause: unknown }
 
 /** One request under way. */
 export interface Exchange {
   /**
-   * Settles once the headers of the response are complete; if bytes of the body are wanted, once the body has ended, but
-   * `bodyTimeoutMs` after the headers at the latest. Also settles at the deadline, and when aborted. Never rejects.
+   * Resolves once the headers of the response are complete. If bytes of the body are wanted, it resolves when the body has
+   * ended, but at the latest `bodyTimeoutMs` after the headers. It also resolves at the time limit, and when the exchange is
+   * aborted. Never rejects.
    */
   readonly result: Promise<ExchangeResult>
-  /** Settles when the response body has been read or cancelled: from then on the socket is free. Never rejects. */
+  /** Resolves when the response body has been read or cancelled, so that the socket is free. Never rejects. */
   readonly finished: Promise<void>
-  /** May be detached. */
+  /** Aborts the exchange. May be called without its object. */
   readonly abort: () => void
 }
 
 export interface ExchangeRequest {
   readonly url: string
   readonly headers: Record<string, string>
-  /** Bytes are UTF-8; a client that does not take bytes is given text. */
+  /** Text, or bytes in UTF-8 (or compressed). For a client that does not take bytes, UTF-8 is decoded to text. */
   readonly body: string | Uint8Array
-  /** Bound on the whole exchange, in milliseconds. */
+  /** Time limit for the whole exchange, in milliseconds. */
   readonly timeoutMs: number
-  /** How many bytes of the body are wanted. Default: 1,024 of an error status, else none. */
+  /** How many bytes of the body are wanted. Default: 0. For an error status, at least 1,024. */
   readonly keptBytes?: number
-  /** How long the body may take after the headers, within `timeoutMs`. Default: 1,000. */
+  /** How long the body may take after the headers, in milliseconds, within `timeoutMs`. Default: 1,000. */
   readonly bodyTimeoutMs?: number
-  /** No request will follow: the connection need not be kept alive. */
+  /** `true` when no request will follow, so that the connection need not be kept alive. */
   readonly closesConnection?: boolean
 }
 
-/** How much of the body of an error status is kept. */
+/** How many bytes of the body are kept for an error status. */
 export const EXCERPT_BYTES = 1_024
-/** A response body that takes longer is cancelled: the status is known by then, and the socket is needed. */
+/** A response body that takes longer is cancelled, because the status is already known and the socket is needed. */
 const BODY_TIMEOUT_MS = 1_000
 
 /**
- * Sends one request, with one deadline for headers and body. Leads to an {@link ExchangeResult} whatever the client does:
- * throw, never settle, ignore the signal or resolve with nonsense.
+ * Sends one request, with one time limit for headers and body. There is always an {@link ExchangeResult}, even if the HTTP
+ * client throws, never settles, ignores the signal or resolves with an invalid value.
  */
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
   return new ClientExchange(client, request, clock)
@@ -74,7 +75,7 @@ class ClientExchange implements Exchange {
   #resolve: (result: ExchangeResult) => void = () => {}
   #finish: () => void = () => {}
   #cancelTimer: () => void
-  /** The response has come, or the exchange was aborted. */
+  /** Whether the response has arrived, or the exchange has failed or was aborted. */
   #isOver = false
   #reader: BodyReader | undefined
   /** Resolves `result` with the bytes that have arrived. */
@@ -116,7 +117,7 @@ class ClientExchange implements Exchange {
     this.#isOver = true
     const leftMs = this.#deadlineMs - this.#clock.monotonic()
     const { keptBytes: wantedBytes = 0, bodyTimeoutMs = BODY_TIMEOUT_MS } = this.#request
-    // If no time is left, the process was stalled: then the body gets its time all the same.
+    // If no time is left, the process was stalled, and the body still gets its time.
     const graceMs = leftMs > 0 ? Math.min(leftMs, bodyTimeoutMs) : BODY_TIMEOUT_MS
     const giveUp = (): void => this.#abort(new Error('the response body did not end'))
     this.#cancelTimer = this.#clock.setTimer(giveUp, graceMs)
@@ -144,14 +145,14 @@ class ClientExchange implements Exchange {
     try {
       this.#abortion.abort(cause)
     } catch {
-      // On Cloudflare Workers, aborting throws if the request that started the exchange is over.
+      // On Cloudflare Workers, aborting throws if the incoming request in which the exchange began is over.
     }
     this.#reader?.cancel()
-    // The connection is closed only after this turn.
+    // The connection is closed only after this turn of the event loop.
     void nextTurn().then(() => this.#finish())
   }
 
-  /** There will be no response. */
+  /** Ends the exchange without a response. */
   #end(cause: unknown): void {
     this.#isOver = true
     this.#resolve({ status: undefined, cause })
@@ -170,7 +171,7 @@ function callClient(
   { url, headers, body, timeoutMs, closesConnection }: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<HTTPResponse> {
-  // For a compressed body, the client was asked before the compression.
+  // For a compressed body, `takesBytes(true)` was called before the compression.
   const isTaken =
     typeof body === 'string' ||
     (isByteClient(client) && (headers['Content-Encoding'] !== undefined || client.takesBytes()))
@@ -191,7 +192,7 @@ function isByteClient(client: HTTPClient): client is ByteHTTPClient {
   return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
 }
 
-/** The parts of a response that are used, or a text that says what is wrong with it. */
+/** Reads the status and the headers of a response. Returns an error message if the response is invalid. */
 function readHead(response: HTTPResponse | null | undefined): ResponseHead | string {
   try {
     const { status, statusText, headers } = response ?? ({} as HTTPResponse)
@@ -202,23 +203,26 @@ function readHead(response: HTTPResponse | null | undefined): ResponseHead | str
   }
 }
 
-/** A signal for one request to `client`, and the function that aborts it. */
+/** Makes a signal for one request to `client`, and the function that aborts it. */
 export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' | 'abort'> {
   try {
     if ((client.makeRequest as { [takesPlainSignal]?: true })[takesPlainSignal]) return new PlainAbort()
   } catch {
-    // If reading a property of the client throws, so will the call, and that error is reported.
+    // If reading a property of the client throws, the call of the client will throw too, and that error is reported.
   }
   return new AbortController()
 }
 
-/** An `AbortController` and its signal in one, at a tenth of the cost: each request needs one, and few are aborted. */
+/**
+ * An `AbortController` and its signal in one object, at a tenth of the cost. Each request needs a signal, but few requests are
+ * aborted.
+ */
 class PlainAbort implements AbortSignalLike {
   aborted = false
   reason: unknown
   #listener: (() => void) | undefined
 
-  /** Typed as the signal that it replaces. */
+  /** The object itself, typed as an `AbortSignal`. */
   get signal(): AbortSignal {
     return this as AbortSignalLike as AbortSignal
   }
@@ -239,7 +243,7 @@ class PlainAbort implements AbortSignalLike {
   }
 }
 
-/** A real `AbortSignal`, for a signal that may be a {@link PlainAbort}. */
+/** Returns a real `AbortSignal` for a signal that may be a {@link PlainAbort}. */
 export function toAbortSignal(signal: AbortSignal): AbortSignal {
   if (!(signal instanceof PlainAbort)) return signal
   const controller = new AbortController()

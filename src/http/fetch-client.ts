@@ -9,7 +9,7 @@ import type {
   HTTPResponse,
 } from './client.ts'
 
-/** The body as text; compressed bytes are returned as they are. */
+/** Returns the body as text, or as bytes if it is compressed. */
 export function textUnlessCompressed({
   headers,
   body,
@@ -18,7 +18,7 @@ export function textUnlessCompressed({
 }
 
 /**
- * The HTTP client over `fetch`: the global one, or a function of the same shape. Never follows a redirect.
+ * An HTTP client that calls the global `fetch`, or a function with the same parameters. Never follows a redirect.
  *
  * @example
  * new Analytics({ writeKey, httpClient: new FetchHTTPClient() }) // calls the global fetch, on Node.js too
@@ -27,26 +27,26 @@ export class FetchHTTPClient implements ByteHTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
   /**
-   * Makes a client over `fetch`.
+   * Makes a client that calls `fetch`.
    *
-   * @param fetch Default: the global `fetch`, looked up for each request, so that a patched one is used.
+   * @param fetch Default: the global `fetch`. It is read for each request, so that a replaced global is used.
    */
   constructor(fetch?: HTTPFetchFn) {
     this.#fetch = fetch
   }
 
-  /** Mocks of `fetch` compare text, so only compressed bodies are bytes. */
+  /** Returns `isCompressed`. Other bodies are sent as text, because mocks of `fetch` compare text. */
   takesBytes(isCompressed = false): boolean {
     return isCompressed
   }
 
-  /** Calls `fetch`, and rejects with the same error. */
+  /** Calls `fetch`. Rejects with the error of `fetch`. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
     return send(request.url, {
       method: request.method,
       headers: request.headers,
-      // These are bytes only if the user has turned compression on.
+      // The body is bytes only if the user has turned compression on.
       body: request.body as string,
       redirect: 'manual',
       signal: signalOf(request),
@@ -54,18 +54,23 @@ export class FetchHTTPClient implements ByteHTTPClient {
   }
 }
 
-/** Marks a `makeRequest` that needs no more of a signal than {@link AbortSignalLike}. */
+/**
+ * The key of a mark on a `makeRequest` function that needs only the members of {@link AbortSignalLike}, not a real
+ * `AbortSignal`.
+ */
 export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
 
 /**
- * Sets the mark. The function is marked and not the client, so that a subclass that overrides it, or a wrapper,
- * gets a real signal.
+ * Sets the mark {@link takesPlainSignal}. It is set on the function and not on the client, so that a subclass that overrides
+ * the function, or a wrapper, gets a real signal.
  */
 export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {
   Object.defineProperty(makeRequest, takesPlainSignal, { value: true })
 }
 
-/** The signal of a request. If it has none, a new one that is aborted when the time of the request is over. */
+/**
+ * Returns the signal of a request. If the request has none, returns a new signal that is aborted after `httpRequestTimeout`.
+ */
 export function signalOf({
   signal,
   httpRequestTimeout,

@@ -4,22 +4,25 @@ import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.t
 import { signalOf, takePlainSignal } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
-/** Idle connections are closed before common servers (5 s) and load balancers close them. */
+/** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000
 
-/** `node:http` or `node:https`, as an object: mocks (msw, nock) and instrumentation replace its functions. */
+/**
+ * The module `node:http` or `node:https`. Its functions are looked up for each call, because mocks (msw, nock) and
+ * instrumentation replace them.
+ */
 type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
 
-/** One of the two modules, and its connections. */
+/** The module for `http:` or `https:`, and the connections made with it. */
 interface Scheme {
   readonly module: HTTPModule
   readonly agent: HTTP.Agent
 }
 
 /**
- * The HTTP client over `node:http` and `node:https`, with connections of its own that are kept alive for 4 s. The default
- * client works in this way only as long as nothing in the process uses `fetch`; this client always does. Dispatchers and
- * mocks for `fetch` do not apply to it. Never follows a redirect.
+ * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s. The default
+ * client also sends with `node:http`, but only as long as nothing in the process uses `fetch`. Dispatchers and mocks for
+ * `fetch` do not apply to a `NodeHTTPClient`. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
@@ -27,7 +30,7 @@ interface Scheme {
  */
 export class NodeHTTPClient implements ByteHTTPClient {
   readonly #schemes = new Map<string, Scheme>()
-  /** The last URL, parsed: most processes have one endpoint. */
+  /** The options parsed from `#url`, the URL of the last request: most processes have one endpoint. */
   #target: HTTP.RequestOptions = {}
   #url = ''
 
@@ -39,7 +42,7 @@ export class NodeHTTPClient implements ByteHTTPClient {
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     if (request.url !== this.#url) {
-      // A copy: the result of `urlToHttpOptions` is slow to copy, and every request copies its target.
+      // Copied into a plain object: every request copies its target, and copying the result of `urlToHttpOptions` is slow.
       this.#target = { ...urlToHttpOptions(new URL(request.url)) }
       this.#url = request.url
     }
@@ -52,14 +55,14 @@ export class NodeHTTPClient implements ByteHTTPClient {
     return module.then((module) => send(this.#open(protocol, module), target, request))
   }
 
-  /** Closes its connections, those in use included. A later request opens others. */
+  /** Closes all connections, including connections in use. A later request opens a new connection. */
   close(): void {
     for (const { agent } of this.#schemes.values()) agent.destroy()
     this.#schemes.clear()
   }
 
   #open(protocol: string, module: HTTPModule): Scheme {
-    // Two requests may have waited for the module.
+    // Two requests may have waited for the module: only the first one creates the entry.
     let scheme = this.#schemes.get(protocol)
     if (scheme === undefined) {
       scheme = { module, agent: new module.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS }) }
@@ -72,9 +75,8 @@ export class NodeHTTPClient implements ByteHTTPClient {
 takePlainSignal(NodeHTTPClient.prototype.makeRequest)
 
 /**
- * Loads a module with the first request that needs it. `import()` is the last resort: on Node.js 22 and later, importing
- * node:http loads undici too, which takes ten times as long. No file of this package is loaded this late: if the process
- * had run out of file descriptors, the import would fail, and Node.js remembers failed imports.
+ * Loads the module with the first request that needs it. `import()` is used only if there is no `getBuiltinModule`: on Node.js
+ * 22 and later, importing node:http also loads undici, which takes ten times as long.
  */
 function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModule> {
   const builtin = (process as { getBuiltinModule?: (name: string) => unknown }).getBuiltinModule?.(
@@ -93,10 +95,11 @@ function send(
 ): Promise<HTTPResponse> {
   const { method, closesConnection } = request
   const signal = signalOf(request)
-  // The exchange may have ended while the module was loaded.
+  // The request may have been aborted while the module was loaded.
   if (signal.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
-  // With the length given the body goes out in one piece, not in chunks. Adding it to a copy would cost ten times as much.
+  // With `Content-Length`, the body is sent in one piece and not in chunks. Adding the header to a copy of the headers would be
+  // ten times as slow.
   const headers: HTTP.OutgoingHttpHeaders = { 'Content-Length': body.byteLength, ...request.headers }
   if (closesConnection === true) headers['Connection'] = 'close'
   return new Promise((resolve, reject) => {
@@ -109,13 +112,14 @@ function send(
     outgoing.on('error', reject)
     const abort = (): void => {
       reject(abortError())
-      // Destroyed without an error: on a socket that has just gone back to the pool, nobody listens for errors.
+      // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
       outgoing.destroy()
     }
     signal.addEventListener('abort', abort, { once: true })
     outgoing.on('close', () => {
       signal.removeEventListener('abort', abort)
-      // A 101 closes the request without an error. The error is made only here: it is costly, and every request closes.
+      // A response with status 101 closes the request without an error. The error is made only if it is needed, because every
+      // request closes and making an error is slow.
       if (!isAnswered) reject(new Error('the connection was closed before there was a response'))
     })
     outgoing.end(body)
@@ -153,11 +157,11 @@ function readTo(incoming: HTTP.IncomingMessage, add: (chunk: Uint8Array) => void
     let isEnded = false
     incoming.on('end', () => {
       isEnded = true
-      // By now the socket is back in the pool.
+      // The socket is back in the pool now.
       resolve()
     })
     incoming.on('error', reject)
-    // The error is made only if needed: it is costly, and every response closes.
+    // The error is made only if it is needed, because every response closes and making an error is slow.
     const onClose = (): void => {
       if (!isEnded) reject(new Error('the response body broke off'))
     }

@@ -1,10 +1,10 @@
 import { nextTurn } from '../runtime/clock.ts'
 import type { HTTPHeaders, HTTPResponse } from './client.ts'
 
-/** The longest response body that is read, in bytes. A longer one is cut off, and its connection closed. */
+/** The longest response body that is read, in bytes. Reading a longer body stops there, and its connection is closed. */
 export const MAX_RESPONSE_BYTES = 65_536
 
-/** The body of a `Response`, of the clients in this folder, or of a client that uses streams of Node.js. */
+/** A response body: of a `Response`, of an HTTP client in this folder, or a stream of Node.js. */
 interface Body extends Partial<PushedBody> {
   getReader?(): ReadableStreamDefaultReader<Uint8Array>
   [Symbol.asyncIterator]?(): AsyncIterator<Uint8Array | string>
@@ -12,11 +12,13 @@ interface Body extends Partial<PushedBody> {
   destroy?(): void
 }
 
-/** A body that passes on its chunks as they arrive: a stream and its iterator would cost more than a small body itself. */
+/**
+ * A body that passes its chunks to a function as they arrive. For a small body, a stream and its iterator would cost too much.
+ */
 export interface PushedBody {
   /**
-   * Calls `add` with each chunk. Resolves once the connection is free for the next request. Rejects when the connection
-   * breaks, or with the error that `add` throws; then the connection is closed.
+   * Calls `add` with each chunk. Resolves once the connection is free for the next request. Rejects when the connection breaks.
+   * If `add` throws, the connection is closed and the promise rejects with that error.
    */
   readTo(add: (chunk: Uint8Array) => void): Promise<void>
 }
@@ -28,28 +30,30 @@ interface Readable {
 }
 
 /**
- * Reads one response body to its end, at most {@link MAX_RESPONSE_BYTES}, and keeps its first bytes. The connection
- * is then free for the next request, or closed.
+ * Reads one response body to its end, or up to {@link MAX_RESPONSE_BYTES}, and keeps its first bytes. Afterwards, the
+ * connection is free for the next request, or closed.
  */
 export class BodyReader {
   readonly #keptBytes: number
   readonly #kept: Uint8Array[] = []
   #bytes = 0
-  /** The body that is being read, in the form that {@link cancelBody} takes. */
+  /** The argument for {@link cancelBody}, to cancel the body that is being read. */
   #source: unknown
 
-  /** @param keptBytes How many bytes are kept; 0 throws the body away. */
+  /** @param keptBytes How many bytes of the body are kept. */
   constructor(keptBytes: number) {
     this.#keptBytes = keptBytes
   }
 
-  /** The text that was kept so far. A character that the limit cut in two is left out. */
+  /** The bytes kept so far, as text. An incomplete character at the end is left out. */
   get text(): string {
     const decoder = new TextDecoder()
     return this.#kept.map((chunk) => decoder.decode(chunk, { stream: true })).join('')
   }
 
-  /** Never rejects: resolves to the error, if there was one. The bytes that arrived before it are kept. */
+  /**
+   * Reads the body. Never rejects: resolves to the error if there was one. The bytes that arrived before the error are kept.
+   */
   async read(response: Readable): Promise<Error | undefined> {
     this.#source = response
     try {
@@ -57,7 +61,7 @@ export class BodyReader {
       if (typeof body?.readTo === 'function') await body.readTo((chunk) => this.#add(chunk))
       else if (typeof body?.getReader === 'function') await this.#readStream(body.getReader())
       else if (typeof body?.[Symbol.asyncIterator] === 'function') {
-        // Leaving the loop closes the connection.
+        // If `#add` throws, leaving the loop closes the connection.
         for await (const chunk of body as AsyncIterable<Uint8Array | string>) this.#add(chunk)
       } else if (body !== null) this.#add((await response.text?.()) ?? '')
       return undefined
@@ -72,7 +76,7 @@ export class BodyReader {
   }
 
   async #readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-    // A body that is being read can only be cancelled through its reader.
+    // A stream that is being read can be cancelled only through its reader.
     this.#source = { body: reader }
     for (;;) {
       const { done, value } = await reader.read()
@@ -99,9 +103,9 @@ export class BodyReader {
 }
 
 /**
- * The whole text of a response body.
+ * Reads a whole response body as text.
  *
- * @throws RangeError when it is longer than {@link MAX_RESPONSE_BYTES}; the error of the connection when that breaks.
+ * @throws RangeError when the body is longer than {@link MAX_RESPONSE_BYTES}; another error when the connection breaks.
  */
 export async function readAll(response: Readable): Promise<string> {
   const reader = new BodyReader(MAX_RESPONSE_BYTES)
@@ -110,21 +114,21 @@ export async function readAll(response: Readable): Promise<string> {
   return reader.text
 }
 
-/** Discards a response that came too late. Never throws or rejects. */
+/** Cancels the body of a response that is not needed. Never throws. */
 export function cancelBody(response: unknown): void {
   try {
     const body = (response as { body?: Body | null }).body
     if (typeof body?.cancel === 'function') Promise.resolve(body.cancel()).catch(() => {})
     else body?.destroy?.()
   } catch {
-    // A malformed response of a custom client.
+    // A custom HTTP client has returned a malformed response.
   }
 }
 
-/** How far a chain of causes is followed. */
+/** The number of errors in a chain of causes that are read. */
 const MAX_CAUSES = 5
 
-/** Properties that HTTP libraries put on their errors: undici `statusCode`, others `status`, or the whole `response`. */
+/** Properties that HTTP libraries set on their errors. undici sets `statusCode`; other libraries set `status` or `response`. */
 interface StatusError {
   readonly status?: unknown
   readonly statusCode?: unknown
@@ -137,9 +141,9 @@ interface StatusError {
 }
 
 /**
- * The response that an error carries, or `undefined`. Many HTTP clients reject with every status but 2xx: those of undici
- * with `RetryAgent`, `interceptors.retry()` or `interceptors.responseError()`, and most wrappers of `fetch`. An error with
- * a 2xx is not taken for a response: it may mean that the body was cut off.
+ * Reads the response from an error of an HTTP client; `undefined` if there is none. Many HTTP clients reject unless the status
+ * is 2xx: undici with `RetryAgent`, `interceptors.retry()` or `interceptors.responseError()`, and most wrappers of `fetch`. An
+ * error with a 2xx status does not count as a response, because the body may have been cut off.
  */
 export function carriedResponse(cause: unknown): HTTPResponse | undefined {
   let link = cause as StatusError | null | undefined
@@ -150,7 +154,7 @@ export function carriedResponse(cause: unknown): HTTPResponse | undefined {
       link = link.cause as StatusError | undefined
     }
   } catch {
-    // An error whose properties throw carries no response.
+    // A property of the error throws when it is read.
   }
   return undefined
 }

@@ -3,48 +3,60 @@ import type { Callback, Context } from '../pipeline/context.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { Holder } from './store.ts'
 
-/** An event until it has its outcome. Events that are only in the spool may share an item until they are read back. */
+/**
+ * The state of one event, until it has its outcome. Events that are only in the spool may share an item until they are read
+ * again.
+ */
 export interface Item extends Holder {
   readonly kind: Kind
-  /** Number of the call, counted over all accepted calls of the client. */
+  /** The number of the call: calls and recovered events are numbered from 1. */
   readonly seq: number
   readonly callback: Callback | undefined
-  /** The asynchronous context of the call. The callback runs in it, so that its logs and traces belong to that request. */
+  /**
+   * The asynchronous context of the call. The callback runs in this context, so that its logs and traces belong to the same
+   * incoming request.
+   */
   readonly asyncContext: CapturedContext | undefined
-  /** It is sent at the end of its turn, without waiting for more events. Also set for events that an earlier process left. */
+  /**
+   * Whether the event is sent at the end of its turn, without waiting for more events. Also set for events of an earlier
+   * process.
+   */
   readonly isUrgent: boolean
   /**
-   * - `new`: not in the line: inside its call, between two steps, only in the spool, or about to get its outcome
+   * - `new`: not in the line, because its call is in progress, it is only in the spool, or it is about to get its outcome
    * - `plugins`: inside asynchronous plugins
-   * - `ready`: waits to be sent, for the first time or again
+   * - `ready`: waits to be sent, or to be sent again
    * - `sent`: in a request, or in a part of a split range that waits to be sent again
-   * - `done`: it has its outcome
+   * - `done`: has its outcome
    */
   state: 'new' | 'plugins' | 'ready' | 'sent' | 'done'
-  /** The setting `disable` applied when the call was made: it is not sent. */
+  /** Whether the setting `disable` applied when the call was made: if so, the event is not sent. */
   isDisabled: boolean
-  /** It passed the plugins as a message that can be sent: `after` plugins run for it. */
+  /** Whether the event has gone through the plugins and its message can be sent: if so, `after` plugins run for it. */
   passedPlugins: boolean
-  /** Set only when the `trackpost:outcome` channel has a subscriber. */
+  /** The `messageId`. Set only when the `trackpost:outcome` channel has a subscriber. */
   messageId: string | undefined
-  /** Made early when plugins or a failure before the line need it; otherwise made from the stored message on demand. */
+  /**
+   * The context. Set early when plugins need it, or when the event fails before it is in the line. Otherwise it is made from
+   * the stored message when it is needed.
+   */
   ctx: Context | undefined
-  /** Bytes of its message; an estimate while it is inside plugins. */
+  /** Bytes of the message; an estimate while the event is inside plugins. */
   bytes: number
-  /** Its place among all ready events, set when it becomes ready. */
+  /** The place in the line, set when the event becomes ready. */
   order: number
-  /** Requests that have carried it. */
+  /** Number of requests that have contained the event. */
   attempts: number
-  /** Failed requests that count as retries of this event. */
+  /** Number of failed requests that count as retries of the event. */
   retries: number
-  /** Its missing outcome plus plugin work that goes on after it: a flush waits until this is 0. */
+  /** 1 while the event has no outcome, plus the number of plugins still at work on it. A flush waits until this is 0. */
   open: number
-  /** Its neighbours while it is ready. */
+  /** The neighbours in the linked list of ready events. */
   previous: Item | undefined
   next: Item | undefined
 }
 
-/** All items have the same fields in the same order, so that engines use one hidden class. */
+/** Creates an item. All items have the same fields in the same order, so that JavaScript engines use one hidden class. */
 export function createItem(
   kind: Kind,
   seq: number,

@@ -5,7 +5,7 @@ import type { SpoolConnection } from './spool.ts'
 import type { MessageStore } from './store.ts'
 
 export interface LineOptions {
-  /** Settings of the client, of the same names. */
+  /** The settings of the client with these names. */
   readonly settings: {
     readonly maxQueueSize: number
     readonly maxQueueBytes: number
@@ -13,39 +13,42 @@ export interface LineOptions {
     readonly overflow: 'drop-newest' | 'drop-oldest'
   }
   readonly store: MessageStore
-  /** Takes the events for which there is no room in memory. */
+  /** Stores the events for which there is no room in memory. */
   readonly spool?: SpoolConnection | undefined
-  /** Takes an event that had to make room for a newer one, while its message is still stored. */
+  /** Called with an event that has to make room for a newer event. Its message is still stored at that time. */
   readonly displace: (item: Item) => void
 }
 
-/** Events that wait to be sent, for the first time or again, in the order in which they became ready. */
+/** The events that wait to be sent or to be sent again, in the order in which they became ready. */
 export interface Ready {
   first: Item | undefined
   last: Item | undefined
   length: number
-  /** The bytes of their messages. */
+  /** The bytes of the messages of these events. */
   bytes: number
-  /** The last place given out, and the place up to which events are sent without waiting for more. */
+  /**
+   * Places in the line: the last place given to an event (`lastOrder`), and the place up to which events are due (`dueOrder`).
+   * A due event is sent without waiting for more events.
+   */
   lastOrder: number
   dueOrder: number
-  /** At least one event is to be sent without waiting for more. */
+  /** Whether at least one event is due. */
   isDue: boolean
 }
 
 /**
- * Holds the events inside asynchronous plugins, those that wait to be sent and those that are sent, and limits them to
- * `maxQueueSize` and `maxQueueBytes`. It does not hold events that are inside their call, only in the spool, or failed before
- * they came here. Waiting events form a linked list: removing any of them costs the same, and one that is sent again goes back
- * to its place.
+ * The queue of the client. It holds the events that are inside asynchronous plugins, that wait to be sent and that are in a
+ * request, and limits their number and size to `maxQueueSize` and `maxQueueBytes`. Events that are only in the spool are not in
+ * the line. Waiting events form a linked list, so that any event can be removed in constant time, and an event that is sent
+ * again goes back to its place.
  *
  * @see docs/spec.md, section 5
  */
 export class Line {
-  /** All events that count towards the bound, and their bytes. Changed only here. */
+  /** The number of all events in the line (`size`), and the bytes of their messages (`bytes`). Changed only in this class. */
   size = 0
   bytes = 0
-  /** No further event is accepted, whatever its size. */
+  /** Whether there is no room for any further event. */
   isFull = false
   readonly #options: LineOptions
   readonly #ready: Ready = {
@@ -59,16 +62,16 @@ export class Line {
   }
   readonly ready: Readonly<Ready> = this.#ready
   readonly #inPlugins = new Set<Item>()
-  /** Pending calls of {@link Line.leftPlugins}. */
+  /** The pending calls of {@link Line.leftPlugins}. */
   readonly #leaving = new Set<{ readonly items: Set<Item>; readonly resolve: () => void }>()
   /**
-   * Called once for each turn in which events were added. Set by the delivery, which then decides what to send.
+   * Called at the end of each turn in which events were added. Set by the `Delivery`, which then decides which events to send.
    *
-   * @param isNearlyFull The next message may not fit: waiting for more events gains nothing.
+   * @param isNearlyFull Whether there may be no room for the next message, so that waiting for more events is no use.
    */
   onTurn: (isNearlyFull: boolean) => void = () => {}
   #isTurnScheduled = false
-  /** The last place given out before this turn. */
+  /** The last place that was given to an event before this turn. */
   #orderBefore = 0
 
   constructor(options: LineOptions) {
@@ -76,16 +79,16 @@ export class Line {
   }
 
   /**
-   * Takes the message of an event. Sending starts when the current turn of the event loop is over, so that the call stays
-   * short.
+   * Adds an event with its message. Sending starts after the current turn of the event loop, so that the user's call returns
+   * fast.
    *
-   * @param json The message. It is kept as bytes until the event has its outcome.
-   * @param isDue It is sent without waiting for more.
+   * @param json The message. Its bytes are kept until the event has its outcome.
+   * @param isDue Whether the event is sent without waiting for more events.
    * @returns Whether there was room. With `drop-oldest`, older events make room.
    */
   add(item: Item, json: string, isDue: boolean): boolean {
     const { store, spool } = this.#options
-    // There is no room in memory, or earlier events still wait in the spool.
+    // The event goes to the spool if there is no room in memory, or if earlier events still wait in the spool.
     if (
       spool !== undefined &&
       (spool.length > 0 || !this.#fits(byteLength(json))) &&
@@ -105,24 +108,24 @@ export class Line {
     return true
   }
 
-  /** Adds an event from the spool, whose message is already stored. It is due, and never refused. */
+  /** Adds an event from the spool, whose message is already stored. The event is due and is never refused. */
   admit(item: Item): void {
     this.#append(item, item.stored?.bytes ?? 0)
     this.makeAllDue()
     this.#scheduleTurn()
   }
 
-  /** Marks all waiting events as due: they are sent without waiting for more. */
+  /** Marks all waiting events as due. */
   makeAllDue(): void {
     this.#ready.dueOrder = this.#ready.lastOrder
     this.#ready.isDue = this.#ready.length > 0
   }
 
   /**
-   * Takes the next waiting events, until one would not fit. They count towards the bound until they leave.
+   * Takes the next waiting events, as many as fit. They count towards the limits of the line until they leave it.
    *
-   * @param maxBytes Bound on the messages and the commas between them. The first event is taken whatever its size.
-   * @param first Where to begin. Default: at the front.
+   * @param maxBytes Greatest size of the messages, including the commas between them. The first event is always taken.
+   * @param first The first event to take. Default: the oldest.
    */
   take(maxBytes: number, maxItems: number, first: Item | undefined = this.#ready.first): Item[] {
     const taken: Item[] = []
@@ -145,7 +148,7 @@ export class Line {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /** Returns taken events to their places. They must be in order, and become due. */
+  /** Puts taken events back into their places. `items` must be in the order of their places. The events become due. */
   giveBack(items: readonly Item[]): void {
     const ready = this.#ready
     let next = ready.first
@@ -166,7 +169,10 @@ export class Line {
     }
   }
 
-  /** Frees the room of an event that has its outcome, leaves its plugins, or enters others. Its message stays stored. */
+  /**
+   * Frees the room of an event that gets its outcome or leaves its plugins, or that a new plugin has to handle. Its message
+   * stays stored.
+   */
   leave(item: Item): void {
     const { state } = item
     if (state === 'plugins') this.#leavePlugins(item)
@@ -177,13 +183,13 @@ export class Line {
     this.#options.spool?.refill()
   }
 
-  /** Gives up the message of an event. */
+  /** Removes the message of an event from the store. */
   release(item: Item): void {
     if (item.stored !== undefined) this.#options.store.release(item.stored)
     item.stored = undefined
   }
 
-  /** The first of the due events with the fewest attempts. */
+  /** The oldest due event among those with the fewest attempts. */
   get freshest(): Item | undefined {
     const { first, dueOrder } = this.#ready
     let freshest = first
@@ -194,7 +200,7 @@ export class Line {
     return freshest
   }
 
-  /** The waiting events up to this place for which `isMeant` holds. */
+  /** The waiting events up to the place `upTo` for which `isMeant` returns `true`. */
   find(upTo: number, isMeant: (item: Item) => boolean): Item[] {
     const found: Item[] = []
     for (let item = this.#ready.first; item !== undefined && item.order <= upTo; item = item.next) {
@@ -203,41 +209,42 @@ export class Line {
     return found
   }
 
-  /** The waiting events of this turn. */
+  /** The waiting events that were added in this turn. */
   get ofThisTurn(): Item[] {
     return this.find(this.#ready.lastOrder, ({ order }) => order > this.#orderBefore)
   }
 
-  /** Counts an event that is inside asynchronous plugins. Check {@link Line.hasRoom} first. */
+  /** Adds an event that is inside asynchronous plugins. Call {@link Line.hasRoom} first. */
   enterPlugins(item: Item, bytes: number): void {
     item.state = 'plugins'
     item.bytes = bytes
     this.#inPlugins.add(item)
     this.#count(1, bytes)
-    // It may have filled the line, so that waiting events must be sent.
+    // The event may have filled the line, so that waiting events must be sent.
     if (this.#ready.length > 0) this.#scheduleTurn()
   }
 
-  /** Takes out all events inside asynchronous plugins. */
+  /** Removes and returns all events inside asynchronous plugins. */
   takeFromPlugins(): Item[] {
     const items = [...this.#inPlugins]
     for (const item of items) this.leave(item)
     return items
   }
 
-  /** Resolves when all events that are inside plugins now have left them. */
+  /** Resolves when all events that are inside plugins now have left the plugins. */
   leftPlugins(): Promise<void> {
     if (this.#inPlugins.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#leaving.add({ items: new Set(this.#inPlugins), resolve }))
   }
 
-  /** Whether one more event of `bytes` has room. With `drop-oldest`, older events make room for it. */
+  /** Whether there is room for one more event of this size. With `drop-oldest`, older events are removed to make room. */
   hasRoom(bytes: number): boolean {
-    // Events in the line can move to the spool; only those in plugins and in flight must stay in memory.
+    // With a spool, waiting events do not count: they can move to the spool. Only events in plugins and in flight must stay in
+    // memory.
     return this.#options.spool === undefined ? this.#makeRoom(bytes) : this.#fits(bytes, this.#ready)
   }
 
-  /** Calls no function after the count: a stack overflow must not leave it half done. */
+  /** Calls no function after `#count`, so that a stack overflow cannot leave the line half changed. */
   #append(item: Item, bytes: number): void {
     this.#count(1, bytes)
     const ready = this.#ready
@@ -281,14 +288,14 @@ export class Line {
       one.items.delete(item)
       if (one.items.size > 0) continue
       this.#leaving.delete(one)
-      // The event takes its next step within this turn.
+      // The event goes on within this turn, so the promise resolves after that.
       soon(one.resolve)
     }
   }
 
   #scheduleTurn(): void {
     if (this.#isTurnScheduled) return
-    // In this order: after a stack overflow, the flag must not say that a turn is scheduled when none is.
+    // The order matters: if `soon` throws because of a stack overflow, the flag must stay `false`.
     soon(this.#endTurn)
     this.#isTurnScheduled = true
   }
@@ -303,7 +310,7 @@ export class Line {
   #makeRoom(bytes: number): boolean {
     if (this.#fits(bytes)) return true
     if (this.#options.settings.overflow === 'drop-newest') return false
-    // Only waiting events can be displaced. If the others alone leave no room, displacing would gain nothing.
+    // Only waiting events can be displaced. If the other events alone leave no room, displacing is no use.
     if (!this.#fits(bytes, this.#ready)) return false
     while (!this.#fits(bytes)) {
       const oldest = this.#ready.first as Item
@@ -314,7 +321,7 @@ export class Line {
     return true
   }
 
-  /** @param without What does not count. */
+  /** Whether one more event fits. @param without The events and bytes that do not count. */
   #fits(bytes: number, without: { readonly length: number; readonly bytes: number } = NOTHING): boolean {
     const { maxQueueSize, maxQueueBytes } = this.#options.settings
     return this.size - without.length < maxQueueSize && this.bytes - without.bytes + bytes <= maxQueueBytes

@@ -1,27 +1,30 @@
 import type { Holder, MessageStore, StoredMessage } from './store.ts'
 
-/** One message in a spool. Made by the spool; the client only hands it back. */
+/** A message in a spool. The spool makes this object, and the client only passes it back to `acknowledge`. */
 export interface SpoolRecord {
-  /** Whether another process could read it if this one ended now. */
+  /** Whether another process could read the message if this process ended now. */
   readonly isKept: boolean
 }
 
 /** A message that is read from a spool. */
 export interface RecoveredMessage {
-  /** Passed to `acknowledge`. */
+  /** The record, which the client passes to `acknowledge`. */
   readonly record: SpoolRecord
-  /** This client appended it and does not hold it in memory; otherwise an earlier process left it. */
+  /**
+   * `true` for a message that this client has appended and does not keep in memory; `false` for a message of an earlier
+   * process.
+   */
   readonly isOwn: boolean
   /**
-   * The bytes as they were appended, valid until the next messages are requested. `undefined` when a message of this client
-   * cannot be read any more: its event is lost.
+   * The bytes that were appended; valid until the next messages are requested. `undefined` when a message of this client can no
+   * longer be read: its event is lost.
    */
   readonly message: Uint8Array | undefined
 }
 
 /**
- * Keeps messages outside the process until they have their outcome. `FileSpool` implements it; you can implement it for another
- * store. A spool serves one client. No method except `attach` may throw or reject.
+ * Keeps messages outside the process until their events have an outcome. `FileSpool` implements this interface; you can
+ * implement it for another store. A spool serves one client. No method except `attach` may throw or reject.
  *
  * @example
  * class RedisSpool implements Spool {
@@ -35,59 +38,64 @@ export interface Spool {
   /**
    * Called once, by the constructor of the client. Returns `connect(this, client)`.
    *
-   * @throws when the spool serves a client already.
+   * @throws when the spool already serves a client.
    */
   attach(client: SpoolClient): SpoolConnection
   /**
-   * Takes a message. Called within `track()`: it must not wait for anything.
+   * Stores a message. Must not block, because it is called within `track()`.
    *
-   * @param message UTF-8 JSON; valid during the call only.
-   * @param isHeld The client keeps the message in memory as well. Otherwise `recover` must return it.
-   * @returns `undefined` when there is no room, or the spool cannot write at present.
+   * @param message JSON in UTF-8; valid only during the call.
+   * @param isHeld Whether the client also keeps the message in memory. If not, `recover` must return the message.
+   * @returns The record of the message; `undefined` when there is no room, or the spool cannot write now.
    */
   append(message: Uint8Array, isHeld: boolean): SpoolRecord | undefined
   /**
-   * Makes everything appended so far durable.
+   * Makes all messages appended so far durable.
    *
-   * @returns Resolves to whether every message without an acknowledgement is as safe as this spool promises.
+   * @returns Whether every message that was not acknowledged is now as safe as this spool promises.
    */
   sync(): Promise<boolean>
-  /** A message has its outcome and need not be kept. After a crash it may be sent again: the service deduplicates by id. */
+  /**
+   * The event of a message has its outcome, so the message need not be kept. If a crash restores the message and it is sent
+   * again, the service drops the duplicate by its id.
+   */
   acknowledge(record: SpoolRecord): void
   /**
-   * Messages that the client does not hold: first its own, in the order in which they were appended, then those that earlier
-   * processes left. Waits when there is nothing to return, and ends when the spool is closed. Called once.
+   * Returns the messages that the client does not keep in memory: first its own, in the order in which they were appended, then
+   * those of earlier processes. Waits while there are none, and ends when the spool is closed. Called once.
    */
   recover(): AsyncIterable<readonly RecoveredMessage[]>
-  /** Closes the spool. Messages without an acknowledgement stay for the next process. Further calls do nothing. */
+  /** Closes the spool. Messages that were not acknowledged stay for the next process. Further calls do nothing. */
   close(): Promise<void>
 }
 
-/** The interface of the client for its spool. Made by the client; passed on to `connect`. */
+/** The part of the client that a spool receives and passes to `connect`. */
 export interface SpoolClient {
   /** @internal Keeps messages in memory. */
   readonly memory: SpoolMemory
-  /** @internal Bounds on what waits in memory. */
+  /** @internal Limits for the events that wait in memory. */
   readonly limits: { readonly maxQueueBytes: number; readonly maxQueueSize: number }
-  /** @internal No request is sent, and messages of earlier processes are not read. */
+  /** @internal Whether the setting `disable` is `true`: no request is sent, and messages of earlier processes are not read. */
   readonly isDisabled: boolean
-  /** @internal Events and bytes that wait in memory. */
+  /** @internal The number of events that wait in memory, and the bytes of their messages. */
   waiting(): { readonly size: number; readonly bytes: number }
-  /** @internal Queues a message that was read; returns `false` when it is not a message. */
+  /** @internal Queues a message that was read from the spool. Returns `false` when `json` is not a message. */
   admit(json: string, stored: StoredMessage, entry: SpooledEntry | undefined): boolean
-  /** @internal Gives an event that was only in the spool its outcome: kept for the next process, or lost. */
+  /**
+   * @internal Gives an event that was only in the spool its outcome: the spool keeps it for the next process, or it is lost.
+   */
   conclude(entry: SpooledEntry, isKept: boolean): void
-  /** Reports a problem that has cost no event, in one sentence. */
+  /** Reports a problem, in one sentence. Not for lost events. */
   warn(text: string): void
 }
 
-/** @internal The part of the store in memory that a connection uses. */
+/** @internal The store for messages in memory. */
 export interface SpoolMemory extends MessageStore {
-  /** The bytes of a message, in their place. */
+  /** The bytes of a message, without a copy. */
   view(stored: StoredMessage): Uint8Array
 }
 
-/** @internal For an event whose message is only in the spool: the part that stays in memory. */
+/** @internal The part of an event that stays in memory while its message is only in the spool. */
 export interface SpooledEntry extends Holder {
   readonly kind?: unknown
   readonly callback?: unknown
@@ -97,22 +105,22 @@ export interface SpooledEntry extends Holder {
   readonly passedPlugins?: boolean
 }
 
-/** The connection of a client and its spool. Made by `connect`. */
+/** Connects a client with its spool. Made by `connect`. */
 export interface SpoolConnection extends MessageStore {
-  /** @internal Number of events that are only in the spool: later events have to wait behind them. */
+  /** @internal Number of events that are only in the spool. Later events have to wait behind these events. */
   readonly length: number
-  /** @internal Takes an event for which there is no room in memory. Returns whether the spool has room. */
+  /** @internal Stores an event for which there is no room in memory. Returns whether the spool has room. */
   spill(entry: SpooledEntry, json: string): boolean
   /** @internal Called when there may be room in memory again. */
   refill(): void
-  /** @internal Resolves to whether every message taken so far is as safe as the spool promises. Never rejects. */
+  /** @internal Resolves to whether every message stored so far is as safe as the spool promises. Never rejects. */
   secure(): Promise<boolean>
-  /** @internal Leaves a message to the next process. Returns whether the spool has it. */
+  /** @internal Leaves a message in the spool for the next process. Returns whether the spool has the message. */
   defer(stored: StoredMessage): boolean
-  /** @internal Stops reading messages of earlier processes, until the client takes the next message. */
+  /** @internal Stops reading messages of earlier processes until the next message is stored. */
   pause(): void
-  /** @internal Leaves the events that are only in the spool to the next process. */
+  /** @internal Leaves the events that are only in the spool for the next process. */
   abandon(): void
-  /** @internal Never rejects. */
+  /** @internal Closes the spool. Never rejects. */
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { allocate, byteLength, type Memory, read } from '../message/utf8.ts'
 
-/** A message in the store. Further fields are private to the store. */
+/** A message in the store. The store adds private fields. */
 export interface StoredMessage {
   /** Length in UTF-8 bytes. */
   readonly bytes: number
@@ -8,52 +8,52 @@ export interface StoredMessage {
 
 /** An object that has a message in the store. */
 export interface Holder {
-  /** Set from the moment the message is stored until it is released. */
+  /** The stored message; `undefined` before it is stored and after it is released. */
   stored: StoredMessage | undefined
 }
 
 /**
- * Keeps serialised messages from the call to the outcome, as UTF-8 bytes. Injected, so that messages can be kept elsewhere than
+ * Keeps serialised messages as UTF-8 bytes, from the call until the outcome. Other implementations keep messages elsewhere than
  * in memory.
  */
 export interface MessageStore {
   /** Stores one message. */
   put(json: string): StoredMessage
-  /** The JSON of a message; empty once it is released. */
+  /** The JSON of a message; empty once the message is released. */
   read(message: StoredMessage): string
   /**
-   * Copies messages, with a comma between each two.
+   * Copies messages to `target`, with commas between them.
    *
-   * @param target Has room for `totalBytes(holders)` from `at` on.
+   * @param target Must have room for `totalBytes(holders)` bytes from `at` on.
    */
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void
-  /** Frees the place of a message. A second release does nothing. */
+  /** Frees the memory of a message. A second call does nothing. */
   release(message: StoredMessage): void
 }
 
-/** Bytes of the messages and the commas between them. */
+/** Bytes of the messages, including the commas between them. */
 export function totalBytes(holders: readonly Holder[]): number {
   let total = -1
   for (const { stored } of holders) total += (stored?.bytes ?? 0) + 1
   return Math.max(0, total)
 }
 
-/** Bytes of a slab: room for a hundred messages of the usual size, or for the largest that the API takes. */
+/** Bytes of a slab: room for a hundred messages of the usual size, or for the largest message that the API accepts. */
 const SLAB_BYTES = 65_536
-/** Bytes of the first slab of a client: many clients that send one request each never need another. */
+/** Bytes of the first slab of a client: a client that sends only one request needs no other slab. */
 const FIRST_SLAB_BYTES = 4_096
-/** Empty slabs kept for later messages: about as many as one request empties. */
+/** Number of empty slabs that are kept for later messages. One request empties about as many. */
 const MAX_SPARE_SLABS = 8
-/** UTF-8 takes at most this many bytes for a UTF-16 unit. */
+/** The greatest number of UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 const COMMA = 0x2c
 
-/** A stretch of memory that messages share, each followed by a comma. */
+/** A block of memory that contains several messages, each followed by a comma. */
 class Slab {
   readonly bytes: Memory
-  /** Where the next message goes. */
+  /** The offset for the next message. */
   used = 0
-  /** Messages that have not been released. */
+  /** Number of messages that have not been released. */
   live = 0
 
   constructor(size: number) {
@@ -61,17 +61,18 @@ class Slab {
   }
 }
 
-/** The place of a message. */
+/** The location of a message in a slab. */
 interface Place extends StoredMessage {
-  /** Set until the message is released. */
+  /** The slab; `undefined` once the message is released. */
   slab: Slab | undefined
   readonly start: number
   readonly bytes: number
 }
 
 /**
- * The store in memory, outside the heap: text other than ASCII takes half the memory, and the garbage collector has nothing to
- * walk. Consecutive messages are adjacent, as in a request body.
+ * Keeps messages in memory outside the JavaScript heap, so that the garbage collector need not traverse them. Mostly-ASCII JSON
+ * with a few characters beyond Latin-1 takes about half the memory of a JavaScript string. Consecutive messages are adjacent,
+ * so that they can be copied together into a request body.
  */
 export class SlabStore implements MessageStore {
   #current = new Slab(FIRST_SLAB_BYTES)
@@ -109,7 +110,7 @@ export class SlabStore implements MessageStore {
     for (let index = 0; index < holders.length; ) {
       const { slab, start } = placeOf(holders, index) as Place
       let stop = start
-      // Adjacent messages are copied at once, with their commas.
+      // Adjacent messages are copied together, with their commas.
       for (let next: Place | undefined; index < holders.length; stop += (next as Place).bytes + 1, index++) {
         next = placeOf(holders, index)
         if (next?.slab !== slab || next?.start !== stop) break

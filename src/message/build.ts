@@ -15,12 +15,12 @@ export interface MessageStamp {
 }
 
 /**
- * The defaults of a message. The call wins; `context` and `integrations` are
- * merged, level by level. The values are checked like those of a call.
+ * Defaults for the fields of a message. The values of the call win; `context` and `integrations` are merged at every level. The
+ * defaults are checked like the values of a call.
  */
 export interface MessageDefaults {
   readonly userId?: unknown
-  /** Ignored by `alias`, which has no such field. */
+  /** Ignored by `alias`, which has no `anonymousId`. */
   readonly anonymousId?: unknown
   readonly context?: unknown
   readonly integrations?: unknown
@@ -35,8 +35,8 @@ type ToJSON = (this: unknown, key: string) => unknown
  * `properties`, `traits`, `context` and `integrations`. Leaves out unknown fields, and fields from a polluted
  * `Object.prototype`.
  *
- * @param nowMs The time of the call, milliseconds since the epoch; NaN when the clock cannot be read.
- * @throws DeliveryError `invalid` when a field is missing or of the wrong type; whatever a getter throws.
+ * @param nowMs The time of the call in milliseconds since the epoch; NaN when the clock cannot be read.
+ * @throws DeliveryError with the code `invalid` when a field is missing or has the wrong type; any error that a getter throws.
  * @see docs/spec.md, section 1
  */
 export function buildMessage(
@@ -90,13 +90,10 @@ function readProperties(
   return properties ?? {}
 }
 
-/**
- * A copy of `base` with further keys. If `base` cannot be copied, extends the {@link snapshot} that the serialiser would
- * make.
- */
+/** Returns a copy of `base` with additional keys. If `base` cannot be copied, adds the keys to a {@link snapshot} of it. */
 function extend(base: Fields | undefined, keys: Fields): Fields {
   try {
-    // Spread keeps an own `__proto__` key as plain data; Object.assign would set the prototype.
+    // Spread copies an own `__proto__` key as plain data; `Object.assign` would set the prototype.
     return { ...base, ...keys }
   } catch {
     try {
@@ -153,7 +150,7 @@ function readEventName(kind: Kind, fields: Fields): string {
   throw invalid(kind, 'event', 'a non-empty string', value)
 }
 
-/** Reads text. Numbers become text, as in ids. */
+/** Reads a string field. Numbers become strings, as in ids. */
 function readText(kind: Kind, fields: Fields, name: string): string | undefined {
   const value = readField(fields, name)
   if (typeof value === 'string') return value
@@ -162,7 +159,7 @@ function readText(kind: Kind, fields: Fields, name: string): string | undefined 
   throw invalid(kind, name, 'a string', value)
 }
 
-/** Whether the decimal digits of `value` are taken for text. */
+/** Whether `value` is a number that may be used as a string. */
 function isTextual(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
 }
@@ -184,7 +181,7 @@ function readMerged(
   }
 }
 
-/** Whether it is a plain object. A fast check, since most callers pass one. */
+/** Whether `value` is an object literal. A fast check before `isRecord`, because most callers pass a literal. */
 function isLiteral(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }
@@ -198,15 +195,15 @@ function readObject(kind: Kind, fields: Fields, name: string): Fields | undefine
     toJSON = value['toJSON']
   } catch (error) {
     if (isInstance(error, DeliveryError)) throw error
-    // The proxy throws: the serialiser will replace it by a placeholder.
+    // The value is a proxy that throws. The serialiser will replace it with a placeholder.
     return value as Fields
   }
   return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
 }
 
 /**
- * Calls `toJSON` and checks its result, which may be anything. If it throws, the object is left to the serialiser, which
- * replaces it by a placeholder.
+ * Calls `toJSON` and checks its result. If `toJSON` throws, returns the object itself, which the serialiser will replace with a
+ * placeholder.
  */
 function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Fields | undefined {
   let result: unknown
@@ -217,13 +214,15 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
   }
   if (result === undefined || result === null) return undefined
   if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')
-  // JSON.stringify calls toJSON only once: if the result has a toJSON itself, it is written key by key.
+  // `JSON.stringify` does not call `toJSON` on the result of `toJSON`. If the result has a `toJSON` too, it is removed, so that
+  // the keys are written.
   return typeof result['toJSON'] === 'function' ? { ...result, toJSON: undefined } : result
 }
 
 function readMessageId(kind: Kind, fields: Fields): string {
   const value = readField(fields, 'messageId')
-  // `platform` is read at each call: with code splitting, this module may run before the one of the platform.
+  // `platform` is read only here, and not when this module is loaded: with code splitting, this module may run before the
+  // module of the platform.
   if (value === undefined || value === null) return platform.randomId()
   if (isMessageId(value)) return value
   const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
@@ -257,17 +256,20 @@ function invalid(kind: Kind, name: string, expected: string, value: unknown, fau
   )
 }
 
-/** A calendar date, with or without a time of day, as RFC 3339 and ISO-8601 write it. */
+/** A calendar date with or without a time of day, in the form of RFC 3339 or ISO 8601. */
 const ISO_DATE_TIME =
   /^([+-]?\d{4,6})-(\d\d)(?:-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
 
-/** Beyond it, a Date is invalid and toISOString throws: ECMA-262, section 21.4.1.1. */
+/** The latest time that a Date can have (ECMA-262, section 21.4.1.1). Beyond it, `toISOString` throws. */
 const LATEST_MS = 8.64e15
 
 let cachedMs = Number.NaN
 let cachedText = ''
 
-/** `ms` since the epoch as ISO-8601 text. Calls within the same millisecond share one text. */
+/**
+ * Formats milliseconds since the epoch in ISO 8601. The last result is cached, because many calls fall into the same
+ * millisecond.
+ */
 export function isoTime(ms: number): string {
   if (ms !== cachedMs) {
     cachedText = new Date(ms).toISOString()
@@ -276,14 +278,14 @@ export function isoTime(ms: number): string {
   return cachedText
 }
 
-/** The milliseconds of a text that {@link isoTime} or {@link toIsoTime} returned. */
+/** The milliseconds since the epoch for a text from {@link isoTime} or {@link toIsoTime}. */
 export function msOf(text: string): number {
   return text === cachedText ? cachedMs : Date.parse(text)
 }
 
 /**
- * A caller's timestamp (a `Date` of any realm, ISO-8601 text, milliseconds since the epoch) as ISO-8601 text in UTC;
- * `undefined` for anything else.
+ * Converts a timestamp of the caller to ISO 8601 in UTC: a `Date` of any realm, an ISO-8601 string, or milliseconds since the
+ * epoch. Returns `undefined` for anything else.
  */
 export function toIsoTime(value: unknown): string | undefined {
   let ms: number | undefined
@@ -296,7 +298,7 @@ export function toIsoTime(value: unknown): string | undefined {
 
 function parseIsoTime(text: string): number {
   const [, year, month, day = '01'] = ISO_DATE_TIME.exec(text) ?? []
-  // The last day of a month is day 0 of the next. Date.parse would read 30 February as 2 March.
+  // The last day of a month is day 0 of the next month. The check is needed because `Date.parse` reads 30 February as 2 March.
   const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
   return Number(day) <= lastDay ? Date.parse(text.replace(',', '.')) : Number.NaN
 }

@@ -1,12 +1,10 @@
-/**
- * Classes whose instances are not plain data: a field that takes an object refuses these, as it does arrays and functions.
- */
+/** Classes whose instances do not count as plain data: fields that take an object refuse them. */
 const REFUSED = [Map, Set, Date, Error, Number, String, Boolean, BigInt, Symbol] as const
 const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
 
 /**
- * Whether a field that takes an object takes `value`: literals, class instances and objects without a prototype,
- * of any realm; no array, function, Map, Set, Date, Error or boxed primitive.
+ * Whether a field that takes an object accepts `value`. Object literals, class instances and objects without a prototype are
+ * accepted, from any realm. Arrays, functions, Maps, Sets, Dates, Errors and boxed primitives are not.
  */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
@@ -14,7 +12,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null || refusedName(value) === undefined
 }
 
-/** The type of a value, with its article, for error messages. Never the value itself: it may be personal data. */
+/** Describes the type of a value for error messages. Does not show the value itself, which may be personal data. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
@@ -29,12 +27,12 @@ export function describe(value: unknown): string {
   return name === 'Map' || name === 'Set' ? `a ${name}` : `a ${name} object`
 }
 
-/** Milliseconds since the epoch of a Date of any realm; `undefined` for an invalid Date and everything else. */
+/** The milliseconds since the epoch of a Date of any realm; `undefined` for an invalid Date and for any other value. */
 export function dateMs(value: unknown): number | undefined {
-  // Throwing for each text would be slow.
+  // A fast path: for a string, the call below would throw, and exceptions are slow.
   if (typeof value !== 'object') return undefined
   try {
-    // Reads the internal slot of a Date, of any realm. Throws if there is none.
+    // Reads the internal slot of a Date of any realm. Throws for other objects.
     const ms = Date.prototype.getTime.call(value)
     return Number.isNaN(ms) ? undefined : ms
   } catch {
@@ -42,7 +40,7 @@ export function dateMs(value: unknown): number | undefined {
   }
 }
 
-/** The name of the built-in class that keeps `value` from being plain data, if there is one. */
+/** The name of the refused class that `value` is an instance of; `undefined` if it is plain data. */
 function refusedName(value: object): string | undefined {
   for (const type of REFUSED) if (value instanceof type) return type.name
   // For an object of another realm (`node:vm`, Jest), `instanceof` is false.

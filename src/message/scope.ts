@@ -1,18 +1,15 @@
 import type { ExtraContext, Id, Integrations, Timestamp } from './shapes.ts'
 
-/**
- * Defaults for the events of a scope. The call wins; `context` and `integrations` are merged level by
- * level.
- */
+/** Defaults for the events of a scope. The values of the call win; `context` and `integrations` are merged at every level. */
 export interface Scope {
-  /** Identity of a known user. */
+  /** Your id for the user. */
   userId?: Id | null | undefined
-  /** Identity of a visitor. `alias` has no such field and ignores it. */
+  /** An id for a visitor whose identity is not known. Ignored by `alias`, which has no `anonymousId`. */
   anonymousId?: Id | null | undefined
   /** Facts about the messages, for example `ip` and `userAgent`. */
   context?: ExtraContext | null | undefined
   /** Destination switches. */
   integrations?: Integrations | null | undefined
-  /** When it happened. */
+  /** When the event happened. */
   timestamp?: Timestamp | null | undefined
 }

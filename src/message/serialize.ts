@@ -5,14 +5,14 @@ import type { Message } from './types.ts'
 import { byteLength } from './utf8.ts'
 
 /**
- * Writes a message as JSON, once: the same bytes are counted, queued, sent and sent again.
+ * Writes a message as JSON. This happens once for each event: the same bytes are counted, queued, sent and sent again.
  *
- * Tries `JSON.stringify` first. A message that it cannot write (a BigInt, a cycle, a getter that throws) goes through
- * {@link snapshot}, so that one odd value does not cost the event.
+ * Tries `JSON.stringify` first. If that throws because of a BigInt, a cycle or a getter, the message is copied with {@link
+ * snapshot}, which replaces the bad value, so that the event is not lost.
  *
- * @param maxBytes Maximum bytes that the message may have. Default: 32,768 if it needs a snapshot, else no limit.
- * @throws DeliveryError `unserializable` when a snapshot cannot be written either; `too_large` when the message has more
- * bytes.
+ * @param maxBytes Maximum bytes of the message. Default: 32,768 if it needs a snapshot, otherwise no limit.
+ * @throws DeliveryError with the code `unserializable` when the snapshot cannot be written either; `too_large` when the message
+ * has more than `maxBytes`.
  */
 export function serialize(message: object, maxBytes?: number): string {
   let json: string | undefined
@@ -27,11 +27,11 @@ export function serialize(message: object, maxBytes?: number): string {
   return json
 }
 
-/** UTF-8 takes at most this many bytes for a UTF-16 unit. */
+/** The greatest number of UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
 function requireSize(json: string, maxBytes: number): void {
-  // Bytes are counted exactly only for the few messages that may be too large.
+  // The exact size is computed only for messages that may be too large.
   if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return
   const bytes = byteLength(json)
   if (bytes <= maxBytes) return
@@ -54,10 +54,10 @@ interface Left {
 }
 
 /**
- * Estimates how many bytes `value` takes as JSON, to bound the memory of events inside plugins. Cheaper than writing it:
- * punctuation is counted roughly and escapes are not counted. Never throws.
+ * Estimates how many bytes `value` has as JSON, to limit the memory of events inside plugins. Cheaper than writing the JSON:
+ * punctuation is counted roughly, and escapes are not counted. Never throws.
  *
- * @param largest Upper bound of the estimate, since nothing larger is sent. Also returned for a value that cannot be read.
+ * @param largest Upper limit of the estimate, because no larger message is sent. Also returned for a value that cannot be read.
  * Default: 32,768.
  */
 export function estimateBytes(value: unknown, largest = 32_768): number {
@@ -72,7 +72,7 @@ export function estimateBytes(value: unknown, largest = 32_768): number {
 
 function count(value: unknown, left: Left, depth: number): void {
   if (typeof value === 'string') {
-    // A text longer than the rest is not measured exactly.
+    // A string that exceeds the limit is not measured exactly.
     left.bytes -= value.length > left.bytes ? value.length : byteLength(value) + 3
     return
   }
@@ -91,13 +91,13 @@ function count(value: unknown, left: Left, depth: number): void {
   }
 }
 
-/** The failure of an event whose message could not be built or written. */
+/** Makes the error for an event whose message could not be built or written. */
 export function toMessageError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }
 
-/** Adds the size before the plugins, so that the developer sees whether a plugin made the event too large. */
+/** Adds the size before the plugins to the error, so that the developer sees whether a plugin has made the event too large. */
 export function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
   if (error.code !== 'too_large' || original === undefined) return error
   try {

@@ -1,30 +1,28 @@
-/** The id of a user, group or anonymous visitor: not empty. Finite numbers and BigInts are sent as decimal text. */
+/** The id of a user, a group or an anonymous visitor; not empty. Finite numbers and BigInts are sent as decimal strings. */
 export type Id = string | number | bigint
 
-/** When something happened: a valid `Date`, ISO-8601 text, or milliseconds since the epoch. */
+/** A time: a valid `Date`, an ISO-8601 string, or milliseconds since the epoch. */
 export type Timestamp = Date | string | number
 
 /**
- * Any object but an array, function, Map, Set, Date, Error or boxed primitive; those fail with `invalid`. Instances of
- * other classes are sent as `JSON.stringify` writes them, `toJSON` included. Values may be of any type.
+ * Any object except an array, function, Map, Set, Date, Error or boxed primitive; these fail with `invalid`. Instances of other
+ * classes are sent as `JSON.stringify` writes them, including `toJSON`. The values may be of any type.
  */
 export interface JSONObject {
   /** A value of any type, under any name. */
-  // Values of an interface type are assignable to `any` only.
   // biome-ignore lint/suspicious/noExplicitAny: values of an interface type are assignable to `any` only
   [key: string]: any
-  /** Keeps arrays, Maps and Sets out. */
+  /** Makes the compiler refuse arrays, Maps and Sets. */
   readonly [Symbol.iterator]?: never
-  /** Keeps functions out. */
+  /** Makes the compiler refuse functions. */
   readonly [Symbol.hasInstance]?: never
-  /** Keeps Dates out. */
+  /** Makes the compiler refuse Dates. */
   readonly [Symbol.toPrimitive]?: never
 }
 
 /**
- * Destination switches by name: `true`, `false`, or an object with options for that destination, which counts as
- * `true`. `All: false` turns off every destination that is not switched on. Names are case-sensitive. Default: every
- * destination is on.
+ * Destination switches by name: `true`, `false`, or an object with options for that destination, which counts as `true`. `All:
+ * false` turns off every destination that is not switched on. Names are case-sensitive. Default: every destination is on.
  *
  * @example
  * analytics.track({ userId, event: 'Signed Up', integrations: { All: false, CRM: true } })
@@ -92,9 +90,9 @@ export interface Location extends JSONObject {
   speed?: number | undefined
 }
 
-/** Facts about the message. The named ones are standard; any other may be added. */
+/** Facts about the message. These keys are standard; you may add others. */
 export interface ExtraContext extends JSONObject {
-  /** Whether the user did something now; `false` for a change of traits in the background. */
+  /** Whether the user was active; `false`, for example, for a change of traits in the background. */
   active?: boolean | undefined
   /** The campaign that led to the event. */
   campaign?: Campaign | undefined
@@ -104,7 +102,7 @@ export interface ExtraContext extends JSONObject {
   groupId?: Id | undefined
   /** IP address of the user. */
   ip?: string | undefined
-  /** Library that made the message; filled in by the client, whatever is passed. */
+  /** Library that made the message. Always set by the client, which replaces a given value. */
   library?: { name: string; version: string } | undefined
   /** Locale, for example `en-US`. */
   locale?: string | undefined
@@ -144,7 +142,7 @@ export interface Company extends JSONObject {
   id?: string | number | null | undefined
   /** Industry. */
   industry?: string | null | undefined
-  /** Name. */
+  /** Name of the company. */
   name?: string | null | undefined
   /** Plan that the company has bought. */
   plan?: string | null | undefined
@@ -176,7 +174,7 @@ export interface CommonTraits extends JSONObject {
   website?: string | null | undefined
 }
 
-/** Traits of a user. The named ones are standard; any other may be added. `null` clears a trait. */
+/** Traits of a user. These keys are standard; you may add others. `null` clears a trait. */
 export interface UserTraits extends CommonTraits {
   /** Age in years. */
   age?: number | null | undefined
@@ -196,11 +194,11 @@ export interface UserTraits extends CommonTraits {
   username?: string | null | undefined
 }
 
-/** Traits of a group. The named ones are standard; any other may be added. `null` clears a trait. */
+/** Traits of a group. These keys are standard; you may add others. `null` clears a trait. */
 export interface GroupTraits extends CommonTraits {
   /** Number of employees. */
   employees?: string | number | null | undefined
 }
 
-/** Properties of an event, a page or a screen: free-form. */
+/** Properties of an event, a page or a screen. Any keys are allowed. */
 export interface EventProperties extends JSONObject {}

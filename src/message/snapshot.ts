@@ -4,36 +4,36 @@ import { setOwn } from './merge.ts'
 
 /** Replaces a reference from an object to itself, or to an object that contains it. */
 export const CIRCULAR = '[Circular]'
-/** Replaces a value that throws when it is read: through a getter, a `toJSON` or the trap of a proxy. */
+/** Replaces a value that throws when it is read, because of a getter, a `toJSON` or a proxy trap. */
 export const THROWS = '[Throws]'
 
-/** Deeper than any real event, and far from the depth that exhausts the stack. */
+/** The greatest depth of an event: deeper than any real event, but not so deep that the stack overflows. */
 const MAX_DEPTH = 500
-/** Default limit of an event, in bytes. */
+/** Default limit for an event, in bytes of JSON. */
 const DEFAULT_LIMIT = 32_768
 
 interface State {
   /**
-   * Maximum bytes that the event may have as JSON. It bounds the number of values, since each takes at least two bytes, and
-   * the length of a text, so that 512 MB are not copied only to find that they are too large.
+   * Maximum bytes of the event as JSON. It limits the number of values, because each value takes at least two bytes, and the
+   * length of each string. So a huge event is refused before it is copied.
    */
   readonly limit: number
-  /** The objects that contain the one being copied, outermost first. */
+  /** The objects that contain the object being copied, outermost first. */
   readonly ancestors: object[]
   values: number
-  /** `Object.prototype` has no enumerable properties. */
+  /** Whether `Object.prototype` has no enumerable properties. */
   readonly isPrototypeBare: boolean
 }
 
 /**
- * A deep copy of plain data that writes the same JSON as `value` would: functions and symbols left out, `toJSON` called,
- * class instances reduced to their own enumerable keys. Dates stay Dates. Where `JSON.stringify` would throw, the copy has
- * a placeholder: a BigInt becomes its decimal string, an object inside itself `"[Circular]"`, and a value that throws when
- * it is read `"[Throws]"`.
+ * Makes a deep copy of `value` as plain data that gives the same JSON. Functions and symbols are left out, `toJSON` is called,
+ * and class instances are reduced to their own enumerable keys. Dates stay Dates. Where `JSON.stringify` would throw, the copy
+ * has a placeholder: a BigInt becomes its decimal string, a circular reference becomes `"[Circular]"`, and a value that throws
+ * when it is read becomes `"[Throws]"`.
  *
- * @param limit Maximum bytes that `value` may have as JSON. Default: 32,768.
- * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` when there are more values than `limit`, or a text
- * has more characters than that.
+ * @param limit Maximum bytes of `value` as JSON. Default: 32,768.
+ * @throws DeliveryError with the code `unserializable` for more than 500 levels; `too_large` when there are more than `limit`
+ * values, or a string has more than `limit` characters.
  */
 export function snapshot(value: unknown, limit = DEFAULT_LIMIT): unknown {
   return copy(value, '', { limit, ancestors: [], values: 0, isPrototypeBare: isPrototypeBare() })
@@ -53,11 +53,14 @@ function copy(value: unknown, key: string | number, state: State): unknown {
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON !== 'function') return copyAsIs(value, state)
   if (toJSON === Date.prototype.toJSON && isPlainDate(value)) return new Date(value.getTime())
-  // As in JSON.stringify, a toJSON of the result is not called.
+  // As in `JSON.stringify`, a `toJSON` of the result is not called.
   return copyAsIs(toJSON.call(value, String(key)), state)
 }
 
-/** A Date without a subclass or own properties: `toJSON` calls `toISOString`, which either may override. */
+/**
+ * Whether `value` is a Date without a subclass and without own properties: these might override `toISOString`, which `toJSON`
+ * calls.
+ */
 function isPlainDate(value: unknown): value is Date {
   if (!(value instanceof Date) || Object.getPrototypeOf(value) !== Date.prototype) return false
   return Object.getOwnPropertyNames(value).length === 0
@@ -108,12 +111,12 @@ function copyArray(value: readonly unknown[], state: State): unknown[] {
 }
 
 /**
- * The primitive inside a boxed one such as `Object(1)`, of any realm. Read from the internal slot, so that `valueOf` is not
- * called.
+ * Returns the primitive in a boxed primitive such as `Object(1)`, of any realm. It is read from the internal slot, without
+ * calling the object's own `valueOf`.
  */
 function unbox(value: object): string | number | boolean | undefined {
   try {
-    // The tag names the slot of the object, unless the object overrides the tag; then its keys are written.
+    // The tag tells which internal slot the object has, unless the object overrides its tag.
     switch (Object.prototype.toString.call(value)) {
       case '[object Number]':
         return Number.prototype.valueOf.call(value)
@@ -125,12 +128,12 @@ function unbox(value: object): string | number | boolean | undefined {
         return BigInt.prototype.toString.call(value)
     }
   } catch {
-    // The object has such a tag, but not the slot.
+    // The object overrides its tag and has no such slot: its keys are copied.
   }
   return undefined
 }
 
-/** Copies all properties at once, which is several times faster than key by key. `undefined` when a getter throws. */
+/** Copies all properties at once, which is several times faster than key by key. Returns `undefined` when a getter throws. */
 function copyLiteral(value: object, state: State): Record<string, unknown> | undefined {
   let plain: Record<string, unknown>
   try {
@@ -139,7 +142,7 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   } catch {
     return undefined
   }
-  // Symbols are not part of JSON, and their values were not copied.
+  // Keys that are symbols are not part of JSON.
   for (const symbol of Object.getOwnPropertySymbols(plain)) delete (plain as Record<symbol, unknown>)[symbol]
   for (const key in plain) {
     const item = plain[key]
@@ -149,7 +152,7 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   return plain
 }
 
-/** Whether `value` need not be copied. */
+/** Whether `value` can be used as it is, without a copy. */
 function isFinal(value: unknown, { limit }: State): boolean {
   switch (typeof value) {
     case 'string':

@@ -12,8 +12,9 @@ import type {
 export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
- * Who a message is about: `userId`, `anonymousId` or both. In an intersection it must come last: the compiler reports only
- * the first part that does not fit, and of this union it would name `anonymousId`, even if something else is missing.
+ * Who a message is about: `userId`, `anonymousId` or both. In an intersection, this type must come last: the compiler reports
+ * only the first part that does not fit, and for this union it would report a missing `anonymousId` even if another field is
+ * wrong.
  */
 export type Identity =
   | {
@@ -29,31 +30,31 @@ export type Identity =
       anonymousId: Id
     }
 
-/** Who a message is about, if a scope may say it instead. */
+/** Who a message is about, for calls on a scope, which may have the ids already. */
 export interface ScopedIdentity {
-  /** Your id for the user. Default: that of the scope. */
+  /** Your id for the user. Default: the id of the scope. */
   userId?: Id | null | undefined
-  /** An id for a visitor whose identity is not known. Default: that of the scope. */
+  /** An id for a visitor whose identity is not known. Default: the id of the scope. */
   anonymousId?: Id | null | undefined
 }
 
-/** Any event name, with any properties: for a client without a map of events. */
-// biome-ignore lint/suspicious/noExplicitAny: maps of interface types are assignable to `any` only
+/** The map of events of a client without declared events: any name, with any properties. */
+// biome-ignore lint/suspicious/noExplicitAny: maps of interface types are assignable only to `any`
 export type AnyEvents = Record<string, any>
 
 /** The event names of a map of events. */
 export type EventName<Events> = Extract<keyof Events, string>
 
-/** Name and properties of one event. `undefined` in the map means that it has no properties. */
+/** The name and the properties of one event. `undefined` in the map of events means that the event has no properties. */
 export type TypedEvent<Events, Name extends EventName<Events>> = string extends keyof Events
   ? {
-      /** Name of the action: not empty. */
+      /** Name of the action; not empty. */
       event: string
       /** Properties of the event. Default: none. */
       properties?: EventProperties | null | undefined
     }
   : {
-      /** Name of the action: one of those in the map of events. */
+      /** Name of the action: one of the names in the map of events. */
       event: Name
     } & TypedProperties<Events[Name]>
 
@@ -69,7 +70,7 @@ export interface CommonParams {
   context?: ExtraContext | null | undefined
   /** Destination switches. Default: every destination is on. */
   integrations?: Integrations | null | undefined
-  /** When it happened. May be in the past, to import history. Default: the time of the call. */
+  /** When the event happened. May be in the past, to import history. Default: the time of the call. */
   timestamp?: Timestamp | null | undefined
   /**
    * Key for deduplication: 1 to 99 characters, unique for each event. The service drops a message whose id it has seen.
@@ -84,7 +85,10 @@ export type IdentifyParams<Traits = UserTraits, Who = Identity> = CommonParams &
   traits?: Traits | null | undefined
 } & Who
 
-/** The parameters of `track`: with a map of events, one of its names and the properties of that event. */
+/**
+ * The parameters of `track`. With a map of events, `event` must be one of its names, and `properties` must have the type for
+ * that name.
+ */
 export type TrackParams<
   Events = AnyEvents,
   Name extends EventName<Events> = EventName<Events>,
@@ -95,7 +99,7 @@ export type TrackParams<
 export type PageParams<Who = Identity> = CommonParams & {
   /** Name of the page. */
   name?: string | null | undefined
-  /** Category of the page; copied into `properties.category` too. */
+  /** Category of the page. Also copied to `properties.category`. */
   category?: string | null | undefined
   /** Properties of the page, such as `url`, `title`, `referrer` and `path`. Default: none. */
   properties?: EventProperties | null | undefined
@@ -127,13 +131,13 @@ export type AliasParams = CommonParams & {
   previousId: Id
 }
 
-/** One message as it is sent. `timestamp` is ISO text; it is a `Date` where plugins and callbacks see it. */
+/** A message as it is sent. `timestamp` is an ISO-8601 string; in {@link ContextEvent} it is a `Date`. */
 export interface Message<Time = string> {
   /** The kind of the message. */
   type: Kind
   /** Key for deduplication. */
   messageId: string
-  /** When it happened. */
+  /** When the event happened. */
   timestamp: Time
   /** Id of the user. */
   userId?: string | undefined
@@ -145,15 +149,15 @@ export interface Message<Time = string> {
   groupId?: string | undefined
   /** `track`: name of the action. */
   event?: string | undefined
-  /** `page`, `screen`: name. */
+  /** `page`, `screen`: the name of the page or screen. */
   name?: string | undefined
-  /** `page`, `screen`: category. */
+  /** `page`, `screen`: the category of the page or screen. */
   category?: string | undefined
-  /** `track`, `page`, `screen`: properties. */
+  /** `track`, `page`, `screen`: the properties. */
   properties?: EventProperties | undefined
-  /** `identify`, `group`: traits. */
+  /** `identify`, `group`: the traits. */
   traits?: (UserTraits & GroupTraits) | undefined
-  /** Facts about the message, the library among them. */
+  /** Facts about the message, including the library. */
   context: ExtraContext & { library: { name: string; version: string } }
   /** Destination switches. */
   integrations: Integrations
@@ -161,8 +165,8 @@ export interface Message<Time = string> {
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
 
-/** A message as plugins, callbacks and listeners see it: its `timestamp` is a `Date`. */
+/** A message as plugins, callbacks and listeners see it: `timestamp` is a `Date`. */
 export type ContextEvent = Message<Date>
 
-/** An event in a test of a plugin: everything but the kind may be left out. */
+/** An event for a test of a plugin. All fields except `type` are optional. */
 export type ContextInput = Partial<ContextEvent> & Pick<ContextEvent, 'type'>

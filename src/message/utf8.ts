@@ -1,14 +1,14 @@
-/** Memory to which text can be written, like a `Buffer`. */
+/** An array of bytes to which text can be written, like a `Buffer`. */
 export interface Memory extends Uint8Array {
-  /** Writes `text` as UTF-8 at `at`, where there must be room, and returns the number of bytes. */
+  /** Writes `text` as UTF-8 from the offset `at` on, where there must be enough room. Returns the number of bytes. */
   write(text: string, at: number): number
 }
 
-/** UTF-8 by the fastest means of the runtime: `Buffer`, if it exists, is several times faster than `TextEncoder`. */
+/** UTF-8 functions, in the fastest way that the runtime has: `Buffer` is several times faster than `TextEncoder`. */
 interface Utf8 {
   /** Exact length of `text` in bytes. */
   byteLength(text: string): number
-  /** Memory whose content is undefined. */
+  /** Returns memory that is not initialised. */
   allocate(bytes: number): Memory
   read(bytes: Uint8Array): string
 }
@@ -16,7 +16,7 @@ interface Utf8 {
 function withBuffer(): Utf8 {
   return {
     byteLength: Buffer.byteLength,
-    // Does not use the pool of `Buffer`, where a small, long-lived buffer would keep 8 KiB in memory.
+    // `allocUnsafeSlow` does not use the pool of `Buffer`, in which a small, long-lived buffer would keep 8 KiB in memory.
     allocate: Buffer.allocUnsafeSlow,
     read: ({ buffer, byteOffset, byteLength }) =>
       Buffer.from(buffer, byteOffset, byteLength).toString('utf8'),
@@ -28,7 +28,7 @@ function withTextEncoder(): Utf8 {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   class EncodedMemory extends Uint8Array implements Memory {
     write(text: string, at: number): number {
-      // subarray() would make another instance of this class, which takes half as long again.
+      // `subarray()` would make an instance of this class, which takes 50 % longer.
       const rest = new Uint8Array(this.buffer, this.byteOffset + at, this.length - at)
       return encoder.encodeInto(text, rest).written
     }

@@ -5,16 +5,16 @@ import type { ContextEvent, Kind, Message } from './types.ts'
 /** The six kinds of message, in the order of the specification. */
 export const KINDS: readonly Kind[] = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 
-/** The message with its timestamp as a `Date`. Shares everything else with the message. */
+/** Returns the message with its timestamp as a `Date`. The result shares all other values with `message`. */
 export function toContextEvent(message: Message | ContextEvent): ContextEvent {
   return { ...message, timestamp: new Date(message.timestamp) }
 }
 
 /**
- * Like {@link toContextEvent}, but shares nothing: plugins write to the copy, never to the caller's objects.
+ * Like {@link toContextEvent}, but makes a deep copy, so that plugins cannot change the caller's objects.
  *
- * @param maxBytes Maximum bytes that the message may have. Default: 32,768.
- * @throws DeliveryError as {@link snapshot}.
+ * @param maxBytes Maximum bytes of the message. Default: 32,768.
+ * @throws DeliveryError like {@link snapshot}.
  */
 export function copyToContextEvent(message: Message, maxBytes?: number): ContextEvent {
   const copy: Partial<ContextEvent> = snapshot(message, maxBytes) as Omit<Message, 'timestamp'>
@@ -22,21 +22,24 @@ export function copyToContextEvent(message: Message, maxBytes?: number): Context
   return copy as ContextEvent
 }
 
-/** The message as it is sent: the timestamp as text, as `JSON.stringify` would write it, but several times faster. */
+/**
+ * Returns the message with its timestamp as text. `JSON.stringify` would write the same text, but is several times slower for a
+ * Date.
+ */
 export function toWire(message: Message | ContextEvent): object {
   const { timestamp } = message
   if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message
   try {
     return { ...message, timestamp: isoTime(timestamp.getTime()) }
   } catch {
-    // A plugin has put a getter that throws or an invalid Date into the event: the serialiser handles both.
+    // A plugin has set an invalid Date, or a getter that throws. The serialiser handles such an event.
     return message
   }
 }
 
-/** The kind of a message, from its JSON; `undefined` if it is not a message. */
+/** Reads the kind of a message from its JSON. Returns `undefined` if `json` is not a message. */
 export function kindOf(json: string): Kind | undefined {
-  // `type` comes first, unless a plugin has made the event.
+  // `type` is the first field, unless a plugin has made the event.
   let [, type] = /^\{"type":"(\w+)",.*\}$/s.exec(json) ?? []
   try {
     type ??= (JSON.parse(json) as Message | null)?.type

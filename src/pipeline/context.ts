@@ -9,21 +9,21 @@ import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric 
 export type { ContextEvent, ContextInput } from '../message/types.ts'
 
 /**
- * Called once with the outcome of its event, as soon as it is known and never before the call has returned. When a callback
- * throws or rejects, the failure is reported and has no other effect.
+ * A callback of a call. It is called once, as soon as the outcome of the event is known, but never before the call has
+ * returned. If a callback throws or returns a promise that rejects, the error is reported and has no other effect.
  *
- * @param error Why the event was not delivered; `undefined` when it was.
- * @param ctx The event; `undefined` when the call was too malformed to make one.
+ * @param error Why the event was not delivered; `undefined` when it was delivered.
+ * @param ctx The event; `undefined` when the arguments of the call were too malformed to make an event.
  */
 export type Callback = (error: DeliveryError | undefined, ctx: Context | undefined) => unknown
 
 /** Why an event failed. */
 export interface FailedDelivery {
-  /** Its `code` is the precise reason. */
+  /** The error of the event; its `code` is the precise reason. */
   readonly reason: DeliveryError
 }
 
-/** Receives the report of a plugin about an event. Never throws. */
+/** Called when a plugin reports a problem with `ctx.report()`. Never throws. */
 export type Reporter = (ctx: Context, plugin: string, reason: unknown) => void
 
 /** A context as `JSON.stringify(ctx)` writes it. */
@@ -52,7 +52,7 @@ const SYSTEM_EVENT = JSON.stringify({
 const NO_LOGS: readonly LogEntry[] = []
 const NO_METRICS: readonly Metric[] = []
 
-/** One event, on its way through plugins and delivery, with its outcome. Passed to plugins, callbacks and listeners. */
+/** An event with its notes and its outcome, as plugins, callbacks and listeners receive it. */
 export class Context {
   #event: ContextEvent | undefined
   #json: string
@@ -60,7 +60,7 @@ export class Context {
   #failure: DeliveryError | undefined
   #logger: ContextLogger | undefined
   #stats: ContextStats | undefined
-  /** Describes the invalid value to which a plugin tried to set the event. */
+  /** The type of an invalid value that a plugin has assigned to `event`. */
   #refused: string | undefined
   #depth = 0
   #reporter: Reporter | undefined
@@ -71,11 +71,11 @@ export class Context {
   /**
    * Makes a context without a client, for tests of plugins.
    *
-   * @param event The event. It is not copied, and missing fields are not filled in; `runPlugin` of `trackpost/testing`
-   * fills them in.
+   * @param event The event. It is not copied, and missing fields are not filled in. To fill them in, use `runPlugin` of
+   * `trackpost/testing`.
    */
   constructor(event: ContextInput)
-  /** @internal `event`, or the JSON from which it is made when it is first read. */
+  /** @internal Makes a context from an event, or from its JSON, which is parsed when the event is first read. */
   constructor(event: ContextEvent | undefined, json?: string, clock?: Clock)
   constructor(event: ContextInput | undefined, json = '', clock: Clock = systemClock) {
     this.#event = event as ContextEvent | undefined
@@ -83,14 +83,14 @@ export class Context {
     this.#clock = clock
   }
 
-  /** A context without a caller's event, for `load` and `unload` of plugins. */
+  /** Makes a context that belongs to no event, for `load` and `unload` of plugins. */
   static system(): Context {
     return new Context(undefined, SYSTEM_EVENT)
   }
 
   /**
-   * The event. Fields that the caller left out are filled in, and the timestamp is a `Date`. A plugin may change it or replace
-   * it with another event object. Any other value is refused and counts as a failure of the plugin.
+   * The event. Fields that the caller left out are filled in, and the timestamp is a `Date`. A plugin may change the event or
+   * assign another event object. Any other value is refused and counts as a failure of the plugin.
    */
   get event(): ContextEvent {
     if (this.#event === undefined) {
@@ -102,7 +102,7 @@ export class Context {
   }
 
   set event(event: ContextEvent) {
-    // Not thrown here: in a timer of the plugin, nothing would catch the error.
+    // The error is not thrown here: if the plugin assigns the event in a timer, nothing would catch the error.
     if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#refused = describe(event)
     else this.#event = event
   }
@@ -117,21 +117,21 @@ export class Context {
     return this.#attempts
   }
 
-  /** Where plugins leave notes; `log` and `logs` are short for it. */
+  /** The notes that plugins leave with the event; see also `log` and `logs`. */
   get logger(): ContextLogger {
     this.#logger ??= new ContextLogger(this.#clock)
     return this.#logger
   }
 
-  /** Where plugins leave measurements. */
+  /** The measurements that plugins leave with the event. */
   get stats(): ContextStats {
     this.#stats ??= new ContextStats(this.#clock)
     return this.#stats
   }
 
   /**
-   * Sets the value at `path`, and creates missing objects on the way. Paths through `__proto__`, `constructor` and
-   * `prototype` are ignored.
+   * Sets the value at a dotted path in the event, and creates missing objects on the path. Paths with `__proto__`,
+   * `constructor` or `prototype` are ignored.
    *
    * @returns The event.
    * @example
@@ -144,9 +144,9 @@ export class Context {
   }
 
   /**
-   * Drops the event when called in a `before` plugin: it fails with `plugin`.
+   * Drops the event when called in a `before` plugin: the event fails with `plugin`.
    *
-   * @param reason An error or a text for the failure's message.
+   * @param reason An error or a string, which becomes part of the error message.
    * @throws ContextCancelation always.
    */
   cancel(reason?: unknown): never {
@@ -161,11 +161,11 @@ export class Context {
   }
 
   /**
-   * Reports a problem that costs no event to `warning` listeners. Without a listener, the first report of each plugin is a
-   * process warning. Also adds a note of level `warn`. In a context outside of a client, it only adds the note.
+   * Reports a problem to `warning` listeners; the event goes on. Without a listener, the first report of each plugin is a
+   * process warning. Also adds a note of level `warn`. A context that was made without a client only adds the note.
    *
    * @param plugin The name of the plugin that reports.
-   * @param reason The problem: an error, or a text.
+   * @param reason The problem: an error or a string.
    */
   report(plugin: string, reason: unknown): void {
     const message = describeCause(reason)
@@ -173,17 +173,17 @@ export class Context {
     this.#reporter?.(this, plugin, reason)
   }
 
-  /** The notes, oldest first; the first 1,000 of them. */
+  /** The first 1,000 notes, oldest first. */
   logs(): readonly LogEntry[] {
     return this.#logger?.logs ?? NO_LOGS
   }
 
-  /** Whether `other` is a context of the same event, by `messageId`. */
+  /** Whether `other` is a context of an event with the same `messageId`. */
   isSame(other: Context): boolean {
     return other.id === this.id
   }
 
-  /** Why the event was not delivered; `undefined` while it has no outcome, and when it was delivered. */
+  /** Why the event was not delivered; `undefined` when it was delivered or has no outcome yet. */
   failedDelivery(): FailedDelivery | undefined {
     return this.#failure === undefined ? undefined : { reason: this.#failure }
   }
@@ -194,7 +194,7 @@ export class Context {
     return { id: this.id, event: this.event, attempts: this.#attempts, logs: this.logs(), metrics }
   }
 
-  /** @internal How many plugins in a row have led to this event: 0 when no plugin tracked it. */
+  /** @internal 0 when no plugin tracked the event, 1 when a plugin tracked it while handling such an event, and so on. */
   get depth(): number {
     return this.#depth
   }
@@ -214,7 +214,7 @@ export class Context {
     this.#subject = subject
   }
 
-  /** @internal Settles when the destinations have handled the event; `undefined` when none is running. */
+  /** @internal Settles when the destination plugins have handled the event; `undefined` when none is running. */
   get destinations(): Promise<unknown> | undefined {
     return this.#destinations
   }
@@ -229,12 +229,12 @@ export class Context {
     this.#reporter = reporter
   }
 
-  /** @internal Whether it has notes or measurements of plugins. */
+  /** @internal Whether the context has notes or measurements of plugins. */
   get hasNotes(): boolean {
     return this.#logger !== undefined || this.#stats !== undefined
   }
 
-  /** @internal @throws TypeError when, since the last call, a plugin has set the event to something that is not one. */
+  /** @internal @throws TypeError when, since the last call, a plugin has assigned an invalid value to `event`. */
   requireEvent(): void {
     if (this.#refused === undefined) return
     const refused = this.#refused
@@ -242,7 +242,9 @@ export class Context {
     throw new TypeError(`it set ctx.event to ${refused}, which is not an event`)
   }
 
-  /** @internal Replaces `former`: takes over its depth and client, and its notes if this context has none. */
+  /**
+   * @internal Makes this context the successor of `former`: copies its internal state, and its notes if this context has none.
+   */
   succeed(former: Context): void {
     this.#depth = former.#depth
     this.#reporter = former.#reporter
@@ -258,13 +260,13 @@ export class Context {
   }
 }
 
-/** Cache of split paths: plugins use the same few paths. Bounded, because some paths contain ids. */
+/** Cache of split paths, because plugins use the same few paths. Limited to `MAX_PATHS`, because some paths contain ids. */
 const keysByPath = new Map<string, string[]>()
 const MAX_PATHS = 256
 
 /**
- * Sets the value at a dotted path, and creates missing objects on the way. A path through `__proto__`,
- * `constructor` or `prototype` is ignored.
+ * Sets the value at a dotted path, and creates missing objects on the path. `dset` ignores paths with `__proto__`,
+ * `constructor` or `prototype`.
  */
 function setAtPath(target: object, path: string, value: unknown): void {
   dset(target, keysOf(path), value)

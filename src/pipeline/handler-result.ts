@@ -7,18 +7,18 @@ import { KINDS } from '../message/wire.ts'
 import { Context } from './context.ts'
 import type { Registration } from './registration.ts'
 
-/** Fields that a new event takes from the one that it replaces, if it lacks them. */
+/** Fields that a new event takes from the event that it replaces if it does not have them. */
 const CARRIED_OVER = ['type', 'messageId', 'timestamp', 'context', 'integrations', '_metadata'] as const
 
-/** A handler returned something that is not an event or a context. */
+/** Thrown when a handler returned a value that is not an event or a context. */
 export class UnusableResult extends Error {}
 
 /**
- * The context to go on with after a `before` or `enrichment` handler: the given one, another one that the handler returned, or
- * the given one with the event that the handler returned.
+ * Returns the context to continue with after a `before` or `enrichment` handler. If the handler returned a context, that is the
+ * one; if it returned an event, `ctx` with that event; otherwise `ctx`.
  *
- * @throws ContextCancelation when a `before` handler returned `null` or `false`, which drop the event.
- * @throws UnusableResult when it returned anything else except `undefined`.
+ * @throws ContextCancelation when a `before` handler returned `null` or `false` to drop the event.
+ * @throws UnusableResult when the handler returned any other value except `undefined`.
  */
 export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
   ctx.requireEvent()
@@ -40,7 +40,7 @@ export function continueWith(result: unknown, ctx: Context, { type }: Registrati
   throw new UnusableResult(`expected a context, an event or nothing, got ${describe(result)}`)
 }
 
-/** The event from a plain event object, or from a context of another copy of this package. */
+/** Reads the event from a result that is an event object, or a context of another copy of this package. */
 function eventOf(result: unknown): ContextEvent | undefined {
   if (isEvent(result)) return result
   if (typeof result !== 'object' || result === null) return undefined
@@ -61,19 +61,19 @@ function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
   return { ...event, ...Object.fromEntries(missing.map((field) => [field, former[field]])) }
 }
 
-/** A failure of a plugin that cost no event. */
+/** A failure of a plugin because of which no event was lost. */
 export interface PluginFailure {
   /** The name of the plugin. */
   readonly plugin: string
-  /** The kind of failure in words, the same for all failures of one kind. */
+  /** The kind of failure in words, for example `failed to unload`. Part of the message. */
   readonly verb: string
-  /** Its code is `plugin`, and its message has the plugin's name, the verb and the cause. */
+  /** The error. Its code is `plugin`, and its message contains the name of the plugin, `verb` and the cause. */
   readonly reason: DeliveryError
   /** The event that the plugin was handling, if any. */
   readonly ctx: Context | undefined
 }
 
-/** Receives failures that cost no event. Never throws. */
+/** Called with failures of plugins because of which no event was lost. Never throws. */
 export type Report = (failure: PluginFailure) => void
 
 export function pluginFailure(
@@ -89,7 +89,7 @@ export function pluginError(plugin: string, verb: string, cause: unknown): Deliv
   return new DeliveryError('plugin', `the plugin '${plugin}' ${verb}: ${describeCause(cause)}`, { cause })
 }
 
-/** The error of an event that could not be read after its plugins. */
+/** Makes the error for an event that cannot be read after its plugins have run. */
 export function toPluginError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {

@@ -4,45 +4,45 @@ import { createAsyncLocal } from '../runtime/platform.node.ts'
 import type { AsyncLocal } from '../runtime/platform.ts'
 import { PLUGIN_TIMEOUT_MS } from './time-limits.ts'
 
-/** A handler at work. */
+/** A running handler of a plugin. */
 interface Work {
   readonly depth: number
-  /** The event that it handles. */
+  /** The item of the event that the handler works on. */
   readonly subject: object | undefined
 }
 
-/** An asynchronous handler at work. */
+/** A running asynchronous handler. */
 interface Scope extends Work {
   readonly owner: Lineage
   readonly startedMs: number
-  /** The asynchronous handler, of this client or another, that led to this one. */
+  /** The asynchronous handler, of this client or another client, that led to this handler. */
   readonly outer: Scope | undefined
 }
 
-/** One for all clients, made for the first asynchronous handler: programs without one have no cost. */
+/** Shared by all clients. Made for the first asynchronous handler, so that programs without such handlers have no cost. */
 let scopes: AsyncLocal<Scope> | undefined
 let isUnavailable = false
 
-/** Knows which plugins have led to the code that runs now, and which events they handle, also after an `await`. */
+/** Tells which running handlers have led to the code that runs now, and which events they handle, also after an `await`. */
 export class Lineage {
   readonly #clock: Clock
-  /** The handlers that run synchronously now, the innermost last. */
+  /** The handlers that are on the stack now, the innermost last. */
   readonly #running: Work[] = []
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** 0 outside all plugins. */
+  /** How many handlers have led to the code that runs now; 0 outside of plugins. */
   get depth(): number {
     const innermost = elementAt(this.#running, -1) ?? elementAt(this.#scopes(), 0)
     return innermost === undefined ? 0 : innermost.depth
   }
 
-  /** The events that the code running now is handling; empty outside of plugins. */
+  /** The events that the code that runs now is handling; empty outside of plugins. */
   get subjects(): object[] {
     const works: Work[] = [...this.#running, ...this.#scopes()]
-    // The innermost handler is in both lists while it is asynchronous and has not returned yet.
+    // An asynchronous handler that has not returned yet is in both lists, so duplicates are removed.
     const subjects = new Set(works.map(({ subject }) => subject))
     return [...subjects].filter((subject) => subject !== undefined)
   }
@@ -57,7 +57,7 @@ export class Lineage {
     }
   }
 
-  /** Runs an asynchronous handler, and still recognises its code after it has returned. */
+  /** Runs an asynchronous handler, and remembers it for all code that it starts, also after it has returned its promise. */
   follow<Result>(work: Work, run: () => Result): Result {
     if (scopes === undefined && !isUnavailable) {
       scopes = createAsyncLocal<Scope>()
@@ -69,7 +69,7 @@ export class Lineage {
     return scopes.run({ owner: this, ...work, startedMs: this.#clock.monotonic(), outer }, run)
   }
 
-  /** The asynchronous handlers of this client that have led here, the innermost first. */
+  /** The asynchronous handlers of this client that have led to the code that runs now, the innermost first. */
   #scopes(): Scope[] {
     const found: Scope[] = []
     for (let scope = scopes?.get(); scope !== undefined; scope = scope.outer) {
@@ -78,7 +78,10 @@ export class Lineage {
     return found
   }
 
-  /** Work that outlives a handler, such as an interval that it started, stops counting as part of it. */
+  /**
+   * Whether a handler still counts as running. After the time limit, it does not: an interval that it has started may run
+   * forever.
+   */
   #isAtWork({ startedMs }: Scope): boolean {
     return this.#clock.monotonic() - startedMs <= PLUGIN_TIMEOUT_MS
   }

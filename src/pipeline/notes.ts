@@ -7,7 +7,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface LogEntry {
   /** How serious it is. */
   readonly level: LogLevel
-  /** The text of the plugin. */
+  /** The text that the plugin passed. */
   readonly message: string
   /** When the note was made. */
   readonly time: Date
@@ -19,9 +19,9 @@ export interface LogEntry {
 export interface Metric {
   /** The name of what was measured. */
   readonly metric: string
-  /** A counter's increment, or a gauge's value. */
+  /** The increment of a counter, or the value of a gauge. */
   readonly value: number
-  /** `counter` values add up; of a `gauge` the latest counts. */
+  /** The values of a `counter` are added up; for a `gauge`, the latest value is valid. */
   readonly type: 'counter' | 'gauge'
   /** Labels, as the plugin passed them. */
   readonly tags: readonly string[]
@@ -29,10 +29,10 @@ export interface Metric {
   readonly timestamp: number
 }
 
-/** Bounds notes that a program never reads. */
+/** The greatest number of notes, in case the program never reads them. */
 const MAX_ENTRIES = 1_000
 
-/** The notes on one event. The first 1,000 are kept, later ones are ignored. */
+/** The notes on one event. The first 1,000 notes are kept; later notes are ignored. */
 export class ContextLogger {
   readonly #clock: Clock
   #logs: LogEntry[] = []
@@ -61,7 +61,7 @@ export class ContextLogger {
   }
 }
 
-/** The measurements on one event. The first 1,000 are kept, later ones are ignored. */
+/** The measurements on one event. The first 1,000 measurements are kept; later measurements are ignored. */
 export class ContextStats {
   readonly #clock: Clock
   #metrics: Metric[] = []

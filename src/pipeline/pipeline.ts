@@ -11,24 +11,30 @@ import { PluginLoader } from './plugin-loader.ts'
 import { handlerOf, handles, isChosen, type Registration, stagesOf } from './registration.ts'
 import { Abandoned, TimeLimits, Turns } from './time-limits.ts'
 
-/** A plugin may track while it handles a caller's event; plugins that handle the new event may not track again. */
+/**
+ * The greatest depth: a plugin may track an event while it handles an event of the program, but not while it handles an event
+ * that a plugin has tracked.
+ */
 const MAX_DEPTH = 1
 
 export interface PipelineOptions {
   readonly clock: Clock
-  /** The arguments of `load`. */
+  /** The second argument of `load` and `unload` of each plugin. */
   readonly client: PluginHost
-  /** Takes the failures of plugins that cost no event. Never throws. */
+  /** Receives failures of plugins because of which no event is lost. Never throws. */
   readonly report: Report
-  /** Called when a plugin is registered: events of this turn that have already left the plugins must pass it too. */
+  /**
+   * Called when a plugin is registered, so that the caller can also run it on events of this turn that have already gone
+   * through the other plugins.
+   */
   readonly onRegister?: (plugin: Registration) => void
   /** A plugin loader that several pipelines share. Default: the pipeline makes its own. */
   readonly plugins?: PluginLoader | undefined
 }
 
 /**
- * Called once, when an event has left the plugins, with the error if it fails. `ctx` is the context to go on with: the
- * original, or one that a plugin returned.
+ * Called once, when the plugins have handled an event. `error` is set if the event fails. `ctx` is the context to continue
+ * with: the original one, or one that a plugin returned.
  */
 export type Done = (error: DeliveryError | undefined, ctx: Context) => void
 
@@ -41,26 +47,26 @@ interface Passage {
 }
 
 /**
- * Runs the plugins for each event. Knows nothing of HTTP, and does not decide whether an event is sent.
+ * Runs the plugins for each event.
  *
  * @see docs/spec.md, section 7
  */
 export class Pipeline {
   readonly #report: Report
-  /** Receives the reports that plugins make themselves. */
+  /** Receives the problems that plugins report with `ctx.report()`. */
   readonly #reporter: Reporter
   readonly #loader: PluginLoader
   readonly #limits: TimeLimits
   readonly #lineage: Lineage
   readonly #turns: Turns
   #stages = stagesOf([])
-  /** No plugin is registered or required: a shortcut for {@link Pipeline.concerns}. */
+  /** Whether no plugin is registered and none is missing. If so, {@link Pipeline.concerns} need not be called. */
   isEmpty = true
-  /** Events that wait for a plugin to load, in order. */
+  /** Events that wait, in order: for a plugin to load, or for the next turn of the event loop. */
   #waiting: (() => void)[] = []
-  /** How often the client has stopped waiting for plugins. */
+  /** The number of calls of {@link abandon}. */
   #era = 0
-  /** The events of this turn that are inside an asynchronous plugin. */
+  /** The events that entered an asynchronous plugin in this turn. */
   readonly #ofThisTurn = new Set<Passage>()
 
   constructor({ clock, client, report, onRegister, plugins }: PipelineOptions) {
@@ -85,21 +91,21 @@ export class Pipeline {
     if (plugins !== undefined) this.arrange()
   }
 
-  /** Called when a plugin was added, loaded or removed. */
+  /** Reads the list of plugins again. Called when a plugin was added, loaded or removed. */
   arrange(): void {
     this.#stages = stagesOf(this.#loader.registrations)
     this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
   }
 
-  /** Events of this turn that are still inside an asynchronous plugin will go through the added plugin as well. */
+  /** Makes the events of this turn that are still inside an asynchronous plugin also go through the added plugin. */
   join(added: Registration): void {
     if (added.type !== 'before' && added.type !== 'enrichment') return
     for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
   }
 
   /**
-   * Whether a plugin handles events of this kind, may handle them once it has loaded, or blocks them. If not, no context is
-   * needed.
+   * Whether a plugin handles events of this kind, may handle them once it has loaded, or has failed to load and blocks them. If
+   * not, no context is needed.
    */
   concerns(kind: Kind): boolean {
     if (this.#loader.isLoading || this.#loader.missing !== undefined) return true
@@ -108,25 +114,28 @@ export class Pipeline {
   }
 
   /**
-   * Loads a plugin and appends it to those of its type. Resolves to its name, or to `undefined` when it failed to load and was
-   * left out.
+   * Loads a plugin and appends it to the plugins of its type. Resolves to the name of the plugin, or to `undefined` when it
+   * failed to load.
    *
-   * @throws SettingsError when it is not a plugin, or its name is taken; any error of a getter of the plugin.
+   * @throws SettingsError when `plugin` is not a plugin, or its name is taken; any error that a getter of the plugin throws.
    */
   register(plugin: Plugin): Promise<string | undefined> {
     return this.#loader.register(plugin)
   }
 
-  /** Removes a plugin. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
+  /**
+   * Removes a plugin. Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was a plugin with this
+   * name.
+   */
   deregister(name: string): Promise<boolean> {
     return this.#loader.deregister(name)
   }
 
   /**
-   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call if every plugin is
-   * synchronous and loaded, otherwise later. It is not called if {@link abandon} comes first.
+   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call if every plugin is synchronous
+   * and loaded, otherwise later. After {@link abandon}, `done` is not called.
    *
-   * @param front Default: all of them.
+   * @param front The plugins to run. Default: all `before` and `enrichment` plugins for this kind.
    * @returns Whether `done` has been called.
    */
   run(kind: Kind, ctx: Context, done: Done, front?: readonly Registration[]): boolean {
@@ -139,7 +148,7 @@ export class Pipeline {
     ctx.depth = depth
     ctx.reporter = this.#reporter
     if (this.#isHeld()) {
-      // The event goes on when other work ends, but must not run in the asynchronous context of that work.
+      // Other work will start the event later. The event must not run in the asynchronous context of that work.
       const captured = new AsyncResource('Trackpost')
       this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done, front)))
       return false
@@ -148,9 +157,10 @@ export class Pipeline {
   }
 
   /**
-   * Whether {@link run} may return `false`. A plugin that has never returned a promise counts as synchronous.
+   * Whether {@link run} is expected to return `false`. A plugin counts as synchronous until it returns a promise, unless its
+   * handler is declared `async`.
    *
-   * @param front The `before` and `enrichment` plugins to consider. Default: all.
+   * @param front The plugins to consider. Default: all `before` and `enrichment` plugins for this kind.
    */
   mayWait(kind: Kind, front: readonly Registration[] = this.#stages[kind].front): boolean {
     return this.#isHeld() || front.some(({ isAsync }) => isAsync)
@@ -161,7 +171,7 @@ export class Pipeline {
     return this.#loader.isLoading || this.#turns.isOver()
   }
 
-  /** The events that the plugin code running now is handling; empty outside of plugins. */
+  /** The events that the plugin code that runs now is handling; empty outside of plugins. */
   get subjects(): readonly object[] {
     return this.#lineage.subjects
   }
@@ -173,9 +183,9 @@ export class Pipeline {
   }
 
   /**
-   * Passes the finished event to the destinations that its `integrations` do not turn off.
+   * Passes the finished event to the destination plugins that its `integrations` do not turn off.
    *
-   * @param destinations Default: all of them.
+   * @param destinations Default: all destination plugins for this kind.
    */
   distribute(
     kind: Kind,
@@ -190,8 +200,8 @@ export class Pipeline {
   }
 
   /**
-   * Runs the `after` plugins of an event that has its outcome, once its destinations are done with it, and then the `utility`
-   * plugins, each in the asynchronous context of its registration.
+   * Runs the `after` plugins, and then the `utility` plugins, for an event that has its outcome. Waits for the destination
+   * plugins of the event first. Each plugin runs in the asynchronous context of its registration.
    */
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const { after, utilities } = this.#stages[kind]
@@ -210,8 +220,8 @@ export class Pipeline {
   }
 
   /**
-   * Stops waiting for plugins. `done` is not called for the events inside them: the caller gives them their outcome. Running
-   * plugins are not interrupted.
+   * Stops waiting for plugins. For the events inside plugins, `done` is not called: the caller gives these events their
+   * outcome. Running plugins are not interrupted.
    */
   abandon(): void {
     this.#era++
@@ -220,14 +230,17 @@ export class Pipeline {
     this.#limits.abandon()
   }
 
-  /** Calls handlers that waited for other work. If the client has stopped waiting in between, it does not wait for them. */
+  /**
+   * Calls handlers that waited for other work. If {@link abandon} was called in the meantime, the client does not wait for
+   * these handlers.
+   */
   #callLate(call: () => Promise<unknown> | undefined, era: number): Promise<unknown> | undefined {
     const work = call()
     if (era !== this.#era) this.#limits.abandon()
     return work
   }
 
-  /** Starts the waiting events, unless they have to wait again. */
+  /** Starts the waiting events, unless a plugin is still loading. */
   release(): void {
     if (this.#loader.isLoading) return
     for (const start of this.#waiting.splice(0)) start()
@@ -264,7 +277,7 @@ export class Pipeline {
     return true
   }
 
-  /** Goes on with the next plugin when this one has settled. */
+  /** Continues with the next plugin when the promise of this plugin has settled. */
   #wait(passage: Passage, index: number, result: PromiseLike<unknown>): void {
     const one = passage.front[index] as Registration
     if (this.#ofThisTurn.size === 0) soon(() => this.#ofThisTurn.clear())
@@ -284,7 +297,10 @@ export class Pipeline {
       )
   }
 
-  /** Decides what the failure of a `before` or `enrichment` plugin means for the event. Returns whether it ends the event. */
+  /**
+   * Handles the failure of a plugin: for a `before` plugin, the event fails; the failure of an `enrichment` plugin is only
+   * reported. Returns whether the event has failed.
+   */
   #fail(passage: Passage, { name, type }: Registration, error: unknown): boolean {
     const { ctx } = passage
     if (type !== 'before') {
@@ -298,7 +314,7 @@ export class Pipeline {
     return true
   }
 
-  /** Calls a handler whose failure is only reported. Returns a promise only while the handler is at work. */
+  /** Calls a handler whose failure is only reported. Returns `undefined` if the handler is done when it returns. */
   #callAside(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const loading = this.#loader.loadingOf(one)
     if (loading === undefined) return this.#callLoaded(one, kind, ctx)

@@ -14,25 +14,25 @@ export interface PluginLoaderOptions {
   readonly onChange: () => void
   /** Called once for each plugin, when it starts to load. */
   readonly onRegister: (added: Registration) => void
-  /** Called when every plugin that events wait for has loaded or failed. */
+  /** Called when every plugin for which events wait has loaded or failed. */
   readonly onReady: () => void
 }
 
-/** Loads and unloads plugins, and keeps the list of them. */
+/** Keeps the list of plugins, and loads and unloads them. */
 export class PluginLoader {
   readonly #options: PluginLoaderOptions
   #registrations: readonly Registration[] = []
   #missing: string | undefined
-  /** Loading plugins that all events wait for. */
+  /** Plugins that are loading and for which all events wait. */
   readonly #loadingCritical = new Set<Registration>()
-  /** Loading plugins for which only their own handlers wait. */
+  /** Plugins that are loading and for which only the calls of their own handlers wait. */
   readonly #loadingAside = new Map<Registration, Promise<unknown>>()
 
   constructor(options: PluginLoaderOptions) {
     this.#options = options
   }
 
-  /** Plugins in the order of their registration, without those that failed to load. */
+  /** The plugins in the order of their registration, without plugins that failed to load. */
   get registrations(): readonly Registration[] {
     return this.#registrations.filter(({ state }) => state !== 'failed')
   }
@@ -42,20 +42,20 @@ export class PluginLoader {
     return this.#loadingCritical.size > 0
   }
 
-  /** The name of a plugin with `onLoadFailure: 'drop'` that failed to load: all events fail. */
+  /** The name of a plugin with `onLoadFailure: 'drop'` that failed to load, because of which all events fail. */
   get missing(): string | undefined {
     return this.#missing
   }
 
-  /** Settles when a destination or utility plugin has loaded or was left out; `undefined` when it is not loading. */
+  /** Settles when a destination or utility plugin has loaded or has failed to load; `undefined` when it is not loading. */
   loadingOf(registration: Registration): Promise<unknown> | undefined {
     return this.#loadingAside.get(registration)
   }
 
   /**
-   * Loads a plugin. Resolves to its name, or to `undefined` when it failed to load and was left out.
+   * Loads a plugin. Resolves to the name of the plugin, or to `undefined` when it failed to load.
    *
-   * @throws SettingsError when it is not a plugin, or its name is taken.
+   * @throws SettingsError when `plugin` is not a plugin, or its name is taken.
    */
   register(plugin: Plugin): Promise<string | undefined> {
     const added = createRegistration(plugin)
@@ -66,7 +66,7 @@ export class PluginLoader {
     // A plugin that failed to load may be registered again.
     this.#change([...this.#registrations.filter((one) => one !== namesake), added])
     const isCritical = added.type !== 'destination' && added.type !== 'utility'
-    // Before `load` is called: events that it tracks wait too.
+    // Set before `load` is called, so that events that `load` tracks wait too.
     if (isCritical) this.#loadingCritical.add(added)
     const loading = this.#load(added)
     if (added.state !== 'failed') this.#options.onRegister(added)
@@ -82,7 +82,10 @@ export class PluginLoader {
     })
   }
 
-  /** Removes a plugin. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
+  /**
+   * Removes a plugin. Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was a plugin with this
+   * name.
+   */
   async deregister(name: string): Promise<boolean> {
     const removed = this.#registrations.find((one) => one.name === name)
     if (removed === undefined) return false
@@ -95,7 +98,10 @@ export class PluginLoader {
     return true
   }
 
-  /** Ends the loading of a plugin whose timer was lost when the request that registered it ended. */
+  /**
+   * Ends the loading of a plugin whose timer was lost: on edge runtimes, the timer ends with the request that registered the
+   * plugin.
+   */
   giveUp(registration: Registration): void {
     this.#fail(registration, new Error('the request that registered it has ended'))
     this.#loadingAside.delete(registration)
@@ -112,14 +118,17 @@ export class PluginLoader {
     if (this.#loadingCritical.delete(registration) && !this.isLoading) this.#options.onReady()
   }
 
-  /** Never rejects; `undefined` when the plugin has loaded or failed within the call. */
+  /**
+   * Loads one plugin. Returns `undefined` when the plugin has loaded or failed within the call, otherwise a promise that never
+   * rejects.
+   */
   #load(registration: Registration): Promise<void> | undefined {
     const { client, limits } = this.#options
     const { plugin } = registration
     const succeed = (): void => {
       if (registration.state !== 'loading') return
       registration.state = 'loaded'
-      // Handlers that `load` has set are used too.
+      // The handlers are read again, because `load` may have set some.
       this.#change(this.#registrations)
     }
     try {

@@ -2,13 +2,13 @@ import type { Context, ContextEvent } from './context.ts'
 import type { Tracker } from './tracker.ts'
 
 /**
- * When a plugin runs, and what its failure means. The types run in this order.
+ * When a plugin runs, and the effect of its failure. The types run in this order.
  *
- * - `before`: runs first; may change or drop the event. When it fails, the event fails with `plugin`
- * - `enrichment`: adds to the event. When it fails, it is skipped and reported
+ * - `before`: runs first; may change or drop the event. When the plugin fails, the event fails with `plugin`
+ * - `enrichment`: adds data to the event. When the plugin fails, it is skipped and the failure is reported
  * - `destination`: receives the finished event, in parallel with the delivery; respects `integrations`
  * - `after`: runs when the event has its outcome
- * - `utility`: loaded and kept; its handlers, if it has any, run after those of `after`
+ * - `utility`: usually has no handlers and only uses `load`; its handlers run after the `after` plugins
  */
 export type PluginType = 'before' | 'enrichment' | 'destination' | 'after' | 'utility'
 
@@ -19,9 +19,9 @@ export interface PluginHost extends Tracker {
 }
 
 /**
- * The result of a handler of a `before` or `enrichment` plugin: the context that it was given (`undefined` means the
- * same), another context, or an event object as the new event. `null` and `false` from a `before` plugin drop the event.
- * The results of other plugins are ignored.
+ * The result of a handler of a `before` or `enrichment` plugin. The given context or `undefined` keeps the event; another
+ * context or an event object replaces it. `null` and `false` from a `before` plugin drop the event. The results of other
+ * plugins are ignored.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler may have no return statement, or be declared so
 export type HandlerResult = Context | ContextEvent | null | false | undefined | void
@@ -44,32 +44,32 @@ export type Handler = (ctx: Context) => HandlerResult | PromiseLike<HandlerResul
  * }
  */
 export interface Plugin {
-  /** Unique name, used by `deregister` and, for a destination, by `integrations`. Not empty. */
+  /** Unique name; not empty. Used by `deregister` and, for a destination, by `integrations`. */
   name: string
-  /** When it runs, and what its failure means. */
+  /** When the plugin runs, and the effect of its failure. */
   type: PluginType
   /** Not used by the client. */
   version?: string
-  /** More names for a destination, for the switches in `integrations`. */
+  /** More names of a destination that `integrations` may use. */
   alternativeNames?: string[]
   /**
-   * Decides about events when the plugin fails to load. With `drop` they fail with `plugin` until it is deregistered or
-   * registered again: for plugins without which no event may be sent, such as redaction. Default: `skip`, events go on
-   * without it.
+   * Decides about events when the plugin fails to load. With `skip`, they are sent without the plugin. With `drop`, they fail
+   * with `plugin` until the plugin is deregistered or registered again: for plugins without which no event may be sent, such as
+   * redaction. Default: `skip`.
    */
   onLoadFailure?: 'skip' | 'drop'
-  /** Called before each event: with `false` the plugin is skipped. Default: true. */
+  /** Called before each event. If it returns `false`, the plugin is skipped for this event. Default: always loaded. */
   isLoaded?(): boolean
   /**
-   * Called once, when the plugin is registered, with a time limit of 5 s. Events wait for `before`, `enrichment` and `after`
-   * plugins. If it throws, rejects or takes longer, the plugin is left out.
+   * Called once, when the plugin is registered, with a time limit of 5 s. If `load` throws, rejects or takes longer, the plugin
+   * is left out. Events wait until all `before`, `enrichment` and `after` plugins have loaded.
    */
   // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
   load?(ctx: Context, analytics: any): unknown
   /** Called once, when the plugin is deregistered, with a time limit of 5 s. */
   // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
   unload?(ctx: Context, analytics: any): unknown
-  /** Called after `load`; its promise is awaited within the same 5 s. */
+  /** Called after `load`. The same 5 s limit applies to both together. */
   ready?(): Promise<unknown>
   /** Handles `identify` events. */
   identify?: Handler
@@ -83,6 +83,6 @@ export interface Plugin {
   group?: Handler
   /** Handles `alias` events. */
   alias?: Handler
-  /** Handles the events of every kind that has no handler of its own here. */
+  /** Handles the events of all kinds for which the plugin has no other handler. */
   all?: Handler
 }

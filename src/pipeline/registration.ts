@@ -9,21 +9,24 @@ import type { Handler, Plugin, PluginType } from './plugin.ts'
 
 export const PLUGIN_TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
-/** A registered plugin. Properties that are needed often are read once, at registration: getters may throw. */
+/** A registered plugin. Its `name`, `type` and `onLoadFailure` are read only once, because getters may throw. */
 export interface Registration {
   readonly plugin: Plugin
   readonly name: string
   readonly type: PluginType
-  /** Events fail once it has failed to load (`onLoadFailure: 'drop'`). */
+  /** Whether events fail when the plugin has failed to load (`onLoadFailure: 'drop'`). */
   readonly isRequired: boolean
-  /** The asynchronous context of the registration. */
+  /** The asynchronous context in which the plugin was registered. */
   readonly asyncContext: CapturedContext
-  /** A handler is declared `async`, or has returned a promise. */
+  /** Whether a handler is declared `async` or has returned a promise. */
   isAsync: boolean
   state: 'loading' | 'loaded' | 'failed' | 'removed'
 }
 
-/** @throws SettingsError when `plugin` is not a plugin; any error of a getter or a proxy. */
+/**
+ * Checks a plugin and reads its properties. @throws SettingsError when `plugin` is not a plugin; any error that a getter or a
+ * proxy throws.
+ */
 export function createRegistration(plugin: Plugin): Registration {
   if (typeof plugin !== 'object' || plugin === null) throw bad('an object', plugin)
   const { name, type, onLoadFailure } = plugin
@@ -47,7 +50,10 @@ export function createRegistration(plugin: Plugin): Registration {
   }
 }
 
-/** Whether a plugin handles events of this kind. If reading it throws, the answer is yes, and the event reports the error. */
+/**
+ * Whether a plugin handles events of this kind. If reading the handler throws, returns `true`, so that the error is reported
+ * with the event.
+ */
 export function handles({ plugin }: Registration, kind: Kind): boolean {
   try {
     return handlerOf(plugin, kind) !== undefined
@@ -56,7 +62,7 @@ export function handles({ plugin }: Registration, kind: Kind): boolean {
   }
 }
 
-/** The handler of a plugin for events of this kind: the handler of the kind, otherwise the one for all kinds. */
+/** The handler of a plugin for events of this kind: its handler for the kind, otherwise its handler `all`. */
 export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
   const own: unknown = plugin[kind]
   if (typeof own === 'function') return own as Handler
@@ -71,7 +77,7 @@ function bad(expected: string, got: unknown): SettingsError {
   return new SettingsError('plugin', `expected ${expected}, got ${describe(got)}`)
 }
 
-/** The handlers of one kind of event, in the order in which they run. */
+/** The plugins that handle one kind of event, in the order in which they run. */
 export interface Stages {
   /** `before`, then `enrichment`. */
   readonly front: readonly Registration[]
@@ -80,7 +86,9 @@ export interface Stages {
   readonly utilities: readonly Registration[]
 }
 
-/** The plugins of each kind of event. Those of one type keep their order. */
+/**
+ * Groups the plugins by the kind of event that they handle, and by type. Plugins of one type stay in the order of registration.
+ */
 export function stagesOf(registrations: readonly Registration[]): Record<Kind, Stages> {
   const entries = KINDS.map((kind): [Kind, Stages] => {
     const of = (type: PluginType): Registration[] =>
@@ -98,24 +106,24 @@ export function stagesOf(registrations: readonly Registration[]): Record<Kind, S
   return Object.fromEntries(entries) as Record<Kind, Stages>
 }
 
-/** The result of a {@link PluginFunction}: the event that goes on. `null` and `false` drop the event. */
+/** The result of a {@link PluginFunction}: the event to send. `null` and `false` drop the event; `undefined` keeps it. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function may have no return statement, or be declared so
 export type EventResult = ContextEvent | null | false | undefined | void
 
 /**
- * A `before` plugin as one function: it receives each event of every kind, and returns the event to send. When it throws, the
- * event fails with `plugin`. A promise must settle within 5 s. Deregister it by the name of the function.
+ * A `before` plugin as a function, which receives events of all kinds and returns the event to send. When the function throws,
+ * the event fails with `plugin`. A promise must settle within 5 s. To deregister the plugin, use the name of the function.
  *
  * @example
  * analytics.register((event) => (event.event === 'Health Checked' ? null : event))
  */
 export type PluginFunction = (event: ContextEvent) => EventResult | PromiseLike<EventResult>
 
-/** One function always gets the same name, so that registering it twice is refused, as for any plugin. */
+/** The plugin name of each function. A function keeps its name, so that registering it twice is refused, as for any plugin. */
 const names = new WeakMap<PluginFunction, string>()
 const counts = new Map<string, number>()
 
-/** Makes a plugin of a function; returns a plugin unchanged. @throws SettingsError for a class. */
+/** Makes a plugin from a function; returns a plugin unchanged. @throws SettingsError for a class. */
 export function asPlugin(given: Plugin | PluginFunction): Plugin {
   if (typeof given !== 'function') return given
   if (/^class\b/.test(Function.prototype.toString.call(given))) {
@@ -125,7 +133,7 @@ export function asPlugin(given: Plugin | PluginFunction): Plugin {
     )
   }
   const name = nameOf(given)
-  // An `async` function gets an `async` handler: only that is known to be asynchronous before the first event.
+  // An `async` function gets an `async` handler, so that the pipeline knows before the first event that it is asynchronous.
   const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
   return {
     name,
@@ -145,7 +153,7 @@ function nameOf(given: PluginFunction): string {
   return name
 }
 
-/** Whether an event goes to a destination. Switches that throw when they are read are ignored. */
+/** Whether an event goes to a destination. If reading the switches throws, it does. */
 export function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
   try {
     const { alternativeNames } = plugin
@@ -157,10 +165,10 @@ export function isChosen({ name, plugin }: Registration, ctx: Context): boolean 
 }
 
 /**
- * Whether `integrations` lets an event through to the destination with these names. The first of them that it lists decides,
- * then `All`; without either, the destination is on. Names are case-sensitive.
+ * Whether `integrations` sends an event to the destination with these names. The first name with a switch decides, otherwise
+ * `All`; without any switch, the destination is on. Names are case-sensitive.
  *
- * `true` and an object of options switch on, `false` switches off; any other value is ignored.
+ * `true` or an object of options switches a destination on, `false` switches it off; any other value is ignored.
  *
  * @see docs/spec.md, section 2
  */
@@ -176,7 +184,7 @@ export function isSwitchedOn(
   return switchOf(integrations, 'All') ?? true
 }
 
-/** Own keys only: a destination may be called `toString`. */
+/** Reads one switch. Only own keys count, because a destination may be called `toString`. */
 function switchOf(integrations: Readonly<Record<string, unknown>>, name: string): boolean | undefined {
   if (Object.getOwnPropertyDescriptor(integrations, name) === undefined) return undefined
   const value = integrations[name]

@@ -1,16 +1,16 @@
 import { type Clock, setDeadline, soon } from '../runtime/clock.ts'
 
-/** Longest wait for one plugin: to load, to unload, or to handle one event. */
+/** Time limit for a plugin to load, to unload, or to handle one event. */
 export const PLUGIN_TIMEOUT_MS = 5_000
 
-/** The result of a wait when the client stops waiting. */
+/** The error of a wait that {@link TimeLimits.abandon} has ended. */
 export class Abandoned extends Error {
   constructor() {
     super('abandoned: the client stopped waiting')
   }
 }
 
-/** Limits the time of every wait for a plugin, and can end all waits at once. */
+/** Limits the time of each wait for a plugin. Can end all waits at once. */
 export class TimeLimits {
   readonly #clock: Clock
   #endings = new Set<(reason: unknown) => void>()
@@ -19,7 +19,7 @@ export class TimeLimits {
     this.#clock = clock
   }
 
-  /** Settles as `work` does. Rejects after 5 s, or with {@link Abandoned} when the client stops waiting. */
+  /** Settles like `work`, but rejects after 5 s, and with {@link Abandoned} when the client stops waiting. */
   bound<Value>(work: PromiseLike<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
@@ -34,7 +34,8 @@ export class TimeLimits {
       const cancel = setDeadline(onDeadline, PLUGIN_TIMEOUT_MS, this.#clock)
       this.#endings.add(fail)
       try {
-        // Through a promise of our own: the `then` of a plugin may throw, call back twice, or resolve to another such thenable.
+        // `Promise.resolve` protects against a thenable of a plugin whose `then` throws, calls back twice, or resolves to
+        // another thenable.
         Promise.resolve(work).then((value) => {
           end()
           resolve(value)
@@ -54,20 +55,22 @@ export class TimeLimits {
   }
 }
 
-/** From this many microtasks on, a timer detects the end of the turn; fewer need no timer. */
+/** From this number of microtasks on, a timer is set to detect the end of the turn. */
 const WATCHED_FROM = 256
-/** Events tracked from more microtasks than this wait until timers and sockets have had their turn. */
+/**
+ * After events were tracked in this number of microtasks of one turn, further events wait until timers and sockets have run.
+ */
 const MAX_MICROTASKS = 1_024
 
 /**
- * Events that are tracked in microtask after microtask would block timers and sockets, which run only when no microtask is
- * left. A plugin that tracks for each event would do so forever. This delays such events.
+ * Delays events when too many microtasks in a row track events. Timers and sockets run only when no microtask is left, so a
+ * plugin that tracks an event for each event could block them forever.
  */
 export class Turns {
   readonly #clock: Clock
-  /** Called at the end of a turn that was too long. */
+  /** Called after a turn in which events were delayed. */
   readonly #onNext: () => void
-  /** Microtasks of this turn from which events were tracked. */
+  /** Number of microtasks of this turn in which events were tracked. */
   #microtasks = 0
   #isCounted = false
   #cancelWatch: (() => void) | undefined
@@ -80,7 +83,7 @@ export class Turns {
     this.#onNext = onNext
   }
 
-  /** Whether this turn has taken too long for one more event. */
+  /** Counts the current microtask. Returns whether an event has to wait for the next turn. */
   isOver(): boolean {
     if (!this.#isCounted) {
       this.#isCounted = true
@@ -91,7 +94,7 @@ export class Turns {
     return this.#microtasks > MAX_MICROTASKS
   }
 
-  /** Cancels the timer. */
+  /** Cancels the timer and starts to count again. */
   stop(): void {
     this.#cancelWatch?.()
     this.#cancelWatch = undefined

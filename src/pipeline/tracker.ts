@@ -13,28 +13,29 @@ import type {
 import type { Callback, Context } from './context.ts'
 
 /**
- * The six calls: what a client can record, and anything that stands in for one.
+ * The six calls of a client. A test double can implement this interface too.
  *
- * @typeParam Events Maps event names to the types of their properties; `undefined` means none. Default: any.
- * @typeParam User The traits of users. Default: the standard ones, and any others.
- * @typeParam Group The traits of groups. Default: the standard ones, and any others.
- * @typeParam Who The identity that a call must have.
+ * @typeParam Events Maps event names to the types of their properties; `undefined` means no properties. Default: any names and
+ * properties.
+ * @typeParam User The traits of users. Default: the standard traits and any others.
+ * @typeParam Group The traits of groups. Default: the standard traits and any others.
+ * @typeParam Who The ids that a call must have.
  */
 export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /**
-   * Records who a user is. The event is queued when this returns; its delivery goes on in the background.
+   * Records who a user is. When the call returns, the event is queued; it is delivered in the background.
    *
-   * @param callback Called once with the outcome, after this call has returned.
-   * @throws DeliveryError `invalid` for bad arguments, only when `strict` is set.
+   * @param callback Called once with the outcome of the event, after this call has returned.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.identify({ userId: 'ada', traits: { email: 'ada@example.com', plan: 'pro' } })
    */
   identify(params: IdentifyParams<User, Who>, callback?: Callback): void
   /**
-   * Records an action of a user. The event is queued when this returns; its delivery goes on in the background.
+   * Records an action of a user. When the call returns, the event is queued; it is delivered in the background.
    *
-   * @param callback Called once with the outcome, after this call has returned.
-   * @throws DeliveryError `invalid` for bad arguments, only when `strict` is set.
+   * @param callback Called once with the outcome of the event, after this call has returned.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.track({ userId: 'ada', event: 'Signed Up' }, (error, ctx) => {
    *   if (error) console.error(error.code, error.message)
@@ -42,39 +43,38 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    */
   track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>, callback?: Callback): void
   /**
-   * Records a page view. The event is queued when this returns; its delivery goes on in the background.
+   * Records a page view. When the call returns, the event is queued; it is delivered in the background.
    *
-   * @param callback Called once with the outcome, after this call has returned.
-   * @throws DeliveryError `invalid` for bad arguments, only when `strict` is set.
+   * @param callback Called once with the outcome of the event, after this call has returned.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.page({ anonymousId: 'v-17', name: 'Pricing', properties: { url: 'https://shop.example/pricing' } })
    */
   page(params: PageParams<Who>, callback?: Callback): void
   /**
-   * Records a view of a mobile screen. The event is queued when this returns; its delivery goes on in the background.
+   * Records a view of a mobile screen. When the call returns, the event is queued; it is delivered in the background.
    *
-   * @param callback Called once with the outcome, after this call has returned.
-   * @throws DeliveryError `invalid` for bad arguments, only when `strict` is set.
+   * @param callback Called once with the outcome of the event, after this call has returned.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.screen({ userId: 'ada', name: 'Basket' })
    */
   screen(params: ScreenParams<Who>, callback?: Callback): void
   /**
-   * Records that a user belongs to a company or team. The event is queued when this returns; its delivery goes on in the
+   * Records that a user belongs to a company or team. When the call returns, the event is queued; it is delivered in the
    * background.
    *
-   * @param callback Called once with the outcome, after this call has returned.
-   * @throws DeliveryError `invalid` for bad arguments, only when `strict` is set.
+   * @param callback Called once with the outcome of the event, after this call has returned.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.group({ userId: 'ada', groupId: 'analytical-engines', traits: { employees: 2 } })
    */
   group(params: GroupParams<Group, Who>, callback?: Callback): void
   /**
-   * Records that two identities are one user. The event is queued when this returns; its delivery goes on in the
-   * background.
+   * Records that two identities are one user. When the call returns, the event is queued; it is delivered in the background.
    *
-   * @param callback Called once with the outcome, after this call has returned.
-   * @throws DeliveryError `invalid` for bad arguments, only when `strict` is set.
+   * @param callback Called once with the outcome of the event, after this call has returned.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.alias({ previousId: 'v-17', userId: 'ada' })
    */
@@ -82,22 +82,23 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
 }
 
 /**
- * The six calls as promises. The events of one turn of the event loop are sent in one request at the end of the turn,
- * without waiting for `flushAt` or `flushInterval`.
+ * The six calls as promises. Their events are sent at the end of the turn of the event loop, together in one request, without
+ * waiting for `flushAt` or `flushInterval`.
  *
- * Handle rejections: an unhandled one ends a Node.js process. Where you do not wait, call `analytics.track(...)`.
+ * Handle rejections: an unhandled rejection ends a Node.js process. Where you do not need the outcome, call
+ * `analytics.track(...)` instead.
  */
 export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /**
-   * As `identify`.
+   * Like `identify`.
    *
-   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
    */
   identify(params: IdentifyParams<User, Who>): Promise<Context>
   /**
-   * As `track`.
+   * Like `track`.
    *
-   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
    * @example
    * export async function handler(request) {
    *   await analytics.promises.track({ userId: request.userId, event: 'Order Completed' })
@@ -105,27 +106,27 @@ export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = 
    */
   track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>): Promise<Context>
   /**
-   * As `page`.
+   * Like `page`.
    *
-   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
    */
   page(params: PageParams<Who>): Promise<Context>
   /**
-   * As `screen`.
+   * Like `screen`.
    *
-   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
    */
   screen(params: ScreenParams<Who>): Promise<Context>
   /**
-   * As `group`.
+   * Like `group`.
    *
-   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
    */
   group(params: GroupParams<Group, Who>): Promise<Context>
   /**
-   * As `alias`.
+   * Like `alias`.
    *
-   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
    */
   alias(params: AliasParams): Promise<Context>
 }

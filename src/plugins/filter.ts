@@ -4,16 +4,16 @@ import type { Context, ContextEvent } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** Options of {@link filter}, beside the function. */
+/** Options of {@link filter}. */
 export interface FilterOptions {
-  /** Default: `filter`. */
+  /** Name of the plugin. Default: `filter`. */
   name?: string | undefined
 }
 
 /**
- * A `before` plugin that lets only those events of any kind through for which `predicate` returns `true`. The others fail
- * with `plugin`, and so does an event for which `predicate` throws, takes longer than 5 s or returns anything but a
- * boolean, so that a missing `return` does not let everything through.
+ * Makes a `before` plugin that keeps only the events for which `predicate` returns `true`. All other events fail with `plugin`,
+ * also if `predicate` throws, takes longer than 5 s or does not return a boolean. So a missing `return` does not let all events
+ * through.
  *
  * @throws TypeError for bad arguments.
  * @example

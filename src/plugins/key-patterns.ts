@@ -1,15 +1,16 @@
 import { mistake } from './options.ts'
 import { compilePatterns, isRegExp, requireList } from './text-patterns.ts'
 
-/** Recognises the keys whose values are to be redacted. */
+/** The keys whose values are redacted. */
 export class KeyPatterns {
   readonly #names: ReadonlySet<string>
   readonly #patterns: readonly RegExp[]
   readonly #maxLength: number
 
   /**
-   * @param maxLength If there are regular expressions, a longer key always matches: some expressions take quadratic time.
-   * @throws TypeError when `given` is not a list of texts and regular expressions.
+   * @param maxLength If there are regular expressions, a longer key always matches, because some expressions take quadratic
+   * time.
+   * @throws TypeError when `given` is not a list of strings and regular expressions.
    */
   constructor(given: unknown, maxLength: number) {
     const list = requireList('redact', 'keys', given)
@@ -36,7 +37,7 @@ export class KeyPatterns {
   }
 }
 
-/** Gives `creditCard`, `credit_card` and `Credit-Card` the same spelling. */
+/** Gives `creditCard`, `credit_card` and `Credit-Card` the same form. */
 function normalize(key: string): string {
   const joined = /[-_ ]/.test(key) ? key.replace(/[-_ ]/g, '') : key
   // A key that consists only of these characters stays as it is.

@@ -1,9 +1,9 @@
 import { describe } from '../message/describe.ts'
 
 /**
- * Refuses unknown options: with a misspelt option, `redact` would redact nothing.
+ * Refuses unknown options. For example, with a misspelt option, `redact` would redact nothing.
  *
- * @throws TypeError
+ * @throws TypeError when there is an unknown option.
  */
 export function requireOptions(plugin: string, options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -14,13 +14,13 @@ export function requireOptions(plugin: string, options: object, known: readonly 
   throw new TypeError(`${plugin}: there is no option '${unknown}'; the options are ${known.join(', ')}`)
 }
 
-/** @throws TypeError when `name` is not one. */
+/** Returns the name of a plugin. @throws TypeError when it is not a non-empty string. */
 export function requireName(plugin: string, name: unknown): string {
   if (typeof name === 'string' && name !== '') return name
   throw mistake(plugin, 'name', 'a non-empty string', name)
 }
 
-/** @throws TypeError when `value` is none of `choices`. */
+/** Returns the value of an option. @throws TypeError when it is not one of `choices`. */
 export function requireChoice<Choice extends string>(
   plugin: string,
   option: string,

@@ -7,30 +7,34 @@ import { compilePatterns, TextPatterns } from './text-patterns.ts'
 
 /** Options of {@link redact}: `keys`, `patterns` or both. */
 export interface RedactOptions {
-  /** Default: `redact`. */
+  /** Name of the plugin. Default: `redact`. */
   name?: string | undefined
   /**
-   * Keys whose values are replaced as a whole, at any depth. A text matches a key in any case, with or without `-`, `_`
-   * and spaces: `creditCard` matches `credit_card` too. A regular expression matches anywhere in the key.
+   * Keys whose values are replaced as a whole, at any depth. A string matches a key in upper or lower case, with or without
+   * `-`, `_` and spaces: `creditCard` also matches `credit_card`. A regular expression may match any part of the key.
    */
   keys?: readonly (string | RegExp)[] | undefined
   /**
-   * Parts of texts and keys that are replaced, at any depth; numbers and dates are searched as text. A pattern that
-   * is a text matches literally, in any case. A regular expression finds every match, with or without the flags `g` and `y`.
+   * Patterns whose matches in strings and keys are replaced, at any depth. Numbers and dates are searched as text. A string
+   * matches literally, in upper or lower case. For a regular expression, every match is replaced, with or without the flags `g`
+   * and `y`.
    */
   patterns?: readonly (string | RegExp)[] | undefined
-  /** The replacement, or a function that makes it from the redacted text, such as a keyed hash. Default: `[redacted]`. */
+  /**
+   * The replacement, or a function that makes the replacement from the original text, such as a keyed hash. Default:
+   * `[redacted]`.
+   */
   replacement?: string | ((text: string) => string) | undefined
   /**
-   * Longest text, in characters, that is searched for `patterns`. A longer one is replaced as a whole, because the time of
-   * some patterns grows with the square of the length. 1 to 1,000,000; default: 2,048.
+   * Longest string, in characters, that is searched for `patterns`. A longer string is replaced as a whole, because some
+   * patterns take quadratic time. From 1 to 1,000,000. Default: 2,048.
    */
   maxTextLength?: number | undefined
 }
 
-/** Fields of the protocol: without them there would be no event. */
+/** Fields of the event that are never changed. */
 const KEPT: ReadonlySet<string> = new Set(['type', 'messageId', 'timestamp', '_metadata'])
-/** Fields of the protocol. Their names are never redacted, only their values are searched. */
+/** Fields of the event whose names do not count as keys: only their values are searched. */
 const PROTOCOL: ReadonlySet<string> = new Set([
   'event',
   'name',
@@ -40,18 +44,18 @@ const PROTOCOL: ReadonlySet<string> = new Set([
   'context',
   'integrations',
 ])
-/** Without these the service would not take the event. */
+/** Fields that the service requires: if one of them would become empty, the event fails. */
 const NEVER_EMPTY = ['userId', 'anonymousId', 'previousId', 'groupId', 'event'] as const
-/** The largest `maxMessageBytes` that a client takes. */
+/** The greatest allowed value of the setting `maxMessageBytes`. */
 const MAX_BYTES = 16_777_216
 
 type Fields = Record<string, unknown>
 
 /**
- * A `before` plugin that takes personal data out of events of any kind: by key, by pattern, at any depth, in keys and ids
- * as well. It does not change `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
- * `integrations`. An event that it cannot redact fails with `plugin`. Register it as the last `before` plugin. It does not
- * see what `enrichment` plugins add, since they run later.
+ * Makes a `before` plugin that removes personal data from all events, by key and by pattern, at any depth, also in keys and
+ * ids. The plugin does not change `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
+ * `integrations`. An event that cannot be redacted fails with `plugin`. Register the plugin as the last `before` plugin. Data
+ * that `enrichment` plugins add is not redacted, because they run later.
  *
  * @throws TypeError for bad options.
  * @example
@@ -104,7 +108,8 @@ class Redaction {
   }
 
   redactEvent(event: ContextEvent): ContextEvent {
-    // A copy as plain data: a getter, a `toJSON` or a proxy could return something else when JSON is written.
+    // The event is copied as plain data, because a getter, a `toJSON` or a proxy could return another value when the JSON is
+    // written.
     const plain = snapshot(event, MAX_BYTES) as Fields
     const redacted = Object.fromEntries(
       Object.entries(plain).map(([key, value]) => [key, this.#field(key, value)]),
@@ -125,7 +130,7 @@ class Redaction {
     return PROTOCOL.has(key) ? this.#value(value) : this.#under(key, value)
   }
 
-  /** Booleans stay: a destination whose switch is replaced by a text would be on. */
+  /** Redacts `integrations`. Booleans stay: text in place of `false` would be ignored, and the destination would be on. */
   #switches(switches: Fields): Fields {
     return Object.fromEntries(
       Object.entries(switches).map(([name, value]) => [
@@ -135,7 +140,7 @@ class Redaction {
     )
   }
 
-  /** The replacement for the value of a key. */
+  /** Redacts the value of a key. */
   #under(key: string, value: unknown): unknown {
     const isNothing = value === undefined || value === null
     return !isNothing && this.#keys.match(key) ? this.#replace(textOf(value)) : this.#value(value)
@@ -156,7 +161,7 @@ class Redaction {
     }
   }
 
-  /** Returns the value itself if nothing is found in its text. */
+  /** Redacts a number or a date. Returns the value itself if its text contains no match. */
   #scalar(value: number | Date): unknown {
     const text = textOf(value)
     const redacted = this.#patterns.apply(text)
@@ -179,7 +184,7 @@ class Redaction {
   }
 }
 
-/** Numbers keys that have become equal, so that no value is lost. */
+/** Adds numbers to keys that have become equal, so that no value is lost. */
 function tellApart(renamed: [string, unknown][], taken: Set<string>): void {
   const counts = new Map<string, number>()
   for (const entry of renamed) {
@@ -195,7 +200,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A value as text, as JSON shows it. */
+/** A value as text, as it would appear in JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? '' : value.toISOString()

@@ -1,15 +1,15 @@
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** Options of {@link rename}, beside the names. */
+/** Options of {@link rename}. */
 export interface RenameOptions {
-  /** Default: `rename`. */
+  /** Name of the plugin. Default: `rename`. */
   name?: string | undefined
 }
 
 /**
- * A `before` plugin that gives `track` events other names. Names that are not listed stay. Each name is replaced only once,
- * so two names can be swapped.
+ * Makes a `before` plugin that gives `track` events new names. Events whose name is not listed keep it. Each name is replaced
+ * only once, so two names can be swapped.
  *
  * @param names The new name for each old name. Not empty.
  * @throws TypeError for bad arguments.

@@ -5,21 +5,22 @@ import { mistake, requireName, requireOptions } from './options.ts'
 
 /** Options of {@link sample}. */
 export interface SampleOptions {
-  /** Default: `sample`. */
+  /** Name of the plugin. Default: `sample`. */
   name?: string | undefined
-  /** The share that is kept, from 0 to 1. */
+  /** The fraction of events that is kept, from 0 to 1. */
   rate: number
   /**
-   * The unit that is kept or left out as a whole. `user`: all events of a user, by `userId`, else by `anonymousId`.
-   * `message`: each event on its own. A function returns your own key, a text or a number; an event without a key
-   * (`undefined`, `null`) is kept. Default: `user`.
+   * The key that decides whether an event is kept: all events with the same key are kept, or none. `user`: the `userId`, or the
+   * `anonymousId` if there is none. `message`: the `messageId`, so that each event is decided separately. A function returns
+   * your own key, a string or a number; an event with the key `undefined` or `null` is kept. Default: `user`.
    */
   by?: 'user' | 'message' | ((event: ContextEvent) => string | number | null | undefined) | undefined
 }
 
 /**
- * A `before` plugin that keeps a share of the events of any kind; the others fail with `plugin`. Only the key decides: the
- * same users are kept in each process and each version, and a higher rate keeps them too, with others.
+ * Makes a `before` plugin that keeps a fraction of the events; the other events fail with `plugin`. Only the key decides: the
+ * same users are kept in each process and with each version of this package. If you raise the rate, these users are still kept,
+ * and others are added.
  *
  * @throws TypeError for bad options.
  * @example
@@ -58,8 +59,8 @@ function messageOf({ messageId }: ContextEvent): string {
 }
 
 /**
- * Hashes a text to a number in [0, 1), evenly distributed: FNV-1a over its UTF-16 units, mixed as in MurmurHash3. It must
- * never change, or users would enter and leave samples.
+ * Hashes a text to an evenly distributed number in [0, 1): FNV-1a over its UTF-16 code units, then the finaliser of
+ * MurmurHash3. The function must never change, because the users in the samples would change too.
  */
 export function shareOf(text: string): number {
   let hash = 0x811c9dc5

@@ -1,30 +1,30 @@
-// The part that we need of the types of https://standardschema.dev, version 1. They are meant to be copied, so that no
-// program needs a package for them.
+// The types of Standard Schema 1 (https://standardschema.dev) that are used here. The standard recommends copying its types
+// instead of depending on a package.
 
 /** A schema of any library that implements Standard Schema: zod, valibot, arktype and others. */
 export interface StandardSchema<Input = unknown, Output = Input> {
-  /** The interface of the library for other programs. */
+  /** The properties that the standard defines. */
   readonly '~standard': StandardSchemaProps<Input, Output>
 }
 
-/** The part of a schema that every library implements. */
+/** The properties that the standard defines for a schema. */
 export interface StandardSchemaProps<Input = unknown, Output = Input> {
   /** The version of the standard. */
   readonly version: 1
   /** The name of the library. */
   readonly vendor: string
-  /** Says whether a value follows the schema, and what the schema makes of it. */
+  /** Checks a value. Returns the validated value, or the issues if the value does not follow the schema. */
   readonly validate: (value: unknown) => StandardSchemaResult<Output> | Promise<StandardSchemaResult<Output>>
-  /** The types of the input and the output. Never set at run time. */
+  /** The types of the input and the output, for the compiler only. Not set at run time. */
   readonly types?: { readonly input: Input; readonly output: Output } | undefined
 }
 
 /** The validated value, or the issues of a value that does not follow the schema. */
 export type StandardSchemaResult<Output> =
   | {
-      /** The validated value, conversions and defaults included. */
+      /** The validated value, with conversions and defaults. */
       readonly value: Output
-      /** Absent: the value follows the schema. */
+      /** Absent, because the value follows the schema. */
       readonly issues?: undefined
     }
   | {
@@ -36,6 +36,6 @@ export type StandardSchemaResult<Output> =
 export interface StandardSchemaIssue {
   /** The problem, in words. */
   readonly message: string
-  /** The keys that lead to it, outermost first. */
+  /** The keys that lead to the problem in the value, outermost first. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }

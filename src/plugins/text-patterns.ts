@@ -1,7 +1,7 @@
 import { elementAt } from '../errors/guard.ts'
 import { mistake } from './options.ts'
 
-/** Half-open: `end` is the index after the last character. */
+/** A part of a text. `end` is the index after the last character. */
 type Range = [start: number, end: number]
 
 /**
@@ -13,14 +13,14 @@ export class TextPatterns {
   readonly #replace: (text: string) => string
   readonly #maxLength: number
 
-  /** @param maxLength A text with more characters is replaced as a whole: some patterns take quadratic time. */
+  /** @param maxLength A longer text is replaced as a whole, because some patterns take quadratic time. */
   constructor(patterns: readonly RegExp[], replace: (text: string) => string, maxLength: number) {
     this.#patterns = patterns
     this.#replace = replace
     this.#maxLength = maxLength
   }
 
-  /** The text with its matches replaced. */
+  /** Returns `text` with all matches replaced. */
   apply(text: string): string {
     if (this.#patterns.length === 0) return text
     if (text.length > this.#maxLength) return this.#replace(text)
@@ -38,12 +38,13 @@ export class TextPatterns {
   #rangesIn(text: string): Range[] {
     const ranges: Range[] = []
     for (const pattern of this.#patterns) {
-      // An earlier search that threw may have left `lastIndex` set.
+      // `lastIndex` may still be set if an earlier search has thrown.
       pattern.lastIndex = 0
       for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
         const [{ length }] = match
         if (length > 0) ranges.push([match.index, match.index + length])
-        // Advances by a whole code point: from the middle of one, a pattern with `u` would go back.
+        // After an empty match, the search goes on after a whole code point: from the middle of one, a pattern with the flag
+        // `u` would go back.
         else pattern.lastIndex += (text.codePointAt(pattern.lastIndex) ?? 0) > 0xffff ? 2 : 1
       }
     }
@@ -62,16 +63,16 @@ function merge(ranges: Range[]): Range[] {
 }
 
 /**
- * Compiles the patterns in an option of a plugin. A text matches literally, in any case. A regular
- * expression is copied, so that the `lastIndex` of the caller's own does not change.
+ * Compiles the patterns in an option of a plugin. A string matches literally, in upper or lower case. A regular expression is
+ * copied, so that the `lastIndex` of the original does not change.
  *
  * @param flags Added to the flags of a regular expression.
- * @throws TypeError when one is neither.
+ * @throws TypeError when a pattern is neither a non-empty string nor a regular expression.
  */
 export function compilePatterns(plugin: string, option: string, given: unknown, flags: '' | 'g'): RegExp[] {
   return requireList(plugin, option, given).map((pattern) => {
     if (isRegExp(pattern)) {
-      // With `y`, a match must start where the last one ended; `d` costs time.
+      // `y` is removed because each match would have to start at the end of the previous match, and `d` because it is slow.
       return new RegExp(pattern.source, pattern.flags.replace(/[gyd]/g, '') + flags)
     }
     if (typeof pattern === 'string' && pattern !== '') {
@@ -81,14 +82,14 @@ export function compilePatterns(plugin: string, option: string, given: unknown, 
   })
 }
 
-/** @throws TypeError when it is not a list. */
+/** Returns a list option, which is empty by default. @throws TypeError when `given` is not a list. */
 export function requireList(plugin: string, option: string, given: unknown): readonly unknown[] {
   if (given === undefined) return []
   if (Array.isArray(given)) return given
   throw mistake(plugin, option, 'a list', given)
 }
 
-/** Of any realm. */
+/** Whether `value` is a regular expression, of any realm. */
 export function isRegExp(value: unknown): value is RegExp {
   return Object.prototype.toString.call(value) === '[object RegExp]'
 }

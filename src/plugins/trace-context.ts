@@ -1,31 +1,34 @@
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** The part of `trace` of `@opentelemetry/api` that is used. Declared here because not every project has its types. */
+/**
+ * The part of `trace` of `@opentelemetry/api` that is used. It is declared here, because not every project has the types of
+ * that package.
+ */
 export interface TraceAPI {
-  /** The span of the code that runs. */
+  /** Returns the span of the code that runs now. */
   getActiveSpan(): { spanContext(): { readonly traceId: string; readonly spanId: string } } | undefined
 }
 
 /** Options of {@link traceContext}. */
 export interface TraceContextOptions {
-  /** Default: `trace-context`. */
+  /** Name of the plugin. Default: `trace-context`. */
   name?: string | undefined
 }
 
-/** The trace id of a span that belongs to no trace: W3C Trace Context, section 3.2.2. */
+/** The invalid trace id of a span that belongs to no trace (W3C Trace Context, section 3.2.2). */
 const NO_TRACE = /^0+$/
 
 /**
- * An `enrichment` plugin that puts the ids of the OpenTelemetry span that was active at the call into the context of the
- * event, of any kind: `context.trace` is `{ traceId, spanId }`, in lower-case hexadecimal. The event does not change if no
- * span is active, or if the call has a `context.trace` of its own.
+ * Makes an `enrichment` plugin that sets `context.trace` of each event to `{ traceId, spanId }`: the ids, in lower-case
+ * hexadecimal, of the OpenTelemetry span that was active at the call. The event does not change if no span was active, or if it
+ * already has a `context.trace`.
  *
- * @param trace `trace` of `@opentelemetry/api`, 1.3 or later. Passed in, so that this package does not depend on it.
+ * @param trace `trace` of `@opentelemetry/api` 1.3 or later. It is a parameter, so that this package does not depend on
+ * OpenTelemetry.
  * @throws TypeError for bad arguments.
  * @example
- * import { trace } from '@opentelemetry/api'
- * await analytics.register(traceContext(trace))
+ * import { trace } from '@opentelemetry/api' await analytics.register(traceContext(trace))
  */
 export function traceContext(trace: TraceAPI, options: TraceContextOptions = {}): Plugin {
   if (typeof (trace as Partial<TraceAPI> | null | undefined)?.getActiveSpan !== 'function') {

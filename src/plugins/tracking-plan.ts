@@ -5,34 +5,36 @@ import type { StandardSchema } from './standard-schema.ts'
 import { type Verdict, validate } from './validation.ts'
 import { listViolations, PlanViolationError, type Violation } from './violations.ts'
 
-/** The schemas of a plan's properties, by the names of the events. Their output is an object, or `undefined`. */
+/**
+ * Maps each event name of a plan to the schema of the event's properties. The output of a schema is an object or `undefined`.
+ */
 export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object | undefined>>>
 
 /** Options of {@link trackingPlan}. */
 export interface TrackingPlanOptions {
-  /** Default: `tracking-plan`. */
+  /** Name of the plugin. Default: `tracking-plan`. */
   name?: string | undefined
   /**
-   * The treatment of an event whose properties do not follow their schema. `report` notifies `warning` listeners, and the
-   * event goes on; `drop` fails it with `plugin`; `mark` puts the violations into `context.violations`, and the event goes
-   * on. Default: `report`.
+   * Decides about an event whose properties do not follow their schema. With `report`, `warning` listeners are notified and the
+   * event is sent. With `drop`, the event fails with `plugin`. With `mark`, the violations are added to `context.violations`
+   * and the event is sent. Default: `report`.
    */
   onViolation?: 'report' | 'drop' | 'mark' | undefined
   /**
-   * The treatment of an event that is not in the plan. `report` notifies `warning` listeners, `drop` fails it with `plugin`.
-   * Default: `allow`.
+   * Decides about an event that is not in the plan. With `allow`, it is sent. With `report`, `warning` listeners are notified
+   * and the event is sent. With `drop`, the event fails with `plugin`. Default: `allow`.
    */
   unknownEvents?: 'allow' | 'report' | 'drop' | undefined
 }
 
 /** A `before` plugin that checks events against a plan. */
 export interface TrackingPlan<Schemas extends PlanSchemas = PlanSchemas> extends Plugin {
-  /** The schemas that the plan was made from. */
+  /** The schemas from which the plan was made. */
   readonly schemas: Schemas
 }
 
 /**
- * The map of events of a plan: for each name, the input type of its schema. For `new Analytics<Events>(...)`.
+ * The type of the events of a plan, for `new Analytics<Events>(...)`: maps each event name to the input type of its schema.
  *
  * @example
  * type Events = InferEvents<typeof plan>
@@ -53,18 +55,17 @@ const CHOICES = {
 } as const
 
 /**
- * A `before` plugin that checks the properties of each `track` event against a schema, while the program runs. The output
- * of the schema is sent, with its defaults and conversions and without the keys that it removes. Synchronous schemas keep
- * the pipeline synchronous; an asynchronous one has 4 s. A schema that throws, hangs or returns nonsense counts as a
- * violation and is always reported.
+ * Makes a `before` plugin that checks the properties of each `track` event against a schema at run time. The output of the
+ * schema is sent, with its defaults and conversions, and without the keys that the schema removes. An asynchronous schema must
+ * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation and is always
+ * reported.
  *
- * @param schemas A schema of any library that implements Standard Schema for each event, by its name. An event without
+ * @param schemas Maps each event name to a schema, from any library that implements Standard Schema. An event without
  * properties is checked as `{}` and, if that is not valid, as `undefined`.
- * @throws TypeError when a schema is not one, or an option is bad.
+ * @throws TypeError when a value in `schemas` is not a schema, or an option is invalid.
  * @example
- * const plan = trackingPlan({ 'Order Completed': z.object({ total: z.number() }) }, { onViolation: 'drop' })
- * const analytics = new Analytics<InferEvents<typeof plan>>({ writeKey })
- * await analytics.register(plan)
+ * const plan = trackingPlan({ 'Order Completed': z.object({ total: z.number() }) }, { onViolation: 'drop' }) const analytics =
+ * new Analytics<InferEvents<typeof plan>>({ writeKey }) await analytics.register(plan)
  */
 export function trackingPlan<Schemas extends PlanSchemas>(
   schemas: Schemas,
@@ -85,7 +86,7 @@ export function trackingPlan<Schemas extends PlanSchemas>(
     const error = errorOf(event, verdict)
     if (onViolation === 'drop') ctx.cancel(error)
     if (onViolation === 'mark') mark(ctx, verdict.state === 'invalid' ? verdict.violations : [], error)
-    // A broken schema is always reported: only the receivers of the event would see a mark.
+    // A schema that fails is always reported: the developer would not see a mark in the event.
     if (onViolation === 'report' || verdict.state === 'failed') ctx.report(name, error)
   }
 
@@ -119,7 +120,7 @@ function errorOf(event: string, verdict: Exclude<Verdict, { state: 'valid' }>): 
   return new PlanViolationError(event, message, violations)
 }
 
-/** Adds violations to the context of the event, after those of other plans. */
+/** Adds violations to the context of the event, after the violations of other plans. */
 function mark(ctx: Context, violations: readonly Violation[], { message }: Error): void {
   const { context } = ctx.event
   const former: unknown = context['violations']

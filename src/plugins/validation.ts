@@ -7,20 +7,23 @@ import { readIssues, type Violation } from './violations.ts'
 export type Verdict =
   | { readonly state: 'valid'; readonly properties: Record<string, unknown> | undefined }
   | { readonly state: 'invalid'; readonly violations: readonly Violation[] }
-  /** It threw, took too long or returned nonsense: nothing is known about the properties. */
+  /** The schema threw, took too long or returned an invalid result, so the properties could not be checked. */
   | { readonly state: 'failed'; readonly cause: unknown }
 
-/** Less than the 5 s that a plugin has, so that the plan decides about the event, not the pipeline. */
+/** Less than the 5 s that a plugin has, so that the tracking plan and not the pipeline decides about the event. */
 export const SCHEMA_TIMEOUT_MS = 4_000
 
-/** Checks properties against a schema. Synchronous if the schema is. Never throws and never rejects. */
+/** Checks properties against a schema. Returns a promise only if the schema does. Never throws or rejects. */
 export function validate(schema: StandardSchema, properties: unknown): Verdict | Promise<Verdict> {
   const first = ask(schema, properties)
   if (!(first instanceof Promise)) return askAgain(schema, properties, first)
   return withinLimit(first.then((verdict) => askAgain(schema, properties, verdict)))
 }
 
-/** The properties of a call without any are `{}` here, but a schema may require `undefined`. */
+/**
+ * If the properties are empty and not valid, checks `undefined` too: the call may have had no properties, and the schema may
+ * require `undefined`.
+ */
 function askAgain(schema: StandardSchema, properties: unknown, first: Verdict): Verdict | Promise<Verdict> {
   if (first.state !== 'invalid' || !isEmpty(properties)) return first
   const second = ask(schema, undefined)
@@ -66,7 +69,7 @@ function isEmpty(properties: unknown): boolean {
   return typeof properties === 'object' && properties !== null && Object.keys(properties).length === 0
 }
 
-/** Resolves like `work`, or to a failure if that takes too long. */
+/** Resolves like `work`, or to a failure if `work` takes too long. */
 function withinLimit(work: Promise<Verdict>): Promise<Verdict> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {

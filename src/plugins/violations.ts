@@ -1,28 +1,31 @@
 import { describe } from '../message/describe.ts'
 
-/** One thing about an event that the tracking plan does not allow. */
+/** One way in which an event does not follow the tracking plan. */
 export interface Violation {
-  /** The path inside the properties, such as `items.0.price`. Empty: the properties as a whole. */
+  /** The path in the properties, such as `items.0.price`. Empty for the properties as a whole. */
   readonly path: string
-  /** The problem, in the words of the schema. It may quote the value. At most 200 characters. */
+  /** The message of the schema, which may quote the value. At most 200 characters. */
   readonly message: string
 }
 
-// The text of a schema goes into messages and events, and must not make them too large.
+// Limits for the text of a schema, which becomes part of error messages and events.
 const MAX_VIOLATIONS = 20
 const MAX_KEYS = 32
 const MAX_TEXT = 200
 
-/** Why an event does not follow its plan. The `cause` of the reason that `warning` and `error` listeners get. */
+/** Why an event does not follow its plan. It is the `cause` of the `reason` that `warning` and `error` listeners get. */
 export class PlanViolationError extends Error {
-  /** `PlanViolationError`. */
+  /** Always `PlanViolationError`. */
   override readonly name = 'PlanViolationError'
   /** The name of the event. */
   readonly event: string
-  /** The first 20 problems, and how many more there are; empty when the event is not in the plan, or its schema failed. */
+  /**
+   * The first 20 violations; if there are more, another entry tells how many. Empty when the event is not in the plan, or its
+   * schema failed.
+   */
   readonly violations: readonly Violation[]
 
-  /** Made by a tracking plan. */
+  /** Called by a tracking plan only. */
   constructor(event: string, message: string, violations: readonly Violation[], cause?: unknown) {
     super(`'${shorten(event)}' ${message}`, cause === undefined ? undefined : { cause })
     this.event = event
@@ -31,9 +34,9 @@ export class PlanViolationError extends Error {
 }
 
 /**
- * The violations of an event, from the `reason` that a `warning` or `error` listener is given.
+ * Reads the violations of an event from the `reason` that a `warning` or `error` listener gets.
  *
- * @returns The violations; none when the reason does not come from a tracking plan.
+ * @returns The violations; empty when the reason does not come from a tracking plan.
  * @example
  * analytics.on('warning', ({ reason }) => {
  *   for (const { path, message } of violationsOf(reason)) console.warn(path, message)
@@ -44,17 +47,17 @@ export function violationsOf(reason: unknown): readonly Violation[] {
   try {
     for (let depth = 0; depth < 5 && typeof link === 'object' && link !== null; depth++) {
       const { name, violations, cause } = link as { name?: unknown; violations?: unknown; cause?: unknown }
-      // Compares the name, since another copy of this package has another class.
+      // Compares the name, because another copy of this package has another class.
       if (name === 'PlanViolationError' && Array.isArray(violations)) return violations
       link = cause
     }
   } catch {
-    // Reading it throws, so it is not one of our errors.
+    // Reading the value throws, so it does not come from a tracking plan.
   }
   return []
 }
 
-/** The issues of a schema as violations, as far as they can be read. Throws if reading them throws. */
+/** Turns the issues of a schema into violations. Throws if reading an issue throws. */
 export function readIssues(issues: readonly unknown[]): Violation[] {
   const violations = issues.slice(0, MAX_VIOLATIONS).map((issue) => {
     const { message, path } = (issue ?? {}) as { message?: unknown; path?: unknown }
@@ -66,7 +69,7 @@ export function readIssues(issues: readonly unknown[]): Violation[] {
   return violations
 }
 
-/** The violations in one line. */
+/** Joins the violations into one line. */
 export function listViolations(violations: readonly Violation[]): string {
   if (violations.length === 0) return 'its schema does not say why'
   return violations.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
@@ -77,7 +80,7 @@ function pathOf(path: unknown): string {
   return shorten(path.slice(0, MAX_KEYS).map(keyOf).join('.'))
 }
 
-/** A segment is a key, or an object that has one. */
+/** One part of a path, as text. `segment` is a key, or an object with a key. */
 function keyOf(segment: unknown): string {
   const key = typeof segment === 'object' && segment !== null ? (segment as { key?: unknown }).key : segment
   return ['string', 'number', 'symbol'].includes(typeof key) ? String(key) : `(${describe(key)})`

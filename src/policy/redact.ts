@@ -1,6 +1,6 @@
-/** Shorter secrets are replaced only where they stand alone: they may be a part of ordinary words. */
+/** Shorter secrets are replaced only as whole words, because they may also be a part of other words. */
 const SHORT = 8
-/** Replaces a secret. */
+/** The text that replaces a secret. */
 export const REDACTED = '[redacted]'
 
 /** Whether the value of a request header with this name may be a secret. */
@@ -9,8 +9,9 @@ export function isSecretHeader(name: string): boolean {
 }
 
 /**
- * Makes a function that replaces each secret in a text by `[redacted]`: as it is, in one line, as JSON and percent-encoded; a
- * short one only where it stands alone. If a text was cut in the middle of a secret, at most 7 characters of it stay.
+ * Makes a function that replaces each secret in a text with `[redacted]`. It also finds a secret that was joined into one line,
+ * escaped for JSON or percent-encoded. A secret with fewer than 8 characters is replaced only as a whole word. If a text was
+ * cut in the middle of a secret, at most 7 characters of the secret stay.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = new Set(
@@ -19,7 +20,7 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
       .flatMap((secret) => [secret, secret.trim().replace(/\s*[\r\n]+\s*/g, ' ')])
       .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]),
   )
-  // The longest first: a secret may be a part of another one.
+  // The longest comes first, because a secret may be a part of another secret.
   const replacements = [...forms].sort((one, other) => other.length - one.length).map(toReplacement)
   return (text) => replacements.reduce((clean, replace) => replace(clean), text)
 }
@@ -30,7 +31,7 @@ function toReplacement(secret: string): (text: string) => string {
   return (text) => text.replace(alone, REDACTED)
 }
 
-/** Replaces the beginning of `secret` at the end of `text`. */
+/** If `text` ends with the beginning of `secret`, replaces that end. */
 function cutEnd(text: string, secret: string): string {
   for (let length = Math.min(secret.length - 1, text.length); length >= SHORT; length--) {
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED

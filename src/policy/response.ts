@@ -1,15 +1,15 @@
 import type { HTTPHeaders } from '../http/client.ts'
 
-/** No response makes the client wait longer than this. @see docs/spec.md, section 8 */
+/** The longest wait that a response can ask for, in milliseconds. @see docs/spec.md, section 8 */
 export const MAX_WAIT_MS = 300_000
 const FIRST_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 60_000
-/** Longer header values are no list of times but an attack on the parser. */
+/** Longer header values are not read, to protect the parser. */
 const MAX_HEADER_LENGTH = 1_024
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 const CLOCK = '(\\d\\d):(\\d\\d):(\\d\\d)'
-/** The three forms of RFC 9110, section 5.6.7; all of them are GMT, whether they say so or not. */
+/** The three forms of a date in RFC 9110, section 5.6.7. All three are in GMT, although the last form does not say so. */
 const IMF_FIXDATE = new RegExp(`^[A-Z][a-z]{2}, (\\d\\d) ([A-Z][a-z]{2}) (\\d{4}) ${CLOCK} GMT$`)
 const RFC_850 = new RegExp(`^[A-Z][a-z]{5,8}, (\\d\\d)-([A-Z][a-z]{2})-(\\d\\d) ${CLOCK} GMT$`)
 const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} (\\d{4})$`)
@@ -18,10 +18,10 @@ const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} 
 export type ReadHeader = (name: string) => string | undefined
 
 /**
- * The value of one response header, whatever shape the headers have; `undefined` when absent, when not text,
- * and when the headers of a custom client throw.
+ * Reads one response header from a `Headers` object or a plain object. Returns `undefined` when the header is absent or is not
+ * text, and when the headers of a custom HTTP client throw.
  *
- * @param name In lower case.
+ * @param name The name in lower case.
  */
 export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
   if (headers === undefined || headers === null) return undefined
@@ -32,7 +32,7 @@ export function headerValue(headers: HTTPHeaders | undefined, name: string): str
         return textOf((headers as Record<string, unknown>)[key])
     }
   } catch {
-    // As if it were absent: the status alone decides.
+    // The header counts as absent.
   }
   return undefined
 }
@@ -43,17 +43,17 @@ function textOf(value: unknown): string | undefined {
   return Array.isArray(value) ? value.join(', ') : undefined
 }
 
-/** Whether the body of a response is a web page: no service that speaks this API sends one. */
+/** Whether the body of a response is a web page, which no service with this API sends. */
 export function isHtml(headers: HTTPHeaders | undefined): boolean {
   return /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(headerValue(headers, 'content-type') ?? '')
 }
 
 /**
- * Milliseconds to wait from `Retry-After`: delay-seconds or any legal HTTP-date, the longest of several.
- * A date is measured from the response's own `Date`, so that a server with a wrong clock is understood; a past
- * one gives 0. Anything malformed gives `undefined`. Never more than 300,000.
+ * The wait in milliseconds that `Retry-After` asks for, as seconds or as an HTTP-date; of several values, the longest. A date
+ * is compared with the `Date` header of the same response, so that a wrong server clock has no effect. A date in the past gives
+ * 0, a malformed value gives `undefined`. At most 300,000.
  *
- * @param nowMs Current time, milliseconds since the epoch.
+ * @param nowMs The current time in milliseconds since the epoch.
  * @see RFC 9110, section 10.2.3
  */
 export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefined {
@@ -75,15 +75,15 @@ export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefine
 }
 
 /**
- * Milliseconds to wait after a 429: `Retry-After`, else one of the headers that tell when the limit resets.
- * `undefined` when the response does not say, or names a time that has passed.
+ * The wait in milliseconds after a 429: from `Retry-After`, otherwise from one of the headers that tell when the rate limit is
+ * reset. `undefined` when the response has no such header, or its time has passed.
  */
 export function rateLimitMs(read: ReadHeader, nowMs: number): number | undefined {
   const waitMs = retryAfterMs(read, nowMs) ?? resetMs(read, nowMs)
   return waitMs !== undefined && waitMs > 0 ? waitMs : undefined
 }
 
-/** `X-RateLimit-Reset`, `RateLimit-Reset`, or the `t` parameter of `RateLimit`: seconds, or a moment since the epoch. */
+/** Reads `X-RateLimit-Reset`, `RateLimit-Reset`, or the parameter `t` of `RateLimit`: seconds, or a time since the epoch. */
 function resetMs(read: ReadHeader, nowMs: number): number | undefined {
   const value =
     read('x-ratelimit-reset') ??
@@ -91,7 +91,8 @@ function resetMs(read: ReadHeader, nowMs: number): number | undefined {
     /;\s*t=(\d{1,15})/.exec(read('ratelimit') ?? '')?.[1]
   const number = value === undefined ? undefined : readSeconds(value.trim())
   if (number === undefined) return undefined
-  // Below 10^9 it counts seconds from now; below 10^12, seconds since the epoch; above, milliseconds.
+  // A number below 10^9 is in seconds from now; below 10^12, in seconds since the epoch; otherwise in milliseconds since the
+  // epoch.
   let waitMs = number * 1_000
   if (number >= 1e12) waitMs = number - serverNowMs(read, nowMs)
   else if (number >= 1e9) waitMs = number * 1_000 - serverNowMs(read, nowMs)
@@ -102,7 +103,7 @@ function readSeconds(text: string): number | undefined {
   return /^\d{1,20}$/.test(text) ? Number(text) : undefined
 }
 
-/** Splits at commas, but not at the one behind a date's day name. */
+/** Splits at commas, but not at the comma after the name of a day in a date. */
 function splitList(value: string): string[] {
   return value
     .split(/(?<!\b[A-Z][a-z]{2,8}),/)
@@ -117,7 +118,9 @@ function serverNowMs(read: ReadHeader, nowMs: number): number {
   )
 }
 
-/** Milliseconds since the epoch of an HTTP-date, or `undefined`. Two-digit years follow RFC 9110. */
+/**
+ * Parses an HTTP-date to milliseconds since the epoch; `undefined` if it is malformed. Two-digit years are read as in RFC 9110.
+ */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   const imf = IMF_FIXDATE.exec(text)
   if (imf) return utcMs(imf[3], imf[2], imf[1], imf.slice(4))
@@ -127,7 +130,7 @@ export function parseHttpDate(text: string, nowMs: number): number | undefined {
   if (!rfc850) return undefined
   const thisYear = new Date(nowMs).getUTCFullYear()
   const year = thisYear - (thisYear % 100) + Number(rfc850[3])
-  // More than 50 years ahead means the past century.
+  // A year that is more than 50 years ahead is in the past century.
   return utcMs(String(year > thisYear + 50 ? year - 100 : year), rfc850[2], rfc850[1], rfc850.slice(4))
 }
 
@@ -135,7 +138,7 @@ function utcMs(year = '', monthName = '', day = '', clock: string[] = []): numbe
   const month = MONTHS.indexOf(monthName) / 3
   if (!Number.isInteger(month) || month < 0) return undefined
   const [hours = 0, minutes = 0, seconds = 0] = clock.map(Number)
-  // Date.UTC would turn hour 24 into the next day, and so on. 60 is a leap second.
+  // `Date.UTC` would turn hour 24 into the next day, and so on. Second 60 is a leap second.
   if (hours > 23 || minutes > 59 || seconds > 60 || Number(day) < 1 || Number(day) > 31) return undefined
   return Date.UTC(Number(year), month, Number(day), hours, minutes, seconds)
 }
@@ -143,14 +146,15 @@ function utcMs(year = '', monthName = '', day = '', clock: string[] = []): numbe
 /**
  * The decision about a response.
  *
- * - `delivered`: every event of the request arrived
+ * - `delivered`: the service has accepted every event of the request
  * - `retry`: the service fails; the events are sent again
- * - `limited`: everything waits; a failure only when the response does not say for how long
- * - `split`: send half of the events: they are too large together
- * - `bisect`: one of the events is bad, or all are: send half of them to find out
- * - `renew`: get a new token and send again, once
- * - `auth`, `address`: the credentials or the address are refused, which says nothing about the events
- * - `rejected`: final
+ * - `limited`: the service limits the rate, and all requests wait. Counts as a failure only if the response does not say how
+ *   long
+ * - `split`: the events are too large together; fewer are sent in one request
+ * - `bisect`: one of the events is bad, or all are; halves are sent to find out
+ * - `renew`: the access token was refused; the events are sent again once, with a new token
+ * - `auth`, `address`: the service refuses the credentials or the address; the events are not the cause
+ * - `rejected`: the service refuses the events finally
  */
 export type Action =
   | 'delivered'
@@ -163,18 +167,18 @@ export type Action =
   | 'address'
   | 'rejected'
 
-/** The decision about a response, and how long it asks to wait, in milliseconds. */
+/** The decision about a response, and the wait that it asks for. */
 export interface Verdict {
   readonly action: Action
-  /** For `delivered`, `retry` and `limited`; `undefined` when the response does not say. */
+  /** The wait in milliseconds, for `delivered`, `retry` and `limited`; `undefined` when the response does not ask for one. */
   readonly waitMs: number | undefined
 }
 
 /**
- * The one place that decides what a response means.
+ * Decides what a response means for the events of its request.
  *
  * @param renewable Whether the credentials can be renewed.
- * @param nowMs Milliseconds since the epoch, for dates in headers.
+ * @param nowMs The current time in milliseconds since the epoch, for dates in headers.
  */
 export function judge(
   { status, headers }: { readonly status: number; readonly headers: HTTPHeaders | undefined },
@@ -189,7 +193,7 @@ export function judge(
 }
 
 /**
- * The status policy of the client.
+ * Decides what a status means.
  *
  * @param renewable Whether the credentials can be renewed: a token can, a write key cannot.
  * @see docs/spec.md, section 8
@@ -222,20 +226,20 @@ export function classify(status: number, renewable: boolean): Action {
   }
   if (status >= 200 && status < 300) return 'delivered'
   if (status >= 300 && status < 400) return 'address'
-  // A status outside of HTTP means a broken response; the next one may be valid.
+  // A status outside of the range of HTTP means a broken response; the next response may be valid.
   return status >= 400 && status < 500 ? 'rejected' : 'retry'
 }
 
 /**
- * Milliseconds to wait after `failures` failures in a row (1 and up): 1 s doubling to 60 s, drawn from the
- * upper half, so 0.5-1 s, 1-2 s, ... 30-60 s. Jittered at the cap too: clients that failed together must
- * not come back together.
+ * The wait in milliseconds after `failures` failures in a row (at least 1). The upper limit is 1 s and doubles with each
+ * failure, up to 60 s. The wait is a random value in the upper half: 0.5 to 1 s, 1 to 2 s, ..., 30 to 60 s. It stays random at
+ * 60 s, so that clients that failed together do not come back together.
  *
  * @param random A number in [0, 1).
  * @see docs/spec.md, section 8
  */
 export function backoffMs(failures: number, random: number): number {
-  // Clamp the exponent, not only the result: 2 ** 1024 is Infinity.
+  // The exponent is limited too, because 2 ** 1024 is `Infinity`.
   const boundMs = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 30))
   return boundMs / 2 + (random * boundMs) / 2
 }

@@ -1,29 +1,26 @@
-/**
- * Time and chance. The real clock is made in one place and passed down, so that tests can replace it. Nothing else in a
- * client reads a clock, sets a timer or draws a random number.
- */
+/** The source of time, timers and random numbers of a client. It is passed as a parameter, so that tests can replace it. */
 export interface Clock {
-  /** Milliseconds since the epoch. May jump. */
+  /** The time in milliseconds since the epoch. May jump. */
   now(): number
-  /** Milliseconds since an arbitrary moment. Never goes back. */
+  /** Milliseconds since an arbitrary time. Never goes back. */
   monotonic(): number
-  /** A number in [0, 1). For jitter only, never for identifiers. */
+  /** A random number in [0, 1). Only for waits, never for identifiers. */
   random(): number
   /**
-   * Runs `run` once after `ms` (at most 2^31 - 1), and returns a function that cancels it. Never keeps the process alive:
-   * {@link Clock.hold} does.
+   * Runs `run` once after `ms` milliseconds (at most 2^31 - 1). Returns a function that cancels the timer. The timer does not
+   * keep the process alive; for that, use {@link Clock.hold}.
    */
   setTimer(run: () => void, ms: number): () => void
   /** Keeps the process alive until the returned function is called. */
   hold(): () => void
 }
 
-/** The longest delay of a timer: with a longer one, runtimes fire at once. */
+/** The longest delay of a timer in milliseconds: with a longer delay, runtimes would run it at once. */
 export const MAX_TIMER_MS = 2_147_483_647
 
 type Timer = { unref?: () => void }
 
-/** The real clock. Globals are looked up at each call, so that patched clocks and timers are respected. */
+/** The real clock. Globals are looked up at each call, so that replaced clocks and timers are used. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -39,13 +36,13 @@ export const systemClock: Clock = {
   },
 }
 
-/** A deadline that fires this late shows that the process was stalled. */
+/** If a timer is late by more than this, the process was stalled. */
 const STALL_MS = 1_000
 
 /**
- * Bounds a wait: runs `run` once after `ms`, and returns a function that cancels it. If the process was blocked or frozen
- * in the meantime, the wait lasts one second more: the result may have arrived already, and runtimes run timers before they
- * read from sockets.
+ * Runs `run` once after `ms`, as the time limit of a wait. Returns a function that cancels it. If the process was blocked or
+ * frozen in the meantime, waits one more second: the awaited result may have arrived already, and runtimes run timers before
+ * they read from sockets.
  */
 export function setDeadline(
   run: () => void,
@@ -63,8 +60,8 @@ export function setDeadline(
 const settled = Promise.resolve()
 
 /**
- * Runs `run` in a microtask: after the current code, before timers and sockets. Uses a promise, since the fake timers of
- * Jest hold back the functions given to `queueMicrotask` until the test advances time, and no event would be sent until
+ * Runs `run` in a microtask: after the current code, before timers and sockets. Uses a promise and not `queueMicrotask`,
+ * because the fake timers of Jest delay `queueMicrotask` until the test advances the time, and no event would be sent until
  * then.
  */
 export function soon(run: () => void): void {
@@ -72,8 +69,8 @@ export function soon(run: () => void): void {
 }
 
 /**
- * Resolves in the next turn of the event loop. Node.js, below its `fetch`, considers a connection busy until the turn
- * after the end of the body, or after an abort: a request sent before that opens one connection too many.
+ * Resolves in the next turn of the event loop. The `fetch` of Node.js frees a connection only in the turn after the end of the
+ * body, or after an abort. A request that is sent before that opens an unnecessary connection.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -87,13 +84,13 @@ export function nextTurn(): Promise<void> {
 }
 
 /**
- * A clock that agrees with its timers. When a timer fires, this clock moves on to the moment for which the timer was set,
- * whatever the monotonic clock below it says: tests that fake timers rarely fake that clock as well. It never goes back,
- * and if a test has mocked the clock away, it stands still instead of throwing.
+ * A clock that agrees with its timers. When a timer runs, this clock advances at least to the time for which the timer was set,
+ * because tests that fake timers rarely fake the monotonic clock too. The clock never goes back. If a test has mocked the
+ * underlying clock so that it throws, this clock stands still.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock
-  /** How far fired timers have moved this clock ahead of the one below. */
+  /** How far timers have moved this clock ahead of the underlying clock. */
   #aheadMs = 0
   #latestMs = 0
 
@@ -101,7 +98,7 @@ export class SteadyClock implements Clock {
     this.#clock = clock
   }
 
-  /** NaN when the clock cannot be read. */
+  /** The time in milliseconds since the epoch; NaN when the underlying clock throws. */
   now(): number {
     try {
       return this.#clock.now()
@@ -115,7 +112,7 @@ export class SteadyClock implements Clock {
       const nowMs = this.#clock.monotonic() + this.#aheadMs
       if (nowMs > this.#latestMs && Number.isFinite(nowMs)) this.#latestMs = nowMs
     } catch {
-      // Stands still.
+      // The clock stands still.
     }
     return this.#latestMs
   }
@@ -125,7 +122,7 @@ export class SteadyClock implements Clock {
       const random = this.#clock.random()
       if (random >= 0 && random < 1) return random
     } catch {
-      // Falls back to the middle.
+      // The middle of the range is returned.
     }
     return 0.5
   }
@@ -143,7 +140,7 @@ export class SteadyClock implements Clock {
   }
 }
 
-/** Name of the error when something took too long: that of the web standards. */
+/** The name of the error for a timeout, as in web standards. */
 export const TIMEOUT = 'TimeoutError'
 
 /** A wait with a time limit. */
@@ -155,9 +152,9 @@ export interface Bounded<Value> {
 }
 
 /**
- * Waits at most `ms` for a promise. The work itself cannot be stopped; a later result is ignored.
+ * Waits at most `ms` for a promise. The work itself goes on, but its result is then ignored.
  *
- * @param what Names the work in the error.
+ * @param what The name of the work, for the error message.
  */
 export function within<Value>(
   work: PromiseLike<Value>,

@@ -3,47 +3,45 @@ import { isMainThread } from 'node:worker_threads'
 import { detectRuntime } from './detect.ts'
 import { warn } from './warn.ts'
 
-/** The part of a client that {@link closeOn} needs: an `Analytics`, or several of them as one from `combine`. */
+/** A client that {@link closeOn} accepts: an `Analytics`, or the result of `combine`. */
 export interface ClosableClient {
-  /** Sends what waits. */
+  /** Sends the waiting events. */
   flush(options: { timeout?: number }): Promise<unknown>
-  /** Takes nothing more, and sends what waits. */
+  /** Accepts no further events, and sends the waiting events. */
   closeAndFlush(options: { timeout?: number }): Promise<unknown>
 }
 
-/** How {@link closeOn} closes. */
+/** Options of {@link closeOn}. */
 export interface CloseOnOptions {
-  /** Longest wait for the events that are still to be sent; 0 means no limit. Default: 8,000 ms. */
+  /** Longest wait for the waiting events, in milliseconds; 0 means no limit. Default: 8,000. */
   timeout?: number | undefined
 }
 
-/** Below the 10 s that Docker gives a process, and the 30 s of Kubernetes. */
+/** Less than the 10 s that Docker allows before it kills a process, and the 30 s of Kubernetes. */
 const TIMEOUT_MS = 8_000
 
-/** Marks our listeners. A registered symbol, so that another copy of this module recognises them too. */
+/** Marks the listeners of `closeOn`. The symbol is global, so that another copy of this module recognises them too. */
 const MARK: unique symbol = Symbol.for('trackpost.closeOn')
 
 type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
 
 /**
- * Sends the waiting events when the process gets a signal to end, and then lets the signal have its default effect: the
- * process ends by the signal (in a shell, the exit code is 128 plus its number). Events tracked after the signal fail with
- * `closed`.
+ * Closes the client when the process gets a signal to end, and then ends the process by that signal: in a shell, the exit code
+ * is 128 plus the number of the signal. Events tracked after the signal fail with `closed`.
  *
- * If the program has a handler of its own for the signal, that handler decides when the process ends: the waiting events
- * are sent, and the client stays open. Without such a handler, a second signal ends the process at once.
+ * If the program has its own handler for the signal, the waiting events are sent, but the client stays open, and the handler
+ * decides when the process ends. Without such a handler, a second signal ends the process at once.
  *
- * Where no signal can arrive (worker threads, Cloudflare Workers) it does nothing, and a warning says what to do instead.
+ * In worker threads and on Cloudflare Workers, no signal can arrive: `closeOn` only shows a warning that says what to do
+ * instead.
  *
- * @param signals For instance `['SIGTERM', 'SIGINT']`.
+ * @param signals The signals, for example `['SIGTERM', 'SIGINT']`.
  * @returns A function that removes the listeners.
- * @throws TypeError when the list is empty, or has a signal that cannot be listened to.
+ * @throws TypeError when the list is empty, or contains a signal that cannot be handled.
  * @example
- * import { Analytics } from 'trackpost'
- * import { closeOn } from 'trackpost/node'
+ * import { Analytics } from 'trackpost' import { closeOn } from 'trackpost/node'
  *
- * const analytics = new Analytics({ writeKey })
- * closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 5_000 })
+ * const analytics = new Analytics({ writeKey }) closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 5_000 })
  */
 export function closeOn(
   analytics: ClosableClient,
@@ -63,7 +61,7 @@ export function closeOn(
   }
   const end = (signal: NodeJS.Signals): void => {
     remove()
-    // If listeners are left, another client is still closing or the program has added a handler: the last one ends the
+    // If there are other listeners, another client is still closing, or the program has added a handler, which then ends the
     // process.
     if (process.listenerCount(signal) === 0) raise(signal)
   }
@@ -76,7 +74,8 @@ export function closeOn(
     work.then(done, done)
   }
   listener[MARK] = true
-  // Prepended: a listener added with `once` is removed from the list when it is called, and we must see it there.
+  // The listener is prepended, so that it runs before listeners added with `once`: these are removed from the list when they
+  // are called, and the check above would not see them.
   for (const signal of signals) process.prependListener(signal, listener)
   return remove
 }
@@ -90,7 +89,7 @@ function checkSignals(signals: unknown): asserts signals is NodeJS.Signals[] {
   throw new TypeError("closeOn: expected signals that can be listened to, such as ['SIGTERM', 'SIGINT']")
 }
 
-/** Why no signal will come, and what to do instead; `undefined` where they come. */
+/** Why no signal can arrive, and what to do instead; `undefined` where signals can arrive. */
 function whySignalsAreMissing(): string | undefined {
   if (detectRuntime().jsRuntime === 'cloudflare-worker') {
     return 'no signal reaches a Cloudflare Worker; use the setting waitUntil, or await flush()'
@@ -99,9 +98,9 @@ function whySignalsAreMissing(): string | undefined {
   return 'no signal reaches a worker thread; have the main thread post a message on which it calls closeAndFlush()'
 }
 
-/** Sends the signal again. Nobody listens any more, so it has its default action. */
+/** Sends the signal to the process again. There is no listener any more, so the signal has its default action. */
 function raise(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal)
-  // For the first process of a container, signals have no default action.
+  // For the first process of a container (process id 1), signals have no default action.
   if (process.pid === 1) process.exit(128 + constants.signals[signal])
 }

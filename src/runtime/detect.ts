@@ -1,4 +1,4 @@
-/** The runtime's `process`, where there is one. Looked up on the global: edge runtimes have none. */
+/** The members of `process` that are used. `process` is read from `globalThis`, because some edge runtimes have none. */
 type ProcessLike = {
   pid?: number
   env?: Record<string, string | undefined>
@@ -14,9 +14,9 @@ export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?
 /** The JavaScript runtimes that `_metadata.jsRuntime` distinguishes. */
 export type JsRuntime = 'node' | 'bun' | 'deno' | 'cloudflare-worker' | 'vercel-edge' | 'browser' | 'unknown'
 
-/** Facts about the runtime that every message carries as `_metadata`. */
+/** Facts about the runtime, which every message contains as `_metadata`. */
 export interface RuntimeMetadata {
-  /** The Node.js version, or the one that the runtime claims to be compatible with; without a leading `v`. */
+  /** The version of Node.js, or the version with which the runtime claims to be compatible; without a leading `v`. */
   nodeVersion?: string
   jsRuntime: JsRuntime
 }
@@ -30,7 +30,7 @@ export function detectRuntime(): RuntimeMetadata {
 function nameRuntime(): JsRuntime {
   const scope = globalThis as Record<string, unknown>
   const versions = runtimeProcess?.versions
-  // The order matters: Bun, Deno and workerd all offer a `process` with a Node.js version as well.
+  // The order matters: Bun, Deno and workerd (Cloudflare Workers) also have a `process` with a Node.js version.
   if (versions?.['bun'] !== undefined) return 'bun'
   if (scope['Deno'] !== undefined) return 'deno'
   if ((scope['navigator'] as { userAgent?: string } | undefined)?.userAgent === 'Cloudflare-Workers') {

@@ -4,7 +4,7 @@ import { warn } from './warn.ts'
 
 /** A client that may have events without an outcome. */
 export interface Exiting {
-  /** Events taken so far. */
+  /** Number of events accepted so far. */
   readonly accepted: number
   /**
    * Called when the process has run out of work.
@@ -12,17 +12,17 @@ export interface Exiting {
    * @returns Whether the process is kept alive for waiting events.
    */
   onExit(): boolean
-  /** Called when the process ends although events wait. */
+  /** Called when the process ends although events may still wait. */
   onEnd(): void
 }
 
 interface Watched {
-  // A weak reference, so that the garbage collector can take an unused client. The timers and sockets of a client with
-  // events to send keep it in memory.
+  // A weak reference, so that an unused client can be garbage collected. A client with waiting events is kept in memory by its
+  // timers and sockets.
   readonly reference: WeakRef<Exiting>
-  /** How many events it had accepted when the process was last kept alive for it; `undefined` when it was not. */
+  /** Number of events that the client had accepted when the process was last kept alive for it; `undefined` if it was not. */
   keptAt: number | undefined
-  /** The process was kept alive for it, and it has accepted no event since. */
+  /** Whether the process was kept alive for the client, and the client has accepted no event since. */
   isRepeated: boolean
 }
 
@@ -30,20 +30,20 @@ const watched = new Set<Watched>()
 let isListening = false
 
 /**
- * Calls `client.onExit()` each time the process runs out of work. All clients share one `beforeExit` listener. It runs only
- * when the event loop is empty, so it does not interfere with signals, exceptions or the exit code.
+ * Calls `client.onExit()` each time the process runs out of work. All clients share one `beforeExit` listener, which runs only
+ * when the event loop is empty. So it does not interfere with signals, exceptions or the exit code.
  *
- * @returns A function that ends this.
+ * @returns A function that stops these calls.
  */
 export function watchExit(client: Exiting): () => void {
   if (typeof runtimeProcess?.on !== 'function') return () => {}
   const entry: Watched = { reference: new WeakRef(client), keptAt: undefined, isRepeated: false }
   watched.add(entry)
-  // A program that makes a client per request would pile up weak references, so dead ones are removed from time to time.
+  // Removes dead references from time to time, in case the program makes a client for each request.
   if (watched.size % SWEEP_EVERY === 0) sweep()
   if (!isListening) {
     isListening = true
-    // Before all other listeners, to see which events they track.
+    // The listener runs before all other listeners, to see whether they track events.
     runtimeProcess[runtimeProcess.prependListener ? 'prependListener' : 'on']?.('beforeExit', onBeforeExit)
   }
   return () => {
@@ -53,7 +53,7 @@ export function watchExit(client: Exiting): () => void {
 
 function onBeforeExit(): void {
   for (const entry of watched) entry.isRepeated = entry.keptAt === entry.reference.deref()?.accepted
-  // Checks once all listeners and their microtasks have run, so that the events that they track are delivered as well.
+  // The check runs after all other listeners and their microtasks, so that the events that they track are delivered too.
   soon(() => (runtimeProcess?.nextTick ?? soon)(look))
 }
 
@@ -62,8 +62,8 @@ function look(): void {
     const client = entry.reference.deref()
     if (client === undefined) continue
     const { accepted } = client
-    // `process.on('beforeExit', () => analytics.track(...))` tracks each time: a process that is kept alive for that would
-    // never end.
+    // A listener such as `process.on('beforeExit', () => analytics.track(...))` tracks an event each time. A process that is
+    // kept alive for each of these events would never end.
     const isEndless = entry.isRepeated && accepted !== entry.keptAt
     entry.keptAt = undefined
     if (isEndless) {

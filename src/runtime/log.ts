@@ -4,36 +4,41 @@ import type { CapturedContext } from './platform.ts'
 import { escapeControls, type Warn, warn } from './warn.ts'
 
 /**
- * Receives log messages: `console`, a logger of pino, or an object like them. Each method is called with an object of
- * fields and a message. Errors that it throws or rejects with do no harm.
+ * Receives log messages: `console`, a logger of pino, or an object with the same methods. Each method is called with an object
+ * of fields and a message. If a method throws or rejects, the error is ignored.
  */
 export interface Logger {
   /** Requests and responses. */
   debug(fields: object, message: string): unknown
-  /** The client holds its requests back for a while. */
+  /** The client pauses its requests for some time. */
   info(fields: object, message: string): unknown
-  /** Something failed and cost no event, or a setting is doubtful. Once per kind (`fields.code`), but every outage. */
+  /**
+   * Something failed but no event was lost, or a setting may be a mistake. Called once for each kind (`fields.code`), but for
+   * every outage.
+   */
   warn(fields: object, message: string): unknown
-  /** The first event lost for each reason, if no callback and no listener was told. `fields.code` is the reason. */
+  /** An event was lost that has neither a callback nor an `error` listener. Called once for each reason (`fields.code`). */
   error(fields: object, message: string): unknown
 }
 
 /**
- * Messages for the developer. The `logger` of a client gets all of them; without a logger, warnings and losses become
- * process warnings. With `NODE_DEBUG=trackpost` the other messages also go to stderr. Never throws, whatever the logger
- * does.
+ * Writes log messages. The `logger` of a client gets all messages; without a logger, warnings and losses become process
+ * warnings. With `NODE_DEBUG=trackpost`, the other messages also go to stderr. Never throws, even if the logger does.
  */
 export class Log {
-  /** Whether anybody reads notes. */
+  /** Whether the messages of {@link note} are written anywhere. */
   readonly isVerbose: boolean
   readonly #logger: Logger | undefined
   readonly #isDebugging = isDebugging()
   readonly #redact: (text: string) => string
-  /** The logger runs in the asynchronous context in which the client was made, not in that of a request. */
+  /**
+   * The asynchronous context in which the client was made. The logger runs in this context, and not in the context of a
+   * request.
+   */
   readonly #asyncContext: CapturedContext = { runInAsyncScope: (run) => run() }
   #hasFailed = false
 
-  /** @param redact Takes secrets out of a text. */
+  /** @param redact Removes secrets from a text. */
   constructor(logger: Logger | undefined, redact: (text: string) => string) {
     this.#logger = logger
     this.#redact = redact
@@ -41,27 +46,27 @@ export class Log {
     if (logger !== undefined) this.#asyncContext = new AsyncResource('Trackpost')
   }
 
-  /** Whether there is a logger. */
+  /** Whether the user has given a logger. */
   get hasLogger(): boolean {
     return this.#logger !== undefined
   }
 
-  /** Something failed that cost no event. May be detached. */
+  /** Logs a failure because of which no event was lost. May be called without its object. */
   readonly warn: Warn = (code, text) => this.#emit('warn', code, text)
 
-  /** An event was lost. */
+  /** Logs the loss of an event. */
   loss(code: string, text: string): void {
     this.#emit('error', code, text)
   }
 
-  /** Logs progress. Check {@link Log.isVerbose} first if the fields are costly to make. */
+  /** Logs a request, a response or a pause. If making the fields is slow, check {@link Log.isVerbose} first. */
   note(level: 'debug' | 'info', message: string, fields: object): void {
     if (this.#logger !== undefined) this.#write(level, fields, message, () => {})
     if (!this.#isDebugging) return
     try {
       console.error(`TRACKPOST ${runtimeProcess?.pid}: ${message} ${JSON.stringify(fields)}`)
     } catch {
-      // The console may be mocked and throw: that must not cost events.
+      // The console may be mocked and throw, because of which no event must be lost.
     }
   }
 
@@ -78,7 +83,7 @@ export class Log {
       onFailure()
       if (this.#hasFailed) return
       this.#hasFailed = true
-      // The error comes from user code and may hold anything, so it is not shown.
+      // The error comes from user code and may contain secrets, so it is not shown.
       warn('user_code', 'the logger failed; the error was ignored, and further ones will be ignored silently')
     }
     try {
@@ -92,9 +97,12 @@ export class Log {
   }
 }
 
-/** Whether `NODE_DEBUG` names this library, with wildcards and in any case, as for the modules of Node.js itself. */
+/**
+ * Whether `NODE_DEBUG` contains the name of this library, in upper or lower case, or a wildcard for it, as for the modules of
+ * Node.js.
+ */
 function isDebugging(): boolean {
-  // Other runtimes may ask the user for permission to read the environment.
+  // Not on other runtimes, which may ask the user for permission to read the environment.
   if (!/^(?:node|bun)$/.test(detectRuntime().jsRuntime)) return false
   try {
     const names = String(runtimeProcess?.env?.['NODE_DEBUG'] ?? '').match(/[\w*]+/g) ?? []

@@ -4,7 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { v4 } from '@lukeed/uuid/secure'
 import type { AsyncResourceClass, CreateAsyncLocal, OpenChannel, Platform, WebCrypto } from './platform.ts'
 
-/** The platform of Node.js, Bun and Deno. Edge runtimes get `platform.web.ts` in its place. */
+/** The platform of Node.js, Bun and Deno. On edge runtimes, `platform.web.ts` takes the place of this file. */
 export const platform: Platform = {
   randomId: v4,
 
@@ -15,7 +15,7 @@ export const platform: Platform = {
     const type = key.asymmetricKeyType
     const pem = String(key.export({ type: 'pkcs8', format: 'pem' }))
     if (type !== 'rsa') return { pem, type, bits: undefined }
-    // Not every runtime has asymmetricKeyDetails.
+    // The length is read from the JWK, because not every runtime has `asymmetricKeyDetails`.
     const { n = '' } = key.export({ format: 'jwk' })
     return { pem, type, bits: Buffer.from(n, 'base64').length * 8 }
   },

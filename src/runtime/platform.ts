@@ -1,59 +1,62 @@
-/** The differences between Node.js and runtimes without `node:` modules. */
+/** The functions that differ between Node.js and runtimes without `node:` modules. */
 export interface Platform {
-  /** A random UUID from the runtime's cryptographic source. */
+  /** Returns a random UUID from the cryptographic random source of the runtime. */
   randomId(): string
-  /** Web Crypto: Node.js 16 and 18 do not have it as a global. */
+  /** Returns Web Crypto, which is not a global in Node.js 16 and 18. */
   webCrypto(): WebCrypto
   /**
    * Reads a private key, as far as the runtime can do so synchronously.
    *
-   * @param pem PEM text, well-formed and not encrypted.
-   * @throws anything when it cannot be read.
+   * @param pem Well-formed PEM text that is not encrypted.
+   * @throws any error when the key cannot be read.
    */
   readPem(pem: string): PemKey
 }
 
-/** Not `Crypto`: the types of Node.js have no global type of that name. */
+/** The type of Web Crypto. The name `Crypto` is not used, because the types of Node.js have no such global type. */
 export type WebCrypto = typeof globalThis.crypto
 
 /** A private key that was read. */
 export interface PemKey {
-  /** PEM text of PKCS#8. */
+  /** PEM text in the PKCS#8 format. */
   readonly pem: string
-  /** The kind of key, as `node:crypto` calls it: `rsa`, `ec`, ... `undefined` if it is not known before the import. */
+  /**
+   * The kind of key with its name in `node:crypto`: `rsa`, `ec` and so on. `undefined` if the kind is known only after the
+   * import.
+   */
   readonly type: string | undefined
-  /** Length of the modulus. `undefined` if it is not known before the import. */
+  /** Length of the modulus in bits. `undefined` if it is known only after the import. */
   readonly bits: number | undefined
 }
 
 /**
- * Captures the asynchronous context in which it is made: the values of all `AsyncLocalStorage` objects. Each event with a
- * callback has one. It is the runtime's own object: with a closure around it, it would take twice the memory.
+ * The asynchronous context in which this object was made: the values of all `AsyncLocalStorage` objects. Each event with a
+ * callback has one. It is an object of the runtime without a wrapper, which would double the memory.
  */
 export interface CapturedContext {
-  /** Runs code in the captured context, or just runs it if the runtime has no asynchronous contexts. */
+  /** Runs code in the captured context. If the runtime has no asynchronous contexts, only runs the code. */
   runInAsyncScope<Result>(run: () => Result): Result
 }
 
 /** The `AsyncResource` of `node:async_hooks`, or an equivalent. `type` is a name for debuggers. */
 export type AsyncResourceClass = new (type: string) => CapturedContext
 
-/** A value that some code and everything it starts can read, also after an `await`: an `AsyncLocalStorage`. */
+/** An `AsyncLocalStorage`: holds a value that some code, and everything it starts, can read, also after an `await`. */
 export interface AsyncLocal<Value> {
   /** Runs code for which {@link get} returns `value`, also in everything that the code starts. */
   run<Result>(value: Value, run: () => Result): Result
   get(): Value | undefined
 }
 
-/** Makes such a value; `undefined` where the runtime has no asynchronous context. */
+/** Makes an {@link AsyncLocal}; `undefined` if the runtime has no asynchronous contexts. */
 export type CreateAsyncLocal = <Value>() => AsyncLocal<Value> | undefined
 
 /** The part of a channel of `node:diagnostics_channel` that is used. */
 export interface Channel {
-  /** Whether anybody receives the messages. */
+  /** Whether there is a subscriber. */
   readonly hasSubscribers: boolean
   publish(message: unknown): void
 }
 
-/** Returns the channel of that name, the same one for everybody in the process. */
+/** Returns the channel with this name. All callers in the process get the same channel. */
 export type OpenChannel = (name: string) => Channel

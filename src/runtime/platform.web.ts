@@ -7,16 +7,16 @@ import type {
   Platform,
 } from './platform.ts'
 
-/** An RSA key of 2,048 bits takes 1,216 bytes or so; every elliptic curve key takes less than 300. */
+/** A shorter key is not an RSA key of 2,048 bits, which has about 1,216 bytes. Elliptic curve keys have less than 300 bytes. */
 const SHORTEST_RSA_BYTES = 1_190
 
-/** The platform of edge runtimes. Uses only APIs that they all have, and no `node:` module. */
+/** The platform of edge runtimes. Uses only APIs that all edge runtimes have, and no `node:` module. */
 export const platform: Platform = {
   randomId: () => crypto.randomUUID(),
 
   webCrypto: () => crypto,
 
-  // Web Crypto imports keys asynchronously, and only PKCS#8. This checks what can be checked synchronously.
+  // Web Crypto imports keys asynchronously, and only in PKCS#8. Only the label and the length can be checked synchronously.
   readPem(pem) {
     const [, label, base64 = ''] = /-----BEGIN ([A-Z ]+)-----([^-]*)/.exec(pem) ?? []
     const { length } = atob(base64.replace(/\s/g, ''))
@@ -36,26 +36,26 @@ interface StorageClass {
 }
 
 /**
- * A module of Node.js, or `undefined` if the runtime does not have it. Not an import: most edge runtimes do not have these
- * modules, and their bundlers would fail.
+ * Returns a module of Node.js, or `undefined` if the runtime does not have it. An `import` is not possible: most edge runtimes
+ * do not have these modules, and bundlers for them would fail.
  */
 function builtinModule(name: string): unknown {
-  // Does not use detect.ts, which the build loads after this file.
+  // `process` is not read from detect.ts, because the build loads that file after this one.
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
   try {
     return process?.getBuiltinModule?.(name)
   } catch {
-    // Edge functions of Next.js have the functions of `process`, and each of them throws.
+    // In edge functions of Next.js, the functions of `process` exist but throw.
     return undefined
   }
 }
 
-/** Available behind a flag (workerd, `nodejs_compat`), as a global (Vercel, Next.js), or not at all. */
+/** Available on Cloudflare Workers with `nodejs_compat`, on Vercel and Next.js as a global, and not on other runtimes. */
 const { AsyncLocalStorage } = (builtinModule('node:async_hooks') ?? globalThis) as {
   AsyncLocalStorage?: StorageClass
 }
 
-/** The asynchronous context of edge runtimes, where they have one. */
+/** Captures the asynchronous context on edge runtimes that have one. */
 export const AsyncResource: AsyncResourceClass = class implements CapturedContext {
   readonly #enter = AsyncLocalStorage?.snapshot?.()
 
@@ -69,7 +69,7 @@ export const AsyncResource: AsyncResourceClass = class implements CapturedContex
       })
     } catch (error) {
       if (hasRun) throw error
-      // On Cloudflare Workers, one request cannot enter the context of another.
+      // On Cloudflare Workers, one request cannot enter the context of another request.
       return run()
     }
   }
@@ -86,7 +86,7 @@ export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
 
 const nobody: Channel = { hasSubscribers: false, publish() {} }
 
-/** Available behind a flag (workerd, `nodejs_compat`), or not at all: then nobody can subscribe. */
+/** Available on Cloudflare Workers with `nodejs_compat`. On other runtimes, no code can subscribe. */
 const diagnostics = builtinModule('node:diagnostics_channel') as { channel: OpenChannel } | undefined
 
 export const openChannel: OpenChannel = diagnostics?.channel ?? (() => nobody)

@@ -1,12 +1,13 @@
-// Does not use `node:net`, which edge functions do not have.
+// This file does not use `node:net`, which edge functions do not have.
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
-/** The longest address with brackets, zone and port is shorter. */
+/** Longer text is not read: the longest address with brackets, zone and port is shorter. */
 const MAX_LENGTH = 128
 
 /**
- * Reads an IP address, that of a socket or in a forwarding header: without brackets, port and zone, IPv6 in its
- * canonical form, and an IPv4-mapped IPv6 address as IPv4. `undefined` when there is none: `unknown`, `_hidden`, garbage.
+ * Reads the IP address of a socket or in a forwarding header. Brackets, port and zone are removed, IPv6 is returned in its
+ * canonical form, and an IPv4-mapped IPv6 address as IPv4. Returns `undefined` if `text` is not an address, for example
+ * `unknown` or `_hidden`.
  */
 export function readAddress(text: unknown): string | undefined {
   if (typeof text !== 'string' || text.length > MAX_LENGTH) return undefined
@@ -15,7 +16,7 @@ export function readAddress(text: unknown): string | undefined {
 }
 
 /**
- * The 128 bits of an address that {@link readAddress} returned, as text, with IPv4 mapped into IPv6. The addresses of a
+ * Returns an address from {@link readAddress} as 128 characters `0` and `1`, with IPv4 mapped into IPv6. The addresses of a
  * CIDR range have the same first bits.
  */
 export function bitsOf(address: string): string {

@@ -1,30 +1,33 @@
 import { readAddress } from './address.ts'
 import type { CountTrusted } from './trust.ts'
 
-/** Reads a header by its name in lower case. Several lines are joined with commas. */
+/** Reads a header by its name in lower case. Several lines of one header are joined with commas. */
 export type ReadHeader = (name: string) => string | undefined
 
-/** The facts about the client of a request, from the trusted proxies. */
+/** The client of a request, as the trusted proxies describe it. */
 export interface Client {
   readonly ip: string | undefined
-  /** From the proxies; `undefined` when none is trusted, or none states it. */
+  /** The protocol of the client's request; `undefined` when no proxy is trusted, or no trusted proxy states it. */
   readonly protocol: string | undefined
   readonly host: string | undefined
 }
 
-/** One proxy's entry. */
+/** The entry of one proxy in a `Forwarded` header. */
 interface Hop {
   readonly address: string | undefined
   readonly protocol: string | undefined
   readonly host: string | undefined
 }
 
-/** Of a longer `X-Forwarded-*` header only the end is read: proxies append, and the rest comes from the client. */
+/**
+ * Only this number of characters at the end of an `X-Forwarded-*` header is read: proxies append their values, and a longer
+ * beginning comes from the client.
+ */
 const MAX_LENGTH = 8_192
 
 /**
- * Follows the proxies from the peer of the connection back to the client. A trusted proxy is believed about the hop that
- * the request came from; the first hop that is not trusted is the client.
+ * Finds the client of a request behind proxies. The chain begins with the peer of the connection. Each trusted proxy states
+ * from which address it received the request. The first address that is not trusted is the client.
  */
 export function readForwarded(
   peer: string | undefined,
@@ -51,15 +54,16 @@ export function readForwarded(
 }
 
 /**
- * The value of the trusted proxy that is nearest to the client: proxies append to the header, or replace the client's
- * claim.
+ * The value of the trusted proxy that is nearest to the client. A proxy appends its value to the header, or replaces the value
+ * of the client.
  */
 function fromOutermost<Value>(values: readonly Value[], trusted: number): Value | undefined {
   return values[Math.max(0, values.length - trusted)]
 }
 
 /**
- * Reads one hop for each element. A malformed or overlong header counts as one hop without information.
+ * Reads a `Forwarded` header: one entry for each element. A malformed or too long header counts as one entry without
+ * information.
  *
  * @see RFC 7239, section 4
  */
@@ -81,7 +85,7 @@ function readStandard(header: ReadHeader): Hop[] {
     hops.push(toHop(parameters))
     parameters = new Map()
   }
-  // Reads character by character: with hostile text, a regular expression could take quadratic time.
+  // The text is read character by character, because a regular expression could take quadratic time for malicious text.
   for (const character of text.slice(0, MAX_LENGTH)) {
     if (state === 'escaped') {
       value += character

@@ -1,8 +1,8 @@
-/** No real header is longer. */
+/** Only this number of characters is read; no real header is longer. */
 const MAX_LENGTH = 1_000
 
 /**
- * The language that the client prefers, from `Accept-Language`; `undefined` when it names none.
+ * Reads the preferred language of the client from `Accept-Language`; `undefined` when the header contains none.
  *
  * @see RFC 9110, section 12.5.4
  */

@@ -1,7 +1,7 @@
 import type { Client, ReadHeader } from './forwarded.ts'
 import type { RawRequest } from './raw-request.ts'
 
-/** The address that was asked for, and where the client came from. */
+/** The URL of the request and its parts, and the URL of the page that linked there. */
 export interface Page {
   url?: string
   path?: string
@@ -9,13 +9,13 @@ export interface Page {
   search?: string
 }
 
-/** Maximum number of characters of each part. A message has 32 KiB, and a client must not be able to fill it. */
+/** Maximum number of characters of each part. A message may have 32 KiB, which a client must not be able to use up. */
 const MAX_LENGTH = 2_048
-/** Only so much of a request line is read; servers do not accept longer ones either. */
+/** Only this number of characters of a request target is read; servers do not accept longer targets. */
 const MAX_TARGET = 16_384
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** Reads the page; `undefined` when the request does not name it. */
+/** Reads the page of a request; `undefined` when the request contains no such facts. */
 export function readPage(raw: RawRequest, header: ReadHeader, client: Client): Page | undefined {
   const page: Page = {}
   const target = readTarget(raw, header, client)
@@ -40,18 +40,18 @@ interface Target {
 function readTarget(raw: RawRequest, header: ReadHeader, client: Client): Target | undefined {
   const given = raw.originalUrl ?? raw.url
   const text = typeof given === 'string' ? (given.slice(0, MAX_TARGET).split('#', 1)[0] as string) : ''
-  // Not resolved against a base URL: `//other.example` in a request line is a path.
+  // The target is not resolved against a base URL, because `//other.example` in a request line is a path.
   const isPath = text.startsWith('/')
   const absolute = isPath ? undefined : parse(text)
   if (!isPath && absolute === undefined) return undefined
   const path = absolute === undefined ? text : absolute.pathname + absolute.search
-  // A request line that was sent to a proxy has an absolute URL in `node:http` too; its host is still read from the header.
+  // In `node:http`, the URL is absolute if the client took this server for a proxy. The host is still read from the header.
   const isFetch = raw.socket === undefined && absolute !== undefined
   const own = isFetch
     ? { protocol: absolute.protocol.slice(0, -1), host: absolute.host }
     : {
         protocol: raw.socket?.encrypted === true ? 'https' : 'http',
-        // HTTP/2 has a pseudo-header instead of Host.
+        // HTTP/2 has the pseudo-header `:authority` instead of `Host`.
         host: header('host') ?? header(':authority'),
       }
   const protocol = isWeb(client.protocol) ? client.protocol : own.protocol
@@ -67,7 +67,7 @@ function isWeb(protocol: string | undefined): boolean {
   return protocol === 'http' || protocol === 'https'
 }
 
-/** Without credentials and fragment. */
+/** Reads the referrer, without credentials and fragment. */
 function readReferrer(text: string | undefined): string | undefined {
   const url = text === undefined ? undefined : parse(text.slice(0, MAX_TARGET))
   if (url === undefined) return undefined

@@ -3,26 +3,26 @@ import type { ReadHeader } from './forwarded.ts'
 /** The fields that are read from a request of any framework. */
 export interface RawRequest {
   readonly url?: unknown
-  /** In Express, the URL of the request line, before a router has removed its prefix. */
+  /** In Express, the URL before a router has removed its prefix. */
   readonly originalUrl?: unknown
   readonly headers?: unknown
   readonly socket?: { readonly remoteAddress?: unknown; readonly encrypted?: unknown } | null
 }
 
-/** Fastify and Hono wrap the request. Express and Nest do not. */
+/** Returns the original request. Fastify and Hono wrap it; Express and NestJS do not. */
 export function rawRequest(request: object): RawRequest {
   const { raw } = request as { readonly raw?: unknown }
   return (typeof raw === 'object' && raw !== null && 'headers' in raw ? raw : request) as RawRequest
 }
 
-/** Reads headers: those of Fetch, and the plain object of Node.js. */
+/** Returns a function that reads headers from a Fetch `Headers` object or from the plain object of Node.js. */
 export function headerReader(headers: unknown): ReadHeader {
   const { get } = headers as { get?: unknown }
   if (typeof get === 'function') return (name) => textOf(get.call(headers, name))
   return (name) => textOf((headers as Record<string, unknown>)[name])
 }
 
-/** Node.js gives some headers with several lines as a list. */
+/** Returns a header as text. Node.js gives some headers with several lines as an array. */
 function textOf(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' ? value : undefined

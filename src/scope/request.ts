@@ -9,32 +9,32 @@ import { headerReader, rawRequest } from './raw-request.ts'
 import { readTrust, type TrustProxy } from './trust.ts'
 
 /**
- * A request of `node:http` or `node:http2`, of Express, Fastify or NestJS, or one of Fetch: the `Request` of Next.js, Bun,
- * Deno and Workers, `c.req.raw` of Hono.
+ * A request of `node:http`, `node:http2`, Express, Fastify or NestJS, or a Fetch `Request`, as in Next.js, Bun, Deno,
+ * Cloudflare Workers and Hono (`c.req.raw`).
  */
 export interface AnyRequest {
-  /** For Fetch an absolute URL, else the target of the request line. */
+  /** The absolute URL of a Fetch `Request`; otherwise the target of the request line. */
   readonly url?: string | undefined
-  /** A `Headers` object, or a plain one with names in lower case. */
+  /** A `Headers` object, or a plain object with names in lower case. */
   readonly headers: object
 }
 
-/** Which proxies are trusted. */
+/** Options of {@link requestScope}. */
 export interface RequestScopeOptions {
   /**
-   * Whose forwarding headers are believed: the number of proxies between the client and this program, or a list of their
-   * addresses and CIDR ranges. Default: `false`, nobody's: such headers have no effect then, so clients cannot forge them.
+   * The proxies whose forwarding headers are trusted: the number of proxies between the client and this program, or a list of
+   * their addresses and CIDR ranges. Default: `false`: forwarding headers have no effect, so that clients cannot forge them.
    */
   trustProxy?: TrustProxy | undefined
   /**
-   * The headers that the proxies set: `x-forwarded` for `X-Forwarded-For`, `-Proto` and `-Host`, `forwarded` for
-   * `Forwarded` (RFC 7239). The others are never read, since a proxy passes on headers that it does not know. Default:
-   * `x-forwarded`.
+   * The headers that the proxies set: `x-forwarded` for `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`, or
+   * `forwarded` for `Forwarded` (RFC 7239). Only these headers are read, because a proxy passes on other headers that a client
+   * has forged. Default: `x-forwarded`.
    */
   proxyHeaders?: 'x-forwarded' | 'forwarded' | undefined
   /**
-   * The address at the other end of the connection. Default: that of the socket. A Fetch `Request` has no socket: without
-   * this option or a trusted proxy, there is no `context.ip`.
+   * The IP address at the other end of the connection. Default: the address of the socket. A Fetch `Request` has no socket:
+   * without this option or a trusted proxy, there is no `context.ip`.
    */
   ip?: string | undefined
 }
@@ -45,11 +45,11 @@ export interface RequestScope extends Scope {
   context: {
     /** IP address of the client, without port. IPv6 in its canonical form. */
     ip?: string
-    /** Up to 1,024 characters. */
+    /** The `User-Agent` header, up to 1,024 characters. */
     userAgent?: string
     /** The language that `Accept-Language` prefers, for example `de-CH`. */
     locale?: string
-    /** The address that was asked for, each part up to 2,048 characters. */
+    /** The URL of the request and its referrer; each part has up to 2,048 characters. */
     page?: { url?: string; path?: string; referrer?: string; search?: string }
   }
 }
@@ -58,8 +58,8 @@ const OPTIONS = ['trustProxy', 'proxyHeaders', 'ip'] as const satisfies readonly
 const MAX_USER_AGENT = 1_024
 
 /**
- * Reads who made a request, with which user agent, and for which page. Never throws, whatever a client sends, and limits
- * the length of each part, so that no event gets too large.
+ * Reads the IP address, the user agent, the language and the page of a request. Never throws because of the content of a
+ * request. Limits the length of each part, so that no event becomes too large.
  *
  * @throws TypeError for an unknown option, and for an invalid `trustProxy` or `proxyHeaders`.
  * @example
@@ -85,14 +85,13 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
     if (locale !== undefined) context.locale = locale
     if (page !== undefined) context.page = page
   } catch {
-    // An object that throws when it is read is not a request. The parts read so far are left out, since a part alone may
-    // mislead.
+    // An object that throws when it is read is not a request. `context` stays empty, because a part alone may mislead.
   }
   return { context }
 }
 
 /**
- * Refuses unknown options: with a misspelt `trustProxy`, the address of the proxy would be taken for that of the client.
+ * Refuses unknown options: with a misspelt `trustProxy`, the address of the proxy would be used as the address of the client.
  */
 function readOptions(given: RequestScopeOptions | null): RequestScopeOptions {
   if (given === null) return {}

@@ -5,8 +5,8 @@ import type { Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
 
 /**
- * One store for the process: a program may load this module twice, as ES module and as CommonJS or in two bundles of a
- * framework, and each copy must see the scopes of the other.
+ * The key of the store, which all copies of this module in the process share. A program may load the module twice, for example
+ * as an ES module and as CommonJS, and each copy must see the scopes of the other copy.
  */
 const KEY = Symbol.for('trackpost.scope')
 const shared = globalThis as { [KEY]?: AsyncLocalStorage<Scope> }
@@ -14,14 +14,14 @@ shared[KEY] ??= new AsyncLocalStorage()
 const storage = shared[KEY]
 
 /**
- * Runs `fn` with defaults for all events tracked in it, also after an `await`, by clients whose setting `scope` is {@link
- * currentScope}. Scopes nest as in `analytics.with()`: `context` and `integrations` are merged level by level, and for the
- * rest the inner scope wins. If the scope is not an object, or throws when it is read, it is left out with a process
+ * Runs `fn` with defaults for all events that are tracked in it, also after an `await`. This works for clients whose setting
+ * `scope` is {@link currentScope}. Scopes can be nested: `context` and `integrations` are merged at every level, and other
+ * values of the inner scope win. If the scope is not an object, or throws when it is read, it is ignored with a process
  * warning.
  *
- * @param scope Copied: later changes to it have no effect.
- * @returns What `fn` returns.
- * @throws what `fn` throws.
+ * @param scope The defaults. They are copied, so that later changes have no effect.
+ * @returns The result of `fn`.
+ * @throws any error that `fn` throws.
  * @example
  * app.use((request, response, next) => runWithScope(requestScope(request), next))
  */

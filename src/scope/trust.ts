@@ -2,8 +2,8 @@ import { describe } from '../message/describe.ts'
 import { bitsOf, readAddress } from './address.ts'
 
 /**
- * Whose `X-Forwarded-*` headers are believed: nobody's (`false`), those of so many proxies directly before this program (a
- * number, at most 100), or those of proxies with these addresses (`10.0.0.0/8`, `2001:db8::7`).
+ * The proxies whose forwarding headers are trusted: none (`false`), a number of proxies directly in front of this program (at
+ * most 100), or the proxies with these addresses or in these CIDR ranges (`10.0.0.0/8`, `2001:db8::7`).
  */
 export type TrustProxy = false | number | readonly string[]
 
@@ -14,13 +14,13 @@ const MAX_HOPS = 100
 const BITS = 128
 /** Number of bits before the IPv4 address in an IPv4-mapped IPv6 address. */
 const IPV4_PREFIX = 96
-/** The leading bits of all addresses in a range. */
+/** For each CIDR range, the leading bits that all its addresses have. */
 type Ranges = readonly string[]
 /** Cache of parsed lists. Most programs have one list, but some build it again for each request. */
 const lists = new Map<string, Ranges>()
 const MAX_LISTS = 16
 
-/** @throws TypeError when `trust` has another form. */
+/** Reads the option `trustProxy`. @throws TypeError when the value is invalid. */
 export function readTrust(trust: TrustProxy | undefined): CountTrusted {
   if (trust === undefined || trust === false) return () => 0
   if (typeof trust === 'number' && Number.isInteger(trust) && trust >= 0 && trust <= MAX_HOPS) {
@@ -51,7 +51,7 @@ function readList(entries: readonly unknown[]): Ranges {
 
 function readRange(entry: unknown): string {
   const [text = '', length] = typeof entry === 'string' ? entry.split('/', 2) : []
-  // Brackets and ports are refused.
+  // Brackets and ports, which `readAddress` accepts, are refused here.
   const address = /[[\s]|\.\d+:/.test(text) ? undefined : readAddress(text)
   const least = address?.includes('.') === true ? IPV4_PREFIX : 0
   const given = length === undefined ? BITS : Number(length) + (text.includes(':') ? 0 : IPV4_PREFIX)

@@ -5,7 +5,7 @@ import { describe } from '../message/describe.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Signer } from './signer.ts'
 
-/** Own properties only: a polluted `Object.prototype` must not configure the client. */
+/** Returns a function that reads own properties only, because a polluted `Object.prototype` must not configure the client. */
 export function ownReader(given: object): (name: string) => unknown {
   const own = given as Record<string, unknown>
   return (name) => (Object.getOwnPropertyDescriptor(given, name) === undefined ? undefined : own[name])
@@ -17,8 +17,8 @@ export function readObject(name: string, value: unknown): object {
 }
 
 /**
- * Placeholders that documentation prints for a key, and the texts that an unset environment variable may become. Only
- * letters and digits are compared, so `<YOUR-WRITE-KEY>` matches too.
+ * Placeholders for a key in documentation, and strings such as `undefined` from an unset environment variable. Only letters and
+ * digits are compared, so `<YOUR-WRITE-KEY>` matches too.
  */
 const PLACEHOLDER = /^(?:your(?:segment|source|trackpost)?(?:write|api)?key(?:here)?|undefined|null|x{3,})$/i
 
@@ -28,7 +28,7 @@ export function readWriteKey(value: unknown): string {
     throw new SettingsError('writeKey', `expected a string, got undefined; ${remedy}`)
   }
   if (typeof value !== 'string') throw mismatch('writeKey', 'a string', value)
-  // Visible ASCII without the colon, which ends the user name in Basic credentials: RFC 7617, section 2.
+  // Visible ASCII characters without the colon, which ends the user name in Basic credentials (RFC 7617, section 2).
   if (!/^[\x21-\x39\x3b-\x7e]{1,1024}$/.test(value)) {
     const got = value.includes(':') ? 'one with a colon' : offence(value)
     const expected = '1 to 1024 visible ASCII characters without spaces and colons'
@@ -41,14 +41,14 @@ export function readWriteKey(value: unknown): string {
   return value
 }
 
-/** Text that is sent as it is. Errors do not quote it. */
+/** Reads a string of visible ASCII characters. Errors do not quote it, because it may be a secret. */
 export function readWord(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value)) return value
   const got = typeof value === 'string' ? offence(value) : undefined
   throw mismatch(name, '1 to 1024 visible ASCII characters without spaces', value, got)
 }
 
-/** Words with single spaces in between: RFC 6749, section 3.3. */
+/** Reads a list of words separated by single spaces (RFC 6749, section 3.3). */
 export function readScope(name: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 1024 && /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(value))
     return value
@@ -86,7 +86,7 @@ export function readBoolean(name: string, value: unknown): boolean | undefined {
   throw mismatch(name, 'a boolean', value)
 }
 
-/** A boolean, or a function that is asked for one each time. */
+/** Reads a boolean, or a function that returns one. */
 export function readSwitch(
   name: string,
   value: unknown,
@@ -97,7 +97,7 @@ export function readSwitch(
   throw mismatch(name, 'a boolean or a function', value)
 }
 
-/** An absolute http(s) URL without credentials, query and fragment; trailing slashes are removed. */
+/** Reads an absolute http or https URL without credentials, query and fragment. Removes trailing slashes. */
 export function readUrl(name: string, value: unknown): string {
   const fail = (got?: string): never => {
     const expected = 'an absolute http or https URL without credentials, query and fragment'
@@ -113,7 +113,7 @@ export function readUrl(name: string, value: unknown): string {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return fail(`one with the scheme ${url.protocol}`)
   if (url.username !== '' || url.password !== '') return fail('one with credentials')
-  // Not url.search and url.hash: they are empty for an empty query or fragment, although the text has a `?` or `#`.
+  // `url.search` and `url.hash` are not used, because they are also empty if the text ends in `?` or `#`.
   if (/[?#]/.test(value)) return fail('one with a query or fragment')
   return url.origin + url.pathname.replace(/\/+$/, '')
 }
@@ -130,7 +130,7 @@ export function readPath(name: string, value: unknown): string {
 
 const LOG_METHODS = ['debug', 'info', 'warn', 'error'] as const
 
-/** An object, or a function like the logger of `winston`, with a method for each level. */
+/** Reads an object, or a function like the logger of `winston`, with a method for each level. */
 export function readLogger(name: string, value: unknown): Logger | undefined {
   if (value === undefined) return undefined
   const missing = LOG_METHODS.filter(
@@ -141,21 +141,21 @@ export function readLogger(name: string, value: unknown): Logger | undefined {
   throw mismatch(name, 'an object with debug, info, warn and error', value, got)
 }
 
-/** An object with an `attach` method. */
+/** Reads an object with a method `attach`. */
 export function readSpool(name: string, value: unknown): Spool | undefined {
   if (value === undefined || typeof (value as Spool | null)?.attach === 'function')
     return value as Spool | undefined
   throw mismatch(name, 'a FileSpool, or another object with attach', value)
 }
 
-/** A function, or an object with `makeRequest`. */
+/** Reads a function, or an object with a method `makeRequest`. */
 export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPFetchFn | undefined {
   if (value === undefined || typeof value === 'function') return value as HTTPFetchFn | undefined
   if (typeof (value as HTTPClient | null)?.makeRequest === 'function') return value as HTTPClient
   throw mismatch(name, 'a function or an object with makeRequest', value)
 }
 
-/** An object with `sign`, and the name of an algorithm with a private key: RFC 7518, section 3.1; RFC 8037. */
+/** Reads an object with a method `sign` and the name of a public-key algorithm (RFC 7518, section 3.1; RFC 8037). */
 export function readSigner(name: string, value: unknown): Signer | undefined {
   if (value === undefined) return undefined
   const { algorithm, sign } = readObject(name, value) as Partial<Record<keyof Signer, unknown>>
@@ -174,7 +174,10 @@ export function readFunction<F>(name: string, value: unknown): F | undefined {
   throw mismatch(name, 'a function', value)
 }
 
-/** @param got Describes the given value without quoting it, as it may be a secret. Default: its type. */
+/**
+ * Makes the error for an invalid value. @param got Describes the value without quoting it, because it may be a secret. Default:
+ * its type.
+ */
 export function mismatch(
   name: string,
   expected: string,
@@ -184,35 +187,37 @@ export function mismatch(
   return new SettingsError(name, `expected ${expected}, got ${got}`)
 }
 
-/** Says why a text is not visible ASCII, without quoting it. */
+/** Describes why a string is refused, without quoting it. */
 function offence(text: string): string {
   if (text === '') return 'an empty string'
   if (text.length > 1024) return `a string of ${text.length} characters`
   return /\s/.test(text) ? 'a string with white space' : 'a string with other characters'
 }
 
-/** Headers that the client sets itself, and those of the connection. */
+/** Headers that the client sets itself, and headers of the connection. */
 const TAKEN = new Set(
   (
     'authorization content-type content-length content-encoding user-agent accept-encoding x-retry-count ' +
     'host connection keep-alive proxy-connection transfer-encoding te trailer upgrade expect'
   ).split(' '),
 )
-/** RFC 9110, section 5.1. */
+/** A header name (RFC 9110, section 5.1). */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i
-/** Without line breaks, which would begin another header; visible at both ends, where spaces are cut off. */
+/**
+ * A header value. It has no line breaks, which would begin another header, and no spaces at its ends, where they would be cut
+ * off.
+ */
 const VALUE = /^[!-~](?:[\t -~]{0,8190}[!-~])?$/
 
 /**
- * A frozen copy of further request headers.
+ * Reads additional request headers, as a frozen copy.
  *
- * @throws SettingsError when a name is invalid, given twice or set by the client itself, or when a value could not be sent
- * as it is.
+ * @throws SettingsError when a name is invalid, given twice or set by the client itself, or when a value is invalid.
  */
 export function readHeaders(name: string, value: unknown): Readonly<Record<string, string>> | undefined {
   if (value === undefined) return undefined
   const given = readObject(name, value)
-  // The entries of a Headers object, a Map or a list are not properties with the names of headers: they would be lost.
+  // A `Headers` object, a Map or a list is refused, because its entries are not properties and would be lost.
   if (Symbol.iterator in given) throw new SettingsError(name, 'expected a plain object of names and values')
   const seen = new Set<string>()
   const entries = Object.entries(given).filter(([, text]) => text !== undefined)

@@ -29,7 +29,7 @@ import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './setting
 import type { Signer } from './signer.ts'
 import { checkNames, checkOAuthNames, KILL_SWITCHES } from './suggest.ts'
 
-/** Each setting with its default in place; the old name of `flushAt` is gone. */
+/** The settings that have a default, without `maxEventsInBatch`, the old name of `flushAt`. */
 type Defaulted = {
   readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch' | keyof Optional>]-?: Exclude<
     AnalyticsSettings[Name],
@@ -37,7 +37,7 @@ type Defaulted = {
   >
 }
 
-/** Settings without a default: `undefined` when left out. */
+/** The settings without a default: `undefined` when they are left out. */
 interface Optional {
   readonly headers: Readonly<Record<string, string>> | undefined
   readonly logger: Logger | undefined
@@ -50,18 +50,17 @@ interface Optional {
 
 /** Values derived from the settings. */
 interface Derived {
-  /** Whether the caller has set a number of retries: then it is obeyed literally. @see docs/spec.md, section 8.1 */
+  /** Whether the user has set `maxRetries`. If so, it also limits the retries in an outage. @see docs/spec.md, section 8.1 */
   readonly isMaxRetriesGiven: boolean
-  /** Maximum number of events in a request: 1 with `flushAt: 1`, else 2,500, or `maxEventsInBatch` where that is less. */
+  /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise 2,500, or `maxEventsInBatch` if that is less. */
   readonly maxRequestEvents: number
 }
 
-/** The settings with every default in place. */
+/** The settings with all defaults filled in. */
 export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 
 /**
- * The OAuth settings with every default in place. `maxRetries` is infinite when not given; `clientKey` is as it was
- * given.
+ * The OAuth settings with all defaults filled in. The default of `maxRetries` is `Infinity`. `clientKey` is not checked yet.
  */
 export type ResolvedOAuthSettings = {
   readonly [Name in Exclude<keyof OAuthSettings, 'httpClient' | 'clientKey' | 'signer'>]-?: Exclude<
@@ -74,10 +73,10 @@ export type ResolvedOAuthSettings = {
   }
 
 /**
- * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names, and
- * settings that contradict each other, are reported to the logger, or with a process warning.
+ * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names, and settings that
+ * are probably a mistake, are reported to the logger or with a process warning.
  *
- * @throws SettingsError naming the setting, what was expected and the type of what was given.
+ * @throws SettingsError that names the setting, the expected value and the type of the given value.
  */
 export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   if (typeof given !== 'object' || given === null) {
@@ -126,8 +125,8 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   }
   checkBytes(resolved)
   if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
-    // Memory has the oldest events and the disk the newer ones, so the oldest event on the disk would not be the oldest of
-    // all.
+    // With a spool, memory contains the oldest events and the disk the newer events. So the oldest event on the disk is not the
+    // oldest of all.
     throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
   }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
@@ -136,20 +135,23 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   return Object.freeze(resolved)
 }
 
-/** `??` would replace null with the default too, but null is a bad value. */
+/** Unlike `??`, does not replace `null`, which is an invalid value. */
 function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
 /**
- * Maximum number of events that services are known to accept in one request. With the limit of bytes alone, a request could
- * have 5,400 small events.
+ * Maximum number of events in one request that services are known to accept. Without it, a request could contain 5,400 small
+ * events.
  *
  * @see docs/spec.md, section 5
  */
 const MAX_REQUEST_EVENTS = 2_500
 
-/** `maxEventsInBatch` also limits the events of a request, as in the SDK that it comes from; `flushAt` does so only at 1. */
+/**
+ * Reads `flushAt` and `maxEventsInBatch`. As in the SDK where the name comes from, `maxEventsInBatch` also limits the events of
+ * a request; `flushAt` does so only if it is 1.
+ */
 function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
   const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
   const trigger =
@@ -160,7 +162,10 @@ function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxR
   }
 }
 
-/** Some libraries take `https://api.example/v1/batch` as the host: here, the path would be appended again. */
+/**
+ * Refuses a host with the path of the API, such as `https://api.example/v1/batch`, which other libraries accept: the path would
+ * be appended again.
+ */
 function checkHost(host: string, path: string): string {
   const { pathname } = new URL(host)
   const prefix = [path.replace(/\/+$/, ''), '/v1'].find(
@@ -171,10 +176,10 @@ function checkHost(host: string, path: string): string {
   throw new SettingsError('host', `ends in '${prefix}', which the setting 'path' appends; write '${base}'`)
 }
 
-/** Bytes of a request body besides its messages: `sentAt`, and the write key if every character is escaped. */
+/** The most bytes of a request body besides its messages: `sentAt`, and the write key with every character escaped. */
 const ENVELOPE_BYTES = 4_096
 
-/** The largest message must fit into a request body and into the queue, or it would wait forever. */
+/** Checks that the largest message fits into a request body and into the queue: otherwise it would wait forever. */
 function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSettings): void {
   for (const [name, value, least] of [
     ['maxBodyBytes', maxBodyBytes, maxMessageBytes + ENVELOPE_BYTES],
@@ -186,7 +191,7 @@ function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSe
   }
 }
 
-/** @param unknown A message is added for each unknown name. */
+/** @param unknown Receives a message for each unknown name. */
 function readOAuth(value: unknown, authServer: string, unknown: string[]): ResolvedOAuthSettings | undefined {
   if (value === undefined) return undefined
   const given = readObject('oauthSettings', value)
@@ -199,7 +204,7 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   }
   const resolved: ResolvedOAuthSettings = {
     clientId: readWord('oauthSettings.clientId', read('clientId')),
-    // Checked later in the constructor, by src/auth, which knows the kinds of keys.
+    // The key is checked later in the constructor, by the code in src/auth.
     clientKey,
     signer,
     keyId: readWord('oauthSettings.keyId', read('keyId')),
@@ -211,14 +216,14 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   return Object.freeze(resolved)
 }
 
-/** Loopback and private addresses, and names that no public server has: RFC 1918, 4193, 6761, 6762, 9476. */
+/** Loopback and private addresses, and names that no public server has (RFC 1918, 4193, 6761, 6762, 9476). */
 const LOCAL_HOST =
   /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
-/** Placeholders that a local collector accepts as a key, but the service does not. */
+/** Placeholders that a local collector accepts as a write key, but the public service does not. */
 const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
 
-/** Settings that are valid but probably a mistake: a warning for each, with its code. */
+/** Returns a code and a warning for each setting that is valid but probably a mistake. */
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
   const { writeKey, host, maxQueueSize, flushAt, oauthSettings } = settings
   const { protocol, hostname } = new URL(host)
@@ -228,7 +233,7 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
     const settings = `maxQueueSize (${maxQueueSize}) is less than flushAt (${flushAt})`
     doubts.push(['contradiction', `${settings}: the queue is full before there are enough events to be sent`])
   }
-  // With OAuth, the credentials warn about this themselves, since a token is worth more than a key.
+  // With OAuth, the code for credentials shows its own warning.
   if (protocol === 'http:' && !isLocal && oauthSettings === undefined) {
     const risk = `the write key and all events for ${hostname} are sent over plain http, where others can read them`
     doubts.push(['insecure', `host: ${risk}; write 'https://...'`])
@@ -239,7 +244,7 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
   return doubts
 }
 
-/** The settings for `initialize` listeners: without functions and possible secrets. */
+/** Returns the settings for `initialize` listeners, without functions and possible secrets. */
 export function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, headers, logger, httpClient, oauthSettings, scope, spool, waitUntil, ...shown } = settings
   const { isMaxRetriesGiven, maxRequestEvents, disable, ...rest } = shown

@@ -1,6 +1,6 @@
 import type { AnalyticsSettings, OAuthSettings } from './settings.ts'
 
-/** One row of {@link SETTINGS}. Integers have a range, both ends included. */
+/** The rule for one setting. `min` and `max` of an integer are allowed values. */
 export type Rule =
   | {
       readonly type: 'integer'
@@ -14,11 +14,14 @@ export type Rule =
   | { readonly type: 'string'; readonly default: string | undefined }
   | { readonly type: 'function' | 'client' | 'object'; readonly default: undefined }
 
-/** Longest delay of a timer. */
+/** Longest delay of a timer, in milliseconds and in seconds. */
 const MAX_DELAY_MS = 2_147_483_647
 const MAX_DELAY_S = 2_147_483
 
-/** Every setting: type, default, range and unit. Default `undefined`: required, none, or the region decides. */
+/**
+ * The type, default, range and unit of every setting. The default `undefined` means that the setting is required, has no
+ * default, or depends on the region.
+ */
 export const SETTINGS = {
   writeKey: { type: 'string', default: undefined },
   region: { type: 'choice', default: 'default', choices: ['default', 'eu'] },
@@ -55,7 +58,7 @@ export const SETTINGS = {
   exitTimeout: { type: 'integer', default: 5_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
 } as const satisfies { readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch'>]-?: Rule }
 
-/** Every setting inside `oauthSettings`. */
+/** The type, default, range and unit of every setting in `oauthSettings`. */
 export const OAUTH_SETTINGS = {
   clientId: { type: 'string', default: undefined },
   clientKey: { type: 'object', default: undefined },
@@ -73,12 +76,12 @@ export const OAUTH_SETTINGS = {
   httpClient: { type: 'client', default: undefined },
 } as const satisfies { readonly [Name in keyof OAuthSettings]-?: Rule }
 
-/** Names of the settings whose value has the given type. */
+/** The names of the settings with the given type. */
 export type NamesOf<Type extends Rule['type']> = {
   [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends { readonly type: Type } ? Name : never
 }[keyof typeof SETTINGS]
 
-/** Base URLs of a region. @see docs/spec.md, section 3 */
+/** The base URLs of each region. @see docs/spec.md, section 3 */
 export const REGIONS = {
   default: { host: 'https://api.segment.io', authServer: 'https://oauth2.segment.io' },
   eu: { host: 'https://events.eu1.segmentapis.com', authServer: 'https://oauth2.eu1.segmentapis.com' },

@@ -5,8 +5,9 @@ import type { Logger } from '../runtime/log.ts'
 import type { Signer } from './signer.ts'
 
 /**
- * The settings of `Analytics`. Only own properties count, and each is read once. An explicit `undefined` means the default.
- * A bad value, or another SDK's name for a setting, throws a `SettingsError`; any other unknown name is reported by a warning.
+ * The settings of `Analytics`. Only own properties are read, each once. An explicit `undefined` means the default. The
+ * constructor throws a `SettingsError` for an invalid value, and for a setting that is named as in another SDK. Any other
+ * unknown name causes a warning.
  *
  * @example
  * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
@@ -14,41 +15,38 @@ import type { Signer } from './signer.ts'
  */
 export interface AnalyticsSettings {
   /**
-   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces and colons. Required. Placeholders
-   * such as `YOUR_WRITE_KEY` throw.
+   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces and colons. Required. A placeholder such as
+   * `YOUR_WRITE_KEY` is refused.
    */
   writeKey: string
   /**
-   * Selects the default `host` and the default `oauthSettings.authServer` together. An event for an EU workspace that is
-   * sent to the default region may be accepted and never appear. Default: `'default'`.
+   * Selects the defaults of `host` and `oauthSettings.authServer`. If an event for an EU workspace is sent to the default
+   * region, it may be accepted but never appear. Default: `'default'`.
    */
   region?: 'default' | 'eu' | undefined
   /**
-   * Base URL of the API, http or https, without credentials, query and fragment. A path prefix is kept; `path` is
-   * appended to it. Default: the region's, `https://api.segment.io` or `https://events.eu1.segmentapis.com`.
+   * Base URL of the API, http or https, without credentials, query and fragment. `path` is appended to it. Default: the URL of
+   * the region, `https://api.segment.io` or `https://events.eu1.segmentapis.com`.
    */
   host?: string | undefined
   /** Path of the API below `host`. Default: `/v1/batch`. */
   path?: string | undefined
   /**
-   * Retries of a batch after its first attempt; after these, its events fail with `retries_exhausted`. Default: 3; 0 to
-   * 1,000 retries. 0 means one attempt only.
+   * Number of retries of a batch after its first attempt. If all of them fail, the events fail with `retries_exhausted`. 0
+   * means only one attempt. Default: 3; 0 to 1,000 retries.
    */
   maxRetries?: number | undefined
   /**
-   * Events queued before a batch is sent. 1 turns batching off: every request carries exactly one event. Default: 15;
-   * 1 to 1,000,000 events.
+   * Number of queued events at which a batch is sent. 1 turns batching off: every request contains exactly one event. Default:
+   * 15; 1 to 1,000,000 events.
    */
   flushAt?: number | undefined
   /**
-   * @deprecated The old name of `flushAt`, which wins if both are given. `maxEventsInBatch` also limits the events of one
-   * request. Default: none; 1 to 1,000,000 events.
+   * @deprecated The old name of `flushAt`. If both are given, `flushAt` is used, but `maxEventsInBatch` still limits the events
+   * of one request. Default: none; 1 to 1,000,000 events.
    */
   maxEventsInBatch?: number | undefined
-  /**
-   * Time after which queued events are sent even if there are fewer than `flushAt`. Default: 10,000; 1 to
-   * 2,147,483,647 ms.
-   */
+  /** Time after which queued events are sent even if there are fewer than `flushAt`. Default: 10,000; 1 to 2,147,483,647 ms. */
   flushInterval?: number | undefined
   /**
    * Longest time for one request, from its start to the end of its response. A request that takes longer is aborted and
@@ -56,35 +54,36 @@ export interface AnalyticsSettings {
    */
   httpRequestTimeout?: number | undefined
   /**
-   * Sends no requests. Callbacks, promises and events still settle, as delivered, and plugins run. A function is called for
-   * every event, for consent that can be given and withdrawn: the event is sent only if it returns `false`. If it throws or
-   * returns anything but a boolean, the event is not sent, and there is a warning. Events that wait already are sent.
-   * Default: `false`.
+   * With `true`, no request is sent. Plugins still run, and events count as delivered for callbacks, promises and listeners. A
+   * function is called for every event, for example to ask for the user's consent: the event is sent only if the function
+   * returns `false`. If it throws or does not return a boolean, the event is not sent, and there is a warning. Events that were
+   * already queued are sent. Default: `false`.
    *
    * @example
    * new Analytics({ writeKey, disable: () => !consent.isGiven })
    */
   disable?: boolean | (() => boolean) | undefined
   /**
-   * Further headers of every request for events, for a gateway in front of the service. Token requests do not have them.
-   * Names that the client or HTTP itself sets, such as `Authorization`, `Content-Type` and `User-Agent`, throw. Values:
-   * visible ASCII characters, spaces between them, 8,192 characters at most. Default: none.
+   * Additional headers of every request that sends events, for example for a gateway in front of the service. Requests for
+   * access tokens do not have these headers. Headers that the client or HTTP itself sets, such as `Authorization`,
+   * `Content-Type` and `User-Agent`, are refused. A value has up to 8,192 visible ASCII characters, with spaces only between
+   * them. Default: none.
    *
    * @example
    * new Analytics({ writeKey, host: 'https://gateway.example/tracking', headers: { 'X-Api-Key': process.env.GATEWAY_KEY } })
    */
   headers?: Readonly<Record<string, string>> | undefined
   /**
-   * `'gzip'` compresses request bodies, off the main thread where the runtime can: about a tenth of the bytes, for a little
-   * more CPU. The limits count uncompressed bytes. A body that does not get smaller is sent uncompressed. Once the service
-   * has responded with 415, or a body could not be compressed, all bodies are sent uncompressed, with one warning. An
-   * `httpClient` of your own has to take bytes, see {@link ByteHTTPClient}. Default: `'none'`.
+   * With `'gzip'`, request bodies are compressed, outside the main thread if the runtime can: about a tenth of the bytes, for a
+   * little more CPU time. Limits count uncompressed bytes. A body that does not become smaller is sent uncompressed. After the
+   * service has responded with 415, or a body could not be compressed, all bodies are sent uncompressed, with one warning. Your
+   * own `httpClient` must accept bytes, see {@link ByteHTTPClient}. Default: `'none'`.
    */
   compress?: 'none' | 'gzip' | undefined
   /**
    * The logger of the client, used instead of process warnings: `console`, a logger of pino, or any object with `debug`,
-   * `info`, `warn` and `error`, each called with fields and a message. Credentials are never logged. A logger that throws
-   * or rejects does no harm. Default: none.
+   * `info`, `warn` and `error`, each called with fields and a message. Credentials are never logged. If the logger throws or
+   * rejects, the error is ignored. Default: none.
    *
    * @example
    * new Analytics({ writeKey, logger: pino().child({ module: 'tracking' }) })
@@ -92,85 +91,86 @@ export interface AnalyticsSettings {
   logger?: Logger | undefined
   /**
    * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the global
-   * `fetch`; if it is the one of Node.js, requests go to the dispatcher below it, or to `node:http` while nothing uses `fetch`.
+   * `fetch`. If it is the `fetch` of Node.js, its undici dispatcher sends the requests, or `node:http` as long as nothing in
+   * the process uses `fetch`.
    *
    * @example
    * new Analytics({ writeKey, httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }) })
    */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
-  /** Authenticates with OAuth access tokens instead of the write key. Default: none. */
+  /** Settings for OAuth, to authenticate with access tokens instead of the write key. Default: none. */
   oauthSettings?: OAuthSettings | undefined
-  /** Maximum number of events that may wait; beyond it `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
+  /** Maximum number of waiting events. When it is reached, `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
   maxQueueSize?: number | undefined
   /**
-   * Maximum bytes that may wait, at least `maxMessageBytes`; beyond it `overflow` decides. Default: 33,554,432; 1,024 to
-   * 17,179,869,184 bytes.
+   * Maximum bytes of the waiting events, at least `maxMessageBytes`. When it is reached, `overflow` decides. Default:
+   * 33,554,432; 1,024 to 17,179,869,184 bytes.
    */
   maxQueueBytes?: number | undefined
   /**
-   * Which event fails with `queue_full` when `maxQueueSize` or `maxQueueBytes` is reached: the one just tracked, or the
-   * one that has waited longest. Default: `'drop-newest'`, the only choice with a spool.
+   * Which event fails with `queue_full` when `maxQueueSize` or `maxQueueBytes` is reached: the event just tracked, or the event
+   * that has waited longest. Default: `'drop-newest'`, which is the only choice with a spool.
    */
   overflow?: 'drop-newest' | 'drop-oldest' | undefined
   /**
-   * Maximum bytes of one message as JSON; a larger one fails with `too_large`. For services with another limit. Default:
-   * 32,768; 1,024 to 16,777,216 bytes.
+   * Maximum bytes of one message as JSON; a larger message fails with `too_large`. Change it for a service with another limit.
+   * Default: 32,768; 1,024 to 16,777,216 bytes.
    */
   maxMessageBytes?: number | undefined
   /**
-   * Maximum bytes of one request body; at least 4,096 more than `maxMessageBytes`. For services with another limit.
+   * Maximum bytes of one request body; at least 4,096 more than `maxMessageBytes`. Change it for a service with another limit.
    * Default: 500,000; 8,192 to 268,435,456 bytes.
    */
   maxBodyBytes?: number | undefined
   /**
-   * Maximum number of requests in flight. 1 keeps strict order across batches; in a longer outage every second probe is then
-   * without events. Default: 4; 1 to 1,000 requests.
+   * Maximum number of requests in flight. With 1, batches arrive in strict order; in a longer outage, every second probe
+   * request then contains no events. Default: 4; 1 to 1,000 requests.
    */
   maxConcurrentRequests?: number | undefined
-  /**
-   * Longest time a batch is retried; then its events fail with `deadline`. Default: 43,200; 1 to 2,147,483 s.
-   */
+  /** Longest time for which events are retried; after it, they fail with `deadline`. Default: 43,200; 1 to 2,147,483 s. */
   maxTotalBackoffDuration?: number | undefined
   /**
-   * Longest time a batch waits for a rate limit to end; then its events fail with `deadline`. Default: 43,200; 1 to
+   * Longest time for which events wait for the end of a rate limit; after it, they fail with `deadline`. Default: 43,200; 1 to
    * 2,147,483 s.
    */
   maxRateLimitDuration?: number | undefined
-  /** Invalid calls throw a `DeliveryError` instead of only being reported. Default: `false`. */
+  /** Whether a call with bad arguments throws a `DeliveryError`. If not, the error is only reported. Default: `false`. */
   strict?: boolean | undefined
   /**
-   * Called for every event, returns its defaults: identity, `context`, `integrations`, `timestamp`. The call wins. If the
-   * function throws or returns anything else, there is a warning, and the event goes on without defaults. Default: none.
+   * A function that is called for every event and returns defaults for it: `userId`, `anonymousId`, `context`, `integrations`,
+   * `timestamp`. The values of the call win. If the function throws or returns an invalid value, there is a warning, and the
+   * event is sent without these defaults. Default: none.
    *
    * @example
    * new Analytics({ writeKey, scope: () => ({ context: { app: { version: process.env.RELEASE } } }) })
    */
   scope?: (() => Scope | undefined) | undefined
   /**
-   * Keeps waiting events on disk, so that they survive the process: a `FileSpool` of `trackpost/spool`. Then no event fails
-   * because of `maxRetries` in an outage, memory holds `maxQueueBytes` of the waiting events and the spool the rest, and events
-   * that are not delivered at the end are `deferred`. Default: none.
+   * A `FileSpool` of `trackpost/spool`, which keeps waiting events on disk, so that they survive the process. With a spool, no
+   * event fails because of `maxRetries` in an outage. When `maxQueueBytes` is reached, further events wait only in the spool.
+   * Events that are not delivered when the client closes are `deferred`. Default: none.
    */
   spool?: Spool | undefined
   /**
-   * Serverless: receives a promise that resolves when the events tracked in this turn have been flushed. Pass the
-   * function of your platform that keeps an invocation alive. Default: none.
+   * For serverless platforms: the function of your platform that keeps an invocation alive until a promise settles. It is
+   * called with a promise that resolves when the events tracked in this turn of the event loop have been flushed. Default:
+   * none.
    *
    * @example
    * new Analytics({ writeKey, waitUntil: (promise) => ctx.waitUntil(promise) })
    */
   waitUntil?: ((promise: Promise<unknown>) => void) | undefined
   /**
-   * How long a process that has nothing else to do stays alive to deliver the waiting events. 0 means not at all: they fail
-   * with `shutdown_timeout`. A request under way counts as something to do, for `httpRequestTimeout` at most. Default:
-   * 5,000; 0 to 2,147,483,647 ms.
+   * How long a process that has nothing else to do stays alive to deliver the waiting events. With 0, the process ends at once,
+   * and these events fail with `shutdown_timeout`. A request under way also keeps the process alive, for at most
+   * `httpRequestTimeout`. Default: 5,000; 0 to 2,147,483,647 ms.
    */
   exitTimeout?: number | undefined
 }
 
 /**
- * How to get access tokens: the client signs an assertion with your private key and exchanges it for a token
- * (RFC 7523). Tokens stay in memory and are renewed before they expire.
+ * Settings for OAuth: the client signs an assertion with your private key and exchanges it for an access token (RFC 7523).
+ * Tokens are kept in memory and renewed before they expire.
  *
  * @example
  * new Analytics({ writeKey, oauthSettings: { clientId, keyId, clientKey: process.env.CLIENT_KEY } })
@@ -184,75 +184,76 @@ export interface OAuthSettings {
    */
   clientKey?: string | CryptoKeyLike | KeyObjectLike | undefined
   /**
-   * Signs instead of `clientKey`, for a key that stays in a key management service or a hardware security module. If it
-   * rejects, takes longer than `httpRequestTimeout` or does not return a signature, it is called again, like a token server
-   * that fails; after `maxRetries`, the waiting events fail with `auth`. Default: none.
+   * Replaces `clientKey`, for a key that stays in a key management service or a hardware security module. If the signer
+   * rejects, takes longer than `httpRequestTimeout` or does not return a signature, it is called again later, like a token
+   * server that fails. After `maxRetries` retries, the waiting events fail with `auth`. Default: none.
    */
   signer?: Signer | undefined
-  /** The id of the matching public key: 1 to 1,024 visible ASCII characters. Required. */
+  /** The id of the public key that belongs to the private key: 1 to 1,024 visible ASCII characters. Required. */
   keyId: string
   /**
-   * Base URL of the token server, which is also the audience of the assertion. Default: the region's,
+   * Base URL of the token server, which is also the audience of the assertion. Default: the URL of the region,
    * `https://oauth2.segment.io` or `https://oauth2.eu1.segmentapis.com`.
    */
   authServer?: string | undefined
-  /** The permissions to ask for: words separated by single spaces. Default: `tracking_api:write`. */
+  /** The permissions to request: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
-   * Retries of a token request; after these, the events that wait for the token fail with `retries_exhausted`, or with
-   * `auth` if it was the signer that failed. Default: as many as `maxTotalBackoffDuration` leaves time for; 0 to 1,000
+   * Number of retries of a token request. If all of them fail, the events that wait for the token fail with
+   * `retries_exhausted`, or with `auth` if the signer failed. Default: no limit except `maxTotalBackoffDuration`; 0 to 1,000
    * retries.
    */
   maxRetries?: number | undefined
-  /** HTTP client for token requests. Default: the one for events. */
+  /** HTTP client for token requests. Default: the `httpClient` for events. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
 }
 
-/** A `CryptoKey` of Web Crypto. Declared here because not every project has its types. */
+/** A `CryptoKey` of Web Crypto. It is declared here, because not every project has its types. */
 export interface CryptoKeyLike {
   /** `'private'` for a private key; other keys are refused. */
   readonly type: string
   /** For RS256: `RSASSA-PKCS1-v1_5` with `SHA-256`. */
   readonly algorithm: object
-  /** Whether the key can be exported; it need not be. */
+  /** Whether the key can be exported; not required. */
   readonly extractable: boolean
-  /** The uses of the key: `sign` must be among them. */
+  /** The uses of the key, which must include `sign`. */
   readonly usages: readonly string[]
 }
 
-/** A `KeyObject` of `node:crypto`. Declared here because not every project has its types. */
+/** A `KeyObject` of `node:crypto`. It is declared here, because not every project has its types. */
 export interface KeyObjectLike {
   /** `'private'` for a private key; other keys are refused. */
   readonly type: string
-  /** Exports the key; called once, for PKCS#8 in PEM form. */
-  // The overloads of the real one are assignable to `any` only.
+  /** Exports the key. Called once, for PKCS#8 in PEM format. */
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of the real one are assignable to `any` only
   export(options?: any): any
 }
 
-/** The settings in force, without secrets and functions. Each is described at `AnalyticsSettings`. */
+/**
+ * The settings of a client with all defaults, without secrets and functions. {@link AnalyticsSettings} describes each of them.
+ */
 export interface PublicSettings {
-  /** Region that decides the defaults of `host` and of the token server. */
+  /** Region that selects the defaults of `host` and the token server. */
   readonly region: 'default' | 'eu'
   /** Base URL of the API. */
   readonly host: string
   /** Path of the API below `host`. */
   readonly path: string
-  /** Retries of a batch after its first attempt. */
+  /** Number of retries of a batch after its first attempt. */
   readonly maxRetries: number
-  /** Events queued before a batch is sent. */
+  /** Number of queued events at which a batch is sent. */
   readonly flushAt: number
   /** Milliseconds after which queued events are sent. */
   readonly flushInterval: number
   /** Longest time for one request, in milliseconds. */
   readonly httpRequestTimeout: number
-  /** Whether no requests are sent; left out where a function decides. */
+  /** Whether sending is disabled; absent if the setting is a function. */
   readonly disable?: boolean
   /** How request bodies are compressed. */
   readonly compress: 'none' | 'gzip'
-  /** Maximum number of events that may wait. */
+  /** Maximum number of waiting events. */
   readonly maxQueueSize: number
-  /** Maximum bytes that may wait. */
+  /** Maximum bytes of the waiting events. */
   readonly maxQueueBytes: number
   /** Which event fails when the queue is full. */
   readonly overflow: 'drop-newest' | 'drop-oldest'
@@ -262,12 +263,12 @@ export interface PublicSettings {
   readonly maxBodyBytes: number
   /** Maximum number of requests in flight. */
   readonly maxConcurrentRequests: number
-  /** Longest time a batch is retried, in seconds. */
+  /** Longest time for which events are retried, in seconds. */
   readonly maxTotalBackoffDuration: number
-  /** Longest time a batch waits for a rate limit to end, in seconds. */
+  /** Longest time for which events wait for the end of a rate limit, in seconds. */
   readonly maxRateLimitDuration: number
-  /** Whether invalid calls throw. */
+  /** Whether calls with bad arguments throw. */
   readonly strict: boolean
-  /** How long a process with nothing else to do stays alive to deliver, in milliseconds. */
+  /** How long a process with nothing else to do stays alive to deliver waiting events, in milliseconds. */
   readonly exitTimeout: number
 }

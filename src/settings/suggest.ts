@@ -2,8 +2,7 @@ import { SettingsError } from '../errors/errors.ts'
 import { OAUTH_SETTINGS, SETTINGS } from './schema.ts'
 
 /**
- * Settings that turn other SDKs off, with the value that does it. They work here too, so that no events are sent by
- * mistake.
+ * Settings that turn off other SDKs, with the value that does so. They also work here, so that no events are sent by mistake.
  */
 export const KILL_SWITCHES = [
   ['enable', false],
@@ -12,8 +11,8 @@ export const KILL_SWITCHES = [
 ] as const
 
 /**
- * Our settings and their names in other SDKs, in lower case and without separators. Ignoring one would send events
- * elsewhere, or drop a limit that somebody relies on.
+ * Settings and their names in other SDKs, in lower case and without separators. Ignoring such a name might send events to
+ * another service, or drop a limit on which somebody relies.
  */
 const NAMES_ELSEWHERE: readonly (readonly [ours: string, theirs: string])[] = [
   ['writeKey', 'apikey segmentkey segmentwritekey sourcewritekey'],
@@ -36,8 +35,8 @@ const OAUTH_NAMES_ELSEWHERE: typeof NAMES_ELSEWHERE = [
 /**
  * Checks the names of the settings that were given.
  *
- * @returns One message for each unknown name; it suggests the nearest known one, if there is one near enough.
- * @throws SettingsError when another SDK's name was used for a setting of ours.
+ * @returns One message for each unknown name. It suggests the most similar known name, if there is a similar one.
+ * @throws SettingsError when a setting is named as in another SDK.
  */
 export function checkNames(given: object): string[] {
   const killSwitches = KILL_SWITCHES.map(([name]) => name)
@@ -49,7 +48,7 @@ export function checkNames(given: object): string[] {
   )
 }
 
-/** The same for the names inside `oauthSettings`. */
+/** Like {@link checkNames}, for the names in `oauthSettings`. */
 export function checkOAuthNames(given: object): string[] {
   return unknownNames(given, 'oauthSettings.', Object.keys(OAUTH_SETTINGS), OAUTH_NAMES_ELSEWHERE)
 }
@@ -71,10 +70,10 @@ function unknownNames(
   })
 }
 
-/** A name that is further away is another word, not a typing error. */
+/** Names with a greater edit distance count as different words, not as typing errors. */
 const MAX_DISTANCE = 3
 
-/** A message about the first unknown name, which suggests the nearest known one. */
+/** Returns the first unknown option with a message, which suggests the most similar known name. */
 export function unknownOption(
   given: object,
   known: readonly string[],
@@ -90,17 +89,17 @@ export function unknownOption(
   ]
 }
 
-/** The known name that `name` was probably meant to be. */
+/** The most similar known name; `undefined` if no name is similar. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [nearest] = known
     .map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }))
-    // If half of a short name differs, it is another word: `port` is not `host`.
+    // If half of a short name differs, it counts as another word: `port` is not a misspelt `host`.
     .filter(({ distance }) => distance <= MAX_DISTANCE && distance < name.length / 2)
     .sort((a, b) => a.distance - b.distance)
   return nearest?.one
 }
 
-/** Levenshtein distance, one row at a time. */
+/** The Levenshtein distance. Only one row of its matrix is kept. */
 export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let i = 1; i <= from.length; i++) {

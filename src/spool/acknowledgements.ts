@@ -3,20 +3,20 @@ import { crc32c } from './crc32c.ts'
 import { codeOf, type FileSystem } from './file-system.ts'
 import { createHeader, HEADER_BYTES, readVersion, VERSION } from './format.ts'
 
-/** Start and end of the stretch of the segment, CRC-32C of both. */
+/** Bytes of one entry: the start and the end of a byte range in the segment, and the CRC-32C of these two numbers. */
 const RANGE_BYTES = 12
 const MAGIC = Buffer.from('TRKSPACK', 'latin1')
 
 /**
- * Records which byte ranges of a segment are acknowledged, in an append-only file beside the segment. If a crash loses a part
- * of it, some messages are sent twice.
+ * Records which byte ranges of a segment (a file of the spool) are acknowledged, in an append-only file beside the segment. If
+ * a crash loses a part of this file, some messages are sent twice.
  */
 export class Acknowledgements {
   readonly #fs: FileSystem
   #path: string
-  /** Ranges that are not yet in the file. Adjacent ones are joined: those of one request are adjacent. */
+  /** Ranges that are not yet in the file. Adjacent ranges, such as those of one request, are joined. */
   #fresh: [start: number, end: number][] = []
-  /** Bytes of the file; `undefined` before it is opened. */
+  /** Length of the file in bytes; `undefined` before it is opened. */
   #length: number | undefined
   #file: number | undefined
 
@@ -32,13 +32,13 @@ export class Acknowledgements {
   }
 
   /**
-   * The ranges that an earlier process wrote, in order, adjacent ones joined. Damaged entries are left out: their messages are
-   * sent again.
+   * Reads the ranges that an earlier process wrote. Returns them in order, with adjacent ranges joined. Damaged entries are
+   * left out: their messages are sent again.
    */
   async read(): Promise<(readonly [start: number, end: number])[]> {
     const bytes = await this.#readAll()
     if (bytes.length === 0 || readVersion(bytes, MAGIC) !== VERSION) return []
-    // Cut off a partial entry that a crash left: entries after it would be misaligned.
+    // A partial entry that a crash has left is overwritten: otherwise the entries after it would be misaligned.
     this.#length = bytes.length - ((bytes.length - HEADER_BYTES) % RANGE_BYTES)
     const ranges: [number, number][] = []
     for (let at = HEADER_BYTES; at + RANGE_BYTES <= bytes.length; at += RANGE_BYTES) {
@@ -55,7 +55,7 @@ export class Acknowledgements {
     return joined
   }
 
-  /** Writes what was added. */
+  /** Writes the added ranges to the file. */
   flush(): void {
     if (this.#fresh.length === 0) return
     this.#file ??= this.#openFile()
@@ -68,13 +68,13 @@ export class Acknowledgements {
       ranges.writeUInt32LE(crc32c(ranges, offset, offset + 8), offset + 8)
     })
     const bytes = at === 0 ? Buffer.concat([createHeader(VERSION, MAGIC), ranges]) : ranges
-    // After a partial write, it is written again at the same place.
+    // After a partial write, the next call writes the same ranges again at the same place.
     if (this.#fs.write(this.#file, bytes, at) < bytes.length) return
     this.#length = at + bytes.length
     this.#fresh = []
   }
 
-  /** The segment has moved to another file. Acknowledgements that were written for the former file are not written again. */
+  /** Called when the segment has moved to another file. Only later acknowledgements are written beside the new file. */
   move(path: string): void {
     this.close()
     this.#path = path
@@ -102,7 +102,7 @@ export class Acknowledgements {
     try {
       return this.#fs.create(this.#path)
     } catch (error) {
-      // Left over from a failed attempt, or damaged: it is written again.
+      // The file is left over from a failed attempt, or damaged. It is written again.
       if (codeOf(error) === 'EEXIST') return this.#fs.open(this.#path, 'write')
       throw error
     }

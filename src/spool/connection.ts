@@ -12,25 +12,29 @@ import type { Holder, StoredMessage } from '../line/store.ts'
 /** Maximum bytes that are read ahead: enough for several requests. */
 const READ_AHEAD_BYTES = 2_097_152
 
-/** A message in memory. The spool has it as well, unless the spool has refused it. */
+/** A message in memory, which is also in the spool unless the spool has refused it. */
 interface HeldMessage extends StoredMessage {
   record?: SpoolRecord | 'refused' | undefined
 }
 
-/** Stands for a message that is only in the spool. */
+/** Represents a message that is only in the spool. */
 const SPILLED: StoredMessage = { bytes: 0 }
 
-/** Consecutive events that are only in the spool and differ by message, number and kind alone: millions share one entry. */
+/**
+ * A group of consecutive events that are only in the spool. They differ only by message, number and kind, so that even millions
+ * of events share one entry.
+ */
 interface Row {
   readonly entry: SpooledEntry
   readonly kinds: unknown[]
-  /** Index of the first one that was not read back. */
+  /** Index of the first event whose message was not read again. */
   next: number
 }
 
 /**
- * Connects a client and its spool: stored messages are appended, messages with an outcome are acknowledged, and messages that
- * are only in the spool are read back when memory has room. For implementations of {@link Spool.attach}.
+ * Connects a client with its spool, for implementations of {@link Spool.attach}. Stored messages are appended to the spool, and
+ * messages whose event has its outcome are acknowledged. Messages that are only in the spool are read again when there is room
+ * in memory.
  */
 export function connect(spool: Spool, client: SpoolClient): SpoolConnection {
   return new Connection(spool, client)
@@ -41,12 +45,12 @@ class Connection implements SpoolConnection {
   readonly #client: SpoolClient
   readonly #encoder = new TextEncoder()
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** Messages that are only in the spool, first in, first out. */
+  /** The events that are only in the spool, oldest first. */
   #rows: Row[] = []
   length = 0
-  /** Messages of this client that were given up but that the spool will still return. */
+  /** Number of messages of this client whose events were given up, but which the spool will still return. */
   #abandoned = 0
-  /** Events in memory that the spool refused. */
+  /** Number of events in memory that the spool has refused. */
   #unkept = 0
   #isPaused = false
   #isClosed = false
@@ -87,7 +91,7 @@ class Connection implements SpoolConnection {
   spill(entry: SpooledEntry, json: string): boolean {
     if (this.#append(this.#encoder.encode(json), false) === undefined) return false
     this.length++
-    // Marks the event as stored. In a call that a stack overflow cuts short, the mark is missing.
+    // Marks the event as stored. If a stack overflow cuts the call short before this line, the mark is missing.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = elementAt(this.#rows, -1)
@@ -115,7 +119,7 @@ class Connection implements SpoolConnection {
   defer(stored: HeldMessage): boolean {
     const { record } = stored
     if (record === undefined || record === 'refused' || !record.isKept) return false
-    // Keeps `release` from acknowledging it.
+    // Without the record, `release` does not acknowledge the message.
     stored.record = undefined
     return true
   }
@@ -157,7 +161,7 @@ class Connection implements SpoolConnection {
     return hasRoom && (this.length > 0 || !this.#isPaused)
   }
 
-  /** Never rejects. */
+  /** Reads messages from the spool whenever there is room in memory. Never rejects. */
   async #readBack(): Promise<void> {
     try {
       for await (const messages of this.#spool.recover()) {
@@ -172,7 +176,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** Waits until something may be read, or the spool is closed. */
+  /** Waits until a message may be read, or the spool is closed. */
   async #room(): Promise<void> {
     while (!this.#mayRead) {
       await new Promise<void>((wake) => {
@@ -196,12 +200,12 @@ class Connection implements SpoolConnection {
     const stored: HeldMessage = this.#client.memory.put(json)
     stored.record = record
     if (this.#client.admit(json, stored, entry)) return
-    // The bytes are intact, but they are not a message.
+    // The bytes are intact, but are not a message.
     this.release(stored)
     if (entry !== undefined) this.#client.conclude(entry, false)
   }
 
-  /** The event of the next message of this client. */
+  /** Takes the event of the next message of this client. */
   #nextEntry(): SpooledEntry | undefined {
     if (this.#abandoned > 0) {
       this.#abandoned--
@@ -233,7 +237,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** A spool that the user has written may throw. */
+  /** Warns once that the spool has thrown, as a spool of the user may do. */
   #warnOf(error: unknown): void {
     if (this.#hasWarned) return
     this.#hasWarned = true
@@ -243,11 +247,11 @@ class Connection implements SpoolConnection {
 
 function takeFrom({ entry, kinds, next }: Row): SpooledEntry {
   if (kinds.length === 1) return entry
-  // The other events may have a different outcome than the first.
+  // The other events may have another outcome than the first event, so each gets its own object.
   return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined, messageId: undefined }
 }
 
-/** Whether it differs from the last event of the row only by its kind and number. */
+/** Whether the event follows the last event of the group and has no other differences than its message and its kind. */
 function isNext({ entry: first, kinds }: Row, entry: SpooledEntry): boolean {
   return (
     first.callback === undefined &&

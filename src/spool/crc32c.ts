@@ -1,12 +1,12 @@
-/** The polynomial of Castagnoli, reversed. */
+/** The Castagnoli polynomial, with its bits reversed. */
 const POLYNOMIAL = 0x82f63b78
-/** Bytes per step, each with its own table. */
+/** Number of bytes per step. There is one table for each of these bytes. */
 const SLICES = 8
 
 const tables = createTables()
 
 /**
- * CRC-32C of `bytes` from `start` to `end`. It detects every burst error of up to 32 bits.
+ * The CRC-32C checksum of `bytes` from `start` to `end`.
  *
  * @see RFC 3720, appendix B.4
  */
@@ -14,7 +14,7 @@ export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as Tables
   let crc = -1
   let at = start
-  // `at` is always within bounds, hence the casts.
+  // The index is always within bounds, so the cast is safe.
   const byte = (index: number): number => bytes[index] as number
   for (const last = end - SLICES; at <= last; at += SLICES) {
     crc ^= byte(at) | (byte(at + 1) << 8) | (byte(at + 2) << 16) | (byte(at + 3) << 24)

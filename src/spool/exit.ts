@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { isDeno } from './rights.ts'
 
-/** A spool that may have messages to write. */
+/** A spool that may have unwritten messages. */
 export interface Writing {
   /** Writes the messages that wait for the end of the turn. */
   flush(): void
@@ -11,14 +11,14 @@ const writing = new Set<Writing>()
 let isWatching = false
 let hasBegun = false
 
-/** Whether the `exit` listeners are running: nothing runs after them. */
+/** Whether the `exit` listeners are running. No timer or microtask runs after these. */
 export function isExiting(): boolean {
   return hasBegun
 }
 
 /**
- * When a process ends within a turn, by `process.exit()` or an exception, the messages of that turn, and those that other
- * `exit` listeners add, are still written. One listener for all spools; it changes neither the exit code nor the output.
+ * Writes the messages of the current turn if the process ends within it, by `process.exit()` or an exception. Messages that
+ * other `exit` listeners add are written too. All spools share one listener, which does not affect the exit code.
  */
 export function flushOnExit(spool: Writing): void {
   if (!isWatching) {

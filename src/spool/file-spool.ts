@@ -18,32 +18,32 @@ import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
 import { SegmentLog } from './segment-log.ts'
 import { ReadingRoom, SegmentReader } from './segment-reader.ts'
 
-/** Interval of the heartbeat, and of the scan for dead processes. */
+/** Interval of the heartbeat, and of the search for files of dead processes. */
 const BEAT_MS = 15_000
 const READ_RETRY_MS = 1_000
 
-/** The clock, files and processes of a spool. Tests pass fakes. */
+/** Access to the clock, the files and the processes of the machine. Tests pass fakes. */
 export interface SpoolHost {
   readonly fs: FileSystem
   readonly clock: Clock
   readonly processes: Processes
 }
 
-/** State of a spool. */
+/** The state of a spool. */
 export interface FileSpoolStats {
-  /** Bytes of the files of this process, including adopted ones. */
+  /** Bytes of the files of this process, including files adopted from earlier processes. */
   readonly bytes: number
   /** How often a file was synced to the disk. */
   readonly syncs: number
-  /** Files that were partly unreadable. The newest ten are kept, with names that end in `.bad`. */
+  /** Number of files that were partly unreadable. The newest ten of these files are kept, with names that end in `.bad`. */
   readonly damaged: number
-  /** Whether events are written at present: `false` while the disk refuses them, and once the spool is closed. */
+  /** Whether events can be written now: `false` while writing fails, and after the spool is closed. */
   readonly isWriting: boolean
 }
 
 /**
- * Keeps events in files from the call to their outcome, so that they survive the process: the next process with the same
- * directory delivers them. For Node.js, Bun and Deno. One for each client.
+ * Keeps events in files from the call until their outcome, so that they survive the process: the next process with the same
+ * directory delivers them. For Node.js, Bun and Deno. Each client needs its own `FileSpool`.
  *
  * @example
  * import { FileSpool } from 'trackpost/spool'
@@ -67,21 +67,21 @@ export class FileSpool implements Spool {
   #isTurnScheduled = false
   #isClosed = false
   #cancelBeat: () => void = () => {}
-  /** Wakes up the reader that waits for messages. */
+  /** Wakes `recover` when it waits for messages. */
   #wake: () => void = () => {}
   /** Ends the wait before the next attempt to read. */
   #endRest: () => void = () => {}
 
   /**
-   * Makes the directory if needed, and checks that it can be used. The client opens the spool.
+   * Creates the directory if it does not exist, and checks that it can be used.
    *
-   * @throws SettingsError when an option is invalid, or the directory cannot be made or written to; the message says why.
+   * @throws SettingsError when an option is invalid, or the directory cannot be created or written to; the message says why.
    */
   constructor(options: FileSpoolOptions)
   constructor(options: FileSpoolOptions, host: Partial<SpoolHost> = {}) {
     const { fs = nodeFileSystem, clock = systemClock, processes = systemProcesses() } = host
     const { directory, ...limits } = resolveSpoolOptions(options)
-    // With `nodejs_compat`, Cloudflare Workers have `node:fs`, but its files are lost with the request.
+    // Cloudflare Workers have `node:fs` with `nodejs_compat`, but its files are lost at the end of the request.
     if (detectRuntime().jsRuntime === 'cloudflare-worker') {
       throw new SettingsError(
         'spool',
@@ -98,7 +98,8 @@ export class FileSpool implements Spool {
         now: () => clock.now(),
         warn: (text) => this.#warn(text),
       })
-      // Not locked before a client attaches: if the constructor of the client fails, nothing would close the spool.
+      // The directory is not locked before a client attaches: if the constructor of the client failed, nothing would close the
+      // spool.
       this.#folders.close()
     } catch (error) {
       throw new SettingsError('spool.directory', `${path} cannot be used: ${describeCause(error)}`)
@@ -126,7 +127,7 @@ export class FileSpool implements Spool {
     }
   }
 
-  /** Called by the constructor of the client. */
+  /** Called by the constructor of the client only. */
   attach(client: SpoolClient): SpoolConnection {
     if (this.#isAttached || this.#isClosed) {
       throw new SettingsError(
@@ -187,11 +188,11 @@ export class FileSpool implements Spool {
     try {
       this.#folders.close()
     } catch {
-      // A removed directory needs no lock.
+      // The directory was removed, so there is no lock to remove.
     }
   }
 
-  /** @internal Writes the messages that wait for the end of the turn: for a process that ends within a turn. */
+  /** @internal Writes the messages of this turn at once, because the process ends. */
   flush(): void {
     this.#endTurn()
   }
@@ -205,11 +206,11 @@ export class FileSpool implements Spool {
   }
 
   /**
-   * The messages of one turn of the event loop are written at its end: after all microtasks, which may add more, and before any
-   * I/O callback.
+   * Schedules the writing of the messages of this turn of the event loop: after all microtasks, which may add messages, and
+   * before any I/O callback.
    */
   #scheduleTurn(): void {
-    // Nothing runs after the `exit` listeners.
+    // After the `exit` listeners, nothing else runs.
     if (isExiting()) return this.#endTurn()
     if (this.#isTurnScheduled) return
     this.#isTurnScheduled = true
@@ -233,11 +234,11 @@ export class FileSpool implements Spool {
     try {
       segment.flushAcknowledgements()
     } catch {
-      // Only costs duplicates: no reason to stop.
+      // Without these acknowledgements, some messages may be sent twice, which is no reason to stop.
     }
   }
 
-  /** Reads the next messages that this process appended and the client does not hold. */
+  /** Reads the next messages that this process has appended and that the client does not keep in memory. */
   async #readRun(): Promise<readonly RecoveredMessage[] | undefined> {
     const run = elementAt(this.#log.runs, 0)
     if (run === undefined) return undefined
@@ -270,7 +271,7 @@ export class FileSpool implements Spool {
   #somethingToRead(): Promise<void> {
     return new Promise((wake) => {
       this.#wake = wake
-      // The signal may have come while no reader was waiting.
+      // `#wake` may have been called while nothing was waiting.
       if (this.#isClosed || this.#log.runs.length > 0 || !this.#orphans.isEmpty) wake()
     })
   }
@@ -286,7 +287,7 @@ export class FileSpool implements Spool {
     try {
       this.#folders.beat()
     } catch {
-      // The directory cannot be written to: the segment log reports that itself.
+      // The directory cannot be written to, which the segment log reports.
     }
   }
 

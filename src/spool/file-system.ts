@@ -24,30 +24,30 @@ export interface PathInfo {
   readonly kind: 'file' | 'directory' | 'other'
   readonly size: number
   readonly modifiedMs: number
-  /** It belongs to another user. */
+  /** Whether the path belongs to another user. */
   readonly isForeign?: boolean
-  /** Other users may write to it. */
+  /** Whether other users may write to the path. */
   readonly isOpenToOthers?: boolean
 }
 
 /**
- * The file operations of the spool. Those that wait for the disk are asynchronous. Methods throw or reject with the errors of
- * the runtime, which have a `code` such as `ENOSPC`.
+ * The file operations of the spool. Operations that wait for the disk are asynchronous. The methods throw or reject with the
+ * errors of the runtime, which have a `code` such as `ENOSPC`.
  */
 export interface FileSystem {
   /** Creates a file that only its owner may use, and opens it for reading and writing. Fails if it exists. */
   create(path: string): number
   /** Opens a file. Refuses symbolic links. */
   open(path: string, mode: 'read' | 'write'): number
-  /** Returns how many bytes were written. */
+  /** Writes synchronously, and returns how many bytes were written. */
   write(file: number, bytes: Uint8Array, position: number): number
   close(file: number): void
-  /** Creates a directory that only its owner may enter. Fails when there is one. */
+  /** Creates a directory that only its owner may enter. Fails if it exists. */
   makeDirectory(path: string): void
   list(path: string): string[]
   /** Reads a small file. */
   readText(path: string): string
-  /** `undefined` when there is nothing. */
+  /** Returns the type and the state of a path; `undefined` when it does not exist. */
   info(path: string): PathInfo | undefined
   rename(from: string, to: string): void
   remove(path: string): void
@@ -56,7 +56,7 @@ export interface FileSystem {
   sync(file: number): Promise<void>
   /** Resolves when the entries of a directory are on the disk, on systems that support it. */
   syncDirectory(path: string): Promise<void>
-  /** Resolves to the number of bytes that were read; 0 at the end. */
+  /** Resolves to the number of bytes that were read; 0 at the end of the file. */
   read(file: number, target: Uint8Array, position: number): Promise<number>
 }
 
@@ -66,18 +66,18 @@ const openAsync = promisify<string, number, number>(open)
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = constants
 const WRITABLE_BY_OTHERS = 0o022
-/** The modes of files on Windows are made up. */
+/** Windows has no real file modes. */
 const hasModes = process.platform !== 'win32'
-/** Windows has no such flag. */
+/** Windows has no `O_NOFOLLOW`. */
 const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
 
-/** Error codes of systems on which a directory cannot be opened or synced: there, its entries are safe without it. */
+/** Error codes of systems on which a directory cannot be opened or synced. On these systems, its entries need no sync. */
 const NOT_FOR_DIRECTORIES = new Set(['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP'])
 
-/** Cached. */
+/** The user of this process, cached. */
 let user: { readonly id: number | undefined } | undefined
 
-/** The files of the machine. */
+/** The real file system. */
 export const nodeFileSystem: FileSystem = {
   create: (path) => openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600),
   open: (path, mode) => openSync(path, (mode === 'read' ? O_RDONLY : O_RDWR) | O_NOFOLLOW),
@@ -127,25 +127,25 @@ export const nodeFileSystem: FileSystem = {
     }),
 }
 
-/** The code of an error of the file system; empty when it has none. */
+/** The code of a file system error; empty when it has none. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : ''
 }
 
-/** Whether the permission model of Node.js denied the operation, as it always does for `fsync`. */
+/** Whether the permission model of Node.js has denied the operation. It always denies `fsync`. */
 export function isDenied(error: unknown): boolean {
   return codeOf(error) === 'ERR_ACCESS_DENIED'
 }
 
 const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
-/** Whether the process is short of a resource, usually of file descriptors: the files are not damaged. */
+/** Whether the process lacks a resource, usually file descriptors. The files are then not damaged. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.has(codeOf(error))
 }
 
-/** A file that is closed when its last operation has ended: the descriptor must not be reused during an operation. */
+/** An open file. `close` waits for the last operation, because the file descriptor must not be reused during an operation. */
 export class OpenFile {
   readonly #fs: FileSystem
   readonly #file: number
@@ -157,7 +157,7 @@ export class OpenFile {
     this.#file = file
   }
 
-  /** For synchronous operations. */
+  /** The file descriptor, for synchronous operations. */
   get file(): number {
     return this.#file
   }

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { codeOf, type FileSystem, type PathInfo } from './file-system.ts'
 import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
 
-/** An owner's id, and the number of one of its folders. */
+/** The name of a folder: the id of its owner, and the number of the folder. */
 const FOLDER = /^([0-9a-f]{16})\.(\d+)$/
 const LOCK = /^([0-9a-f]{16})\.lock$/
 const QUARANTINED = /^\d{13}-[0-9a-f]{8}\.bad$/
-/** How many damaged files are kept for inspection, the newest ones. */
+/** Number of damaged files that are kept for inspection. The oldest are removed first. */
 const MAX_QUARANTINED = 10
 
 export interface FoldersOptions {
@@ -20,9 +20,9 @@ export interface FoldersOptions {
 }
 
 /**
- * The directory of a spool, which several processes may share. Each owner has a lock, `ID.lock`, that it touches as a
- * heartbeat, and folders: `ID.0` for its own segments, `ID.1` and so on for adopted ones. A process adopts a folder by renaming
- * it: only one process can succeed.
+ * The directory of a spool, which several processes may share. Each spool in it (an owner) has a random id and a lock file,
+ * `ID.lock`, which it writes regularly as a heartbeat. It has a folder `ID.0` for its own segments, and `ID.1` and so on for
+ * adopted segments. A process adopts a folder by renaming it, because only one process can succeed in that.
  */
 export class Folders {
   readonly #options: FoldersOptions
@@ -32,7 +32,7 @@ export class Folders {
   #adopted = 0
   #hasToldOfOthers = false
 
-  /** @throws when the directory cannot be made or written to; the message says why. */
+  /** @throws when the directory cannot be created or written to; the message says why. */
   constructor(options: FoldersOptions) {
     this.#options = options
     this.#lock = join(options.directory, `${this.#id}.lock`)
@@ -49,7 +49,7 @@ export class Folders {
     return this.#options.directory
   }
 
-  /** Makes the folder of this process and its parents, if needed. */
+  /** Creates the folder of this owner and its parents if they do not exist. */
   ensureOwn(): void {
     const { fs, directory } = this.#options
     if (fs.info(this.own) !== undefined) return
@@ -58,7 +58,7 @@ export class Folders {
     fs.makeDirectory(this.own)
   }
 
-  /** Heartbeat: touches the lock, and makes it again if it was removed. */
+  /** Writes the lock as a heartbeat, and creates it again if it was removed. */
   beat(): void {
     const { fs } = this.#options
     if (this.#lockFile !== undefined && fs.info(this.#lock) === undefined) this.#closeLock()
@@ -69,7 +69,7 @@ export class Folders {
   /**
    * Adopts the folders of dead owners, and folders without an owner.
    *
-   * @returns Their paths, the oldest first.
+   * @returns The new paths of the folders, the oldest first.
    */
   adopt(): string[] {
     const { fs, directory } = this.#options
@@ -89,13 +89,16 @@ export class Folders {
     for (const name of names) {
       const [, id] = LOCK.exec(name) ?? []
       if (id === undefined || id === this.#id || this.#isAlive(id, owners)) continue
-      // Its folders are adopted by now, or never existed.
+      // The folders of this dead owner have been adopted, or never existed.
       if (fs.info(join(directory, name))?.isForeign !== true) this.#removeIfThere(name)
     }
     return adopted
   }
 
-  /** Whether a path belongs to another user: its content is not trusted, and not touched. Only the first one is reported. */
+  /**
+   * Whether a path belongs to another user. The content of such a path is neither trusted nor changed. Warns about the first
+   * one.
+   */
   isOthers(path: string, info: PathInfo): boolean {
     if (info.isForeign !== true) return false
     if (!this.#hasToldOfOthers) {
@@ -107,7 +110,7 @@ export class Folders {
     return true
   }
 
-  /** The path to move a damaged file to. Removes the oldest damaged file if there are too many. */
+  /** Returns the path to which a damaged file is moved. Removes the oldest damaged files if there are too many. */
   quarantinePath(): string {
     const { fs, directory, now } = this.#options
     const quarantined = fs.list(directory).filter((name) => QUARANTINED.test(name))
@@ -122,11 +125,11 @@ export class Folders {
     try {
       this.#options.fs.removeDirectory(folder)
     } catch {
-      // The folder is not empty, or does not exist any more.
+      // The folder is not empty, or no longer exists.
     }
   }
 
-  /** Removes the lock: any process may now adopt the folders. */
+  /** Removes the lock, so that any process may adopt the folders. */
   close(): void {
     this.removeIfEmpty(this.own)
     this.#closeLock()
@@ -145,17 +148,20 @@ export class Folders {
       throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR' })
     }
     const parent = join(path, '..')
-    // Links further up are not checked.
+    // Parent directories may be symbolic links.
     if (parent !== path && fs.info(parent) === undefined) this.#makeDirectory(parent)
     try {
       fs.makeDirectory(path)
     } catch (error) {
-      // Another process was faster.
+      // Another process has done it first.
       if (codeOf(error) !== 'EEXIST' || fs.info(path)?.kind !== 'directory') throw error
     }
   }
 
-  /** Files that other users could put there would be sent with our credentials. Folders further up are not checked. */
+  /**
+   * Refuses a directory in which other users can create files, because these would be sent with the credentials of this
+   * process. Parent directories are not checked.
+   */
   #refuseOthers(path: string): void {
     if (path !== this.#options.directory) return
     const info = this.#options.fs.info(path)
@@ -183,7 +189,7 @@ export class Folders {
     const info = fs.info(join(directory, `${id}.lock`))
     let is = false
     if (info?.kind === 'file') {
-      // Both times are from the file system: the clocks of two machines may differ.
+      // Both times are times of the file system, because the clocks of two machines may differ.
       const nowMs = fs.info(this.#lock)?.modifiedMs ?? this.#options.now()
       is = isAlive(this.#readOwner(id), nowMs - info.modifiedMs, processes)
     }
@@ -199,7 +205,7 @@ export class Folders {
     }
   }
 
-  /** @returns The new place of the folder; `undefined` when another process was faster. */
+  /** @returns The new path of the folder; `undefined` when another process has adopted it first. */
   #take(from: string): string | undefined {
     const { fs, directory } = this.#options
     const to = join(directory, `${this.#id}.${++this.#adopted}`)
@@ -215,7 +221,7 @@ export class Folders {
     try {
       this.#options.fs.remove(join(this.#options.directory, name))
     } catch {
-      // Another process was faster.
+      // Another process has done it first.
     }
   }
 }

@@ -1,24 +1,24 @@
 import { crc32c } from './crc32c.ts'
 
 /**
- * A segment is a header followed by records, all numbers little-endian:
+ * A segment is a file that contains a header and records. All numbers are little-endian.
  *
  * - header: `TRKSPOOL`, version (4 bytes), CRC-32C of these 12 bytes
- * - record: marker (4 bytes), CRC-32C of all that follows (4), length of the message (4), the message
+ * - record: marker (4 bytes), CRC-32C of the rest of the record (4), length of the message (4), the message
  *
- * No message can contain the marker, which has bytes that do not occur in UTF-8. After a damaged record, the marker leads to
- * the next one.
+ * No message can contain the marker, because it has bytes that do not occur in UTF-8. After a damaged record, the next record
+ * is found by its marker.
  */
 export const VERSION = 1
 export const HEADER_BYTES = 16
 export const RECORD_HEADER_BYTES = 12
-/** Longest message of a valid record: the largest that `maxMessageBytes` allows. */
+/** Longest message of a valid record: the greatest allowed value of `maxMessageBytes`. */
 export const MAX_RECORD_MESSAGE_BYTES = 16_777_216
 
 const MAGIC = Buffer.from('TRKSPOOL', 'latin1')
 const MARKER = Buffer.from([0xfe, 0xff, 0xf8, 0xa5])
 
-/** The first bytes of a segment, or of a file of acknowledgements. */
+/** Makes the header of a segment, or of a file of acknowledgements. */
 export function createHeader(version = VERSION, magic = MAGIC): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   magic.copy(header)
@@ -27,7 +27,7 @@ export function createHeader(version = VERSION, magic = MAGIC): Buffer {
   return header
 }
 
-/** The version in a header; `undefined` when it is damaged or not a header. */
+/** Reads the version in a header; `undefined` when the header is damaged or is not a header. */
 export function readVersion(header: Buffer, magic = MAGIC): number | undefined {
   if (header.length < HEADER_BYTES || header.compare(magic, 0, magic.length, 0, magic.length) !== 0) {
     return undefined
@@ -35,7 +35,7 @@ export function readVersion(header: Buffer, magic = MAGIC): number | undefined {
   return header.readUInt32LE(12) === crc32c(header, 0, 12) ? header.readUInt32LE(8) : undefined
 }
 
-/** Writes a record at `at`, where there must be room, and returns its end. */
+/** Writes a record at the offset `at`, where there must be enough room. Returns the offset of its end. */
 export function writeRecord(target: Buffer, at: number, message: Uint8Array): number {
   const start = at + RECORD_HEADER_BYTES
   target.set(MARKER, at)
@@ -46,19 +46,21 @@ export function writeRecord(target: Buffer, at: number, message: Uint8Array): nu
   return end
 }
 
-/** The result of reading one place of a segment. */
+/** The result of reading a record at one offset of a segment. */
 export type Found =
-  /** A good record. */
+  /** A valid record. */
   | { readonly kind: 'record'; readonly start: number; readonly end: number }
-  /** Not a record, up to `end`; `isTorn` when it may be the beginning of a record that a crash cut short. */
+  /**
+   * No valid record up to `end`. `isTorn` is set when these bytes may be the beginning of a record that a crash has cut short.
+   */
   | { readonly kind: 'damage'; readonly end: number; readonly isTorn: boolean }
-  /** The record is longer than the bytes read so far; it takes `bytes`. */
+  /** The record is longer than the bytes read so far. It has the length `bytes`. */
   | { readonly kind: 'incomplete'; readonly bytes: number }
 
 /**
- * Reads the record at `at`, within the first `limit` bytes.
+ * Reads the record at the offset `at`. Only the first `limit` bytes are valid.
  *
- * @param left Bytes from `at` to the end of the file: a record that says that it is longer is damaged.
+ * @param left Number of bytes from `at` to the end of the file. A record with a greater length is damaged.
  */
 export function readRecord(bytes: Buffer, at: number, limit: number, left: number): Found {
   if (left < RECORD_HEADER_BYTES) return { kind: 'damage', end: at + left, isTorn: true }
@@ -68,7 +70,7 @@ export function readRecord(bytes: Buffer, at: number, limit: number, left: numbe
     const length = bytes.readUInt32LE(at + 8)
     const size = RECORD_HEADER_BYTES + length
     isTorn = size > left
-    // Checked before memory is allocated.
+    // The length is checked before memory is allocated for the record.
     if (length > 0 && length <= MAX_RECORD_MESSAGE_BYTES && size <= left) {
       if (limit - at < size) return { kind: 'incomplete', bytes: size }
       const end = at + size
@@ -78,11 +80,11 @@ export function readRecord(bytes: Buffer, at: number, limit: number, left: numbe
   return { kind: 'damage', end: findNext(bytes, at, limit, left), isTorn }
 }
 
-/** After damaged bytes, the next record starts at a marker. */
+/** Returns the offset of the next marker after damaged bytes, or the end. */
 function findNext(bytes: Buffer, at: number, limit: number, left: number): number {
   const next = bytes.subarray(0, limit).indexOf(MARKER, at + 1)
   if (next >= 0) return next
-  // The marker may begin in the last bytes that are here.
+  // A marker may begin in the last bytes that were read.
   const isAll = limit - at >= left
   return isAll ? at + left : Math.max(at + 1, limit - MARKER.length + 1)
 }

@@ -6,25 +6,27 @@ import { unknownOption } from '../settings/suggest.ts'
 /** Options of `FileSpool`. */
 export interface FileSpoolOptions {
   /**
-   * Directory of the files. It is made if needed, accessible only to its owner. Processes that send to the same source may
-   * share it. Clients with different write keys must not: any process sends the messages that another one left. Required.
+   * Directory of the files. If it does not exist, it is created and is accessible only to its owner. Processes that send to the
+   * same source may share it. Clients with different write keys must not, because each process sends the messages that other
+   * processes have left. Required.
    */
   directory: string
   /** Maximum bytes of all files of this process. Default: 104,857,600; 1,048,576 to 1,099,511,627,776 bytes. */
   maxBytes?: number | undefined
   /**
-   * How many events a power cut or a crash of the whole machine may lose. A crash of only the process loses none in any mode.
+   * Which events a power cut or a crash of the machine may lose. A crash of only the process never loses events that were
+   * written at the end of their turn.
    *
-   * - `'never'`: those that the system has not written by itself, about the last 30 seconds
-   * - `'interval'`: the last 500 ms
-   * - `'always'`: those tracked since the last sync, which starts at the end of each turn
+   * - `'never'`: the events that the operating system has not written yet, about the last 30 seconds
+   * - `'interval'`: the events of the last 500 ms
+   * - `'always'`: the events since the last completed sync; a sync starts at the end of each turn of the event loop
    *
    * Default: `'interval'`.
    */
   sync?: 'never' | 'interval' | 'always' | undefined
 }
 
-/** The options with every default in place. */
+/** The options with all defaults filled in. */
 export interface ResolvedSpoolOptions {
   readonly directory: string
   readonly maxBytes: number
@@ -42,7 +44,7 @@ const SYNC = { default: 'interval', choices: ['never', 'interval', 'always'] } a
 
 const NAMES = ['directory', 'maxBytes', 'sync'] as const satisfies readonly (keyof FileSpoolOptions)[]
 
-/** @throws SettingsError naming the option. */
+/** Checks the options. @throws SettingsError that names the option. */
 export function resolveSpoolOptions(given: FileSpoolOptions): ResolvedSpoolOptions {
   const read = ownReader(readObject('spool', given))
   const unknown = unknownOption(given, NAMES)

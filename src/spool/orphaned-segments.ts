@@ -8,9 +8,9 @@ import { type ReadingRoom, readHeader, SegmentReader } from './segment-reader.ts
 export interface OrphanedSegmentsOptions {
   readonly fs: FileSystem
   readonly folders: Folders
-  /** Whether a found segment is synced before it is read, since its process may have died before it could sync. */
+  /** Whether a segment is synced before it is read, because its process may have died before it could sync. */
   readonly isSynced: boolean
-  /** Called with the bytes of adopted files, and with a negative number for removed ones. */
+  /** Called with the bytes of each adopted file, and with a negative number when it is removed. */
   readonly account: (bytes: number) => void
   readonly warn: (text: string) => void
   readonly room: ReadingRoom
@@ -23,12 +23,12 @@ interface Reading {
   at: number
 }
 
-/** Finds and adopts the orphaned segments of earlier processes, and reads one after the other. */
+/** Finds and adopts the segments of dead processes, and reads one after the other. */
 export class OrphanedSegments {
   readonly #options: OrphanedSegmentsOptions
-  /** Paths of segments that are to be read, the next one last. */
+  /** Paths of the segments to read; the next one is the last element. */
   readonly #queue: string[] = []
-  /** Adopted, but could not be opened: the next scan tries again. */
+  /** Adopted folders and segments that could not be opened. The next scan tries again. */
   readonly #postponed: { folders: string[]; segments: string[] } = { folders: [], segments: [] }
   #reading: Reading | undefined
   #isClosed = false
@@ -57,7 +57,7 @@ export class OrphanedSegments {
     this.#queue.unshift(...segments.reverse())
   }
 
-  /** Reads some messages; `undefined` when there are none. Never rejects. */
+  /** Reads the next messages; `undefined` when there are none. Never rejects. */
   async next(): Promise<readonly RecoveredMessage[] | undefined> {
     for (;;) {
       const reading = this.#reading ?? (await this.#open())
@@ -73,7 +73,7 @@ export class OrphanedSegments {
         ;({ messages, end: reading.at } = stretch)
         segment.isDamaged ||= stretch.hasDamage
       } catch {
-        // The file can be opened but not read, or is gone.
+        // The file cannot be read, or no longer exists.
         segment.isDamaged = true
         reading.at = size
       }
@@ -89,7 +89,7 @@ export class OrphanedSegments {
     this.collect(segment)
   }
 
-  /** Removes the segment if it was read and all its records are acknowledged. */
+  /** Removes the segment if it was read to its end and all its records are acknowledged. */
   collect(segment: Segment): void {
     if (!segment.isDone) return
     const { folders, account, warn } = this.#options
@@ -103,7 +103,7 @@ export class OrphanedSegments {
       } else segment.remove()
       folders.removeIfEmpty(dirname(segment.path))
     } catch {
-      // It stays in place for the next process.
+      // The file stays in place for the next process.
     }
   }
 
@@ -128,9 +128,9 @@ export class OrphanedSegments {
           const reader = new SegmentReader(segment, false, this.#options.room, acknowledged)
           return { segment, reader, size, at }
         }
-        // Written by a later version, which will read it.
+        // A later version of this library has written the segment, and will read it.
       } catch (error) {
-        // After any other error, a retry would not help: access is denied, or the file is gone.
+        // After any other error, a retry is no use: access is denied, or the file no longer exists.
         if (isShortage(error)) this.#postponed.segments.push(path)
       }
       segment?.close()
@@ -148,7 +148,7 @@ export class OrphanedSegments {
       await fs.syncDirectory(folders.directory)
       this.#syncedFolder = folder
     } catch {
-      // A bad disk. Its readable messages will be sent.
+      // The disk has an error. The messages that can be read are still sent.
     }
   }
 
@@ -161,7 +161,7 @@ export class OrphanedSegments {
         const path = join(folder, name)
         if (segmentNumber(name) !== undefined) {
           const info = fs.info(path)
-          // A symbolic link is an attack or a mistake.
+          // A symbolic link is not followed: it is an attack or a mistake.
           if (info?.kind !== 'file' || folders.isOthers(path, info)) continue
           account(info.size)
           paths.push(path)
@@ -170,7 +170,7 @@ export class OrphanedSegments {
       if (paths.length === 0) folders.removeIfEmpty(folder)
     } catch (error) {
       if (isShortage(error) && paths.length === 0) this.#postponed.folders.push(folder)
-      // One inaccessible folder must not block the others, which are already adopted.
+      // An inaccessible folder must not block the other folders, which are already adopted.
     }
     return paths
   }

@@ -5,24 +5,24 @@ import { isMainThread, threadId } from 'node:worker_threads'
 import { codeOf } from './file-system.ts'
 import { mayAskSystem } from './rights.ts'
 
-/** Identifies the owner of a folder, so that its process is not confused with a later one with the same id. */
+/** Identifies the process that owns a folder, so that it is not confused with a later process with the same process id. */
 export interface Owner {
   readonly pid: number
   readonly host: string
-  /** The worker thread; left out for the main thread, which lives as long as the process. */
+  /** The id of the worker thread; absent for the main thread. */
   readonly thread?: number
-  /** Start time of the process, in the unit of its system. */
+  /** Start time of the process, in the unit of the operating system. */
   readonly started?: string
   /** Boot id of the machine. */
   readonly boot?: string
-  /** PID namespace: containers have their own. */
+  /** PID namespace. Each container has its own. */
   readonly space?: string
 }
 
-/** State of other processes, as far as the system reports it. */
+/** The processes of the machine, as far as the operating system reports them. */
 export interface Processes {
   readonly self: Owner
-  /** `undefined` when it is unknown. */
+  /** Whether there is a process with this id; `undefined` when that is unknown. */
   exists(pid: number): boolean | undefined
   startOf(pid: number): string | undefined
 }
@@ -34,10 +34,10 @@ const THREAD_SILENCE_MS = 60_000
 export const SILENCE_MS = 90_000
 
 /**
- * Whether the process that wrote `owner` may still be running. On one machine the process table decides; across containers and
- * machines, only the time since its last heartbeat.
+ * Whether the process that wrote `owner` may still be running. On the same machine, the process table decides. For other
+ * machines and containers, the time since the last heartbeat decides.
  *
- * @param owner `undefined` when the lock could not be read.
+ * @param owner The content of the lock; `undefined` when it could not be read.
  */
 export function isAlive(owner: Owner | undefined, silentMs: number, processes: Processes): boolean {
   const isRecent = silentMs < SILENCE_MS
@@ -48,7 +48,7 @@ export function isAlive(owner: Owner | undefined, silentMs: number, processes: P
   // A reused process id belongs to a process with another start time.
   if (started === undefined || owner.started === undefined) return isRecent
   if (started !== owner.started) return false
-  // No system lists threads of other programs: for worker threads, the heartbeat decides.
+  // The threads of other processes cannot be listed, so for worker threads the heartbeat decides.
   if (owner.thread === undefined || owner.thread === processes.self.thread) return true
   return silentMs < THREAD_SILENCE_MS
 }
@@ -57,7 +57,7 @@ function sharesProcesses(owner: Owner, self: Owner): boolean {
   return owner.host === self.host && owner.boot === self.boot && owner.space === self.space
 }
 
-/** @returns `undefined` for text that is not an owner. */
+/** Parses the content of a lock. @returns `undefined` for text that is not an owner. */
 export function parseOwner(text: string): Owner | undefined {
   try {
     const owner = JSON.parse(text) as Owner | null
@@ -67,9 +67,9 @@ export function parseOwner(text: string): Owner | undefined {
   }
 }
 
-/** The processes of this machine. Made with the first spool: it takes some system calls. */
+/** The processes of this machine. Called only when a spool is made, because it takes some system calls. */
 export function systemProcesses(): Processes {
-  // Deno would prompt the user in a terminal. Where the system may not be asked, the heartbeat decides.
+  // Without permission, the heartbeat decides: Deno would prompt the user in a terminal.
   const mayAsk = mayAskSystem()
   const read = (get: () => string): string | undefined => {
     try {
@@ -103,7 +103,7 @@ export function systemProcesses(): Processes {
         return true
       } catch (error) {
         if (codeOf(error) === 'ESRCH') return false
-        // It belongs to another user.
+        // `EPERM`: the process belongs to another user.
         return codeOf(error) === 'EPERM' ? true : undefined
       }
     },

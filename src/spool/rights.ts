@@ -7,8 +7,8 @@ interface DenoPermissions {
 const { Deno } = globalThis as { Deno?: { readonly permissions?: DenoPermissions } }
 
 /**
- * Whether processes and users may be read from the system. Deno would prompt the user in a terminal, and allows `/proc` only
- * with all permissions.
+ * Whether the program may read facts about processes and users. Without permission, Deno would prompt the user in a terminal.
+ * Deno allows `/proc` only with all permissions.
  */
 export function mayAskSystem(): boolean {
   const permissions = Deno?.permissions
@@ -18,7 +18,7 @@ export function mayAskSystem(): boolean {
   )
 }
 
-/** Deno does not run `exit` listeners when a program throws. */
+/** Whether the runtime is Deno, which does not run `exit` listeners when a program throws. */
 export const isDeno = Deno !== undefined
 
 /** The user id of this process; `undefined` on systems without user ids, or when it may not be read. */

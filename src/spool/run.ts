@@ -4,15 +4,15 @@ import { FileRecord, type Segment } from './segment.ts'
 import type { FoundMessage } from './segment-reader.ts'
 
 /**
- * Consecutive records that the client does not hold. Keeps the start of each, because the client matches records to events by
- * order: an unreadable record must keep its place.
+ * A sequence of consecutive records that the client does not keep in memory. The start of each record is kept: the client
+ * assigns records to events by their order, so an unreadable record must be reported at its place.
  */
 export class Run {
   readonly segment: Segment
   readonly #starts: number[]
-  /** The first of them that was not read. */
+  /** Index of the first record that was not read. */
   #next = 0
-  /** Where to continue reading. */
+  /** The offset at which reading continues. */
   start: number
   end: number
 
@@ -29,16 +29,16 @@ export class Run {
   }
 
   /**
-   * Advances to `end`.
+   * Advances to the offset `end`.
    *
-   * @param found The readable records up to there, in order.
-   * @returns The same, with the lost records in between.
+   * @param found The readable records up to `end`, in order.
+   * @returns These records, with the lost records in between.
    */
   advance(found: readonly FoundMessage[], end: number): RecoveredMessage[] {
     const messages: RecoveredMessage[] = []
     for (const message of found) {
       this.#lose(messages, message.record.start)
-      // In a file that was edited, a record may be where none was written: its origin is unknown.
+      // In a file that was edited, a record may be at an offset at which this process wrote none. It is ignored.
       if (elementAt(this.#starts, this.#next) !== message.record.start) continue
       this.#next++
       messages.push(message)
@@ -48,7 +48,7 @@ export class Run {
     return messages
   }
 
-  /** A record that starts before `end` and was not read is lost. */
+  /** Reports the records that start before `end` and were not read as lost. */
   #lose(messages: RecoveredMessage[], end: number): void {
     for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
       const to = elementAt(this.#starts, ++this.#next) ?? this.end
@@ -62,7 +62,7 @@ export class Run {
   }
 }
 
-/** Adds a record to the last run, or begins another. */
+/** Adds a record to the last run, or begins a new run. */
 export function addToRun(runs: Run[], record: FileRecord): void {
   const last = elementAt(runs, -1)
   if (last?.segment === record.segment && last.end === record.start) last.add(record)

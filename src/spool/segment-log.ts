@@ -14,34 +14,34 @@ export interface SegmentLogOptions {
   readonly clock: Clock
   readonly maxBytes: number
   readonly sync: 'never' | 'interval' | 'always'
-  /** Called when there is a record to read that the client does not hold. */
+  /** Called when there is a new record that the client does not keep in memory and must read later. */
   readonly onWaiting: () => void
   readonly warn: (text: string) => void
 }
 
-/** Interval of the sync, with `sync: 'interval'`. */
+/** Interval of the sync with `sync: 'interval'`. */
 export const SYNC_INTERVAL_MS = 500
-/** From this many bytes on, data is written before the end of the turn. */
+/** When this number of bytes waits, data is written before the end of the turn. */
 const WRITE_AT_BYTES = 262_144
-/** A segment with only acknowledged records is removed before it is full, if it is larger than this. */
+/** A segment that is larger than this and has only acknowledged records is removed before it is full. */
 const WORTH_REMOVING_BYTES = 4_194_304
-/** Errors for which another file would not help. */
+/** Error codes after which writing to another file would fail too. */
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** The segments of this process; messages are appended to the last one. */
+/** The segments of this process. Messages are appended to the last segment. */
 export class SegmentLog {
   readonly #options: SegmentLogOptions
   readonly #segmentBytes: number
   readonly #trouble: Trouble
   #current: Segment | undefined
-  /** Number of segments so far: each gets its own name. */
+  /** Number of segments so far, used for their names. */
   #begun = 0
-  /** Full segments that are not synced yet. */
+  /** Full segments that are not yet synced. */
   readonly #unsynced = new Set<Segment>()
   /** Segments whose files are missing, or unreliable after a failed sync. */
   readonly #misplaced = new Set<Segment>()
   readonly runs: Run[] = []
-  /** Bytes of all files, including adopted ones, and the number of syncs. */
+  /** Bytes of all files, including adopted files (`usedBytes`), and the number of syncs (`syncs`). */
   usedBytes = 0
   syncs = 0
   #hasNewNames = false
@@ -71,7 +71,7 @@ export class SegmentLog {
     if (!this.#hasRoom(bytes)) return undefined
     const segment = this.#segmentFor()
     const writer = segment.writer as SegmentWriter
-    // While writing fails, only messages that the client holds may wait in memory, and only up to a limit.
+    // While writing fails, only messages that the client also keeps in memory are accepted, and only up to a limit.
     if (this.isTroubled && (!isHeld || writer.buffered + bytes > this.#segmentBytes)) return undefined
     const record = segment.append(message)
     this.usedBytes += bytes
@@ -96,7 +96,7 @@ export class SegmentLog {
     else if (this.#options.sync === 'interval') this.#armSync()
   }
 
-  /** Syncs everything appended so far, as the mode requires. Concurrent calls share one sync. */
+  /** Syncs everything appended so far, if the mode requires it. Concurrent calls share one sync. */
   sync(): Promise<boolean> {
     this.flush()
     if (this.#options.sync === 'never') return Promise.resolve(!this.isTroubled)
@@ -124,7 +124,7 @@ export class SegmentLog {
     try {
       segment.remove()
     } catch {
-      // The directory cannot be written to any more: the next process finds the segment, and sends it again.
+      // The directory can no longer be written to. The next process will find the segment and send its messages again.
     }
   }
 
@@ -138,7 +138,7 @@ export class SegmentLog {
     if (this.#misplaced.size > 0) await this.#settle()
   }
 
-  /** Ends the last segment. Records without an acknowledgement stay. */
+  /** Ends the last segment. Records that are not acknowledged stay. */
   async close(): Promise<void> {
     this.#cancelSync?.()
     this.flush()
@@ -159,7 +159,7 @@ export class SegmentLog {
     const { maxBytes, warn } = this.#options
     const hasRoom = this.usedBytes + bytes <= maxBytes
     const isNews = !hasRoom && !this.#isFull
-    this.#isFull = !hasRoom // Before the warning: a listener may track again.
+    this.#isFull = !hasRoom // Set before the warning: a listener may track again.
     if (isNews) warn(`the spool has reached its maxBytes (${maxBytes}), and takes no more`)
     return hasRoom
   }
@@ -176,7 +176,7 @@ export class SegmentLog {
     return this.#current
   }
 
-  /** Ends a segment: nothing more is appended to it. */
+  /** Ends a segment: no further records are appended to it. */
   #seal(segment: Segment): void {
     if (segment === this.#current) this.#current = undefined
     segment.isComplete = true
@@ -220,7 +220,7 @@ export class SegmentLog {
     return [...this.#unsynced, ...(this.#current === undefined ? [] : [this.#current])]
   }
 
-  /** Whether its file was removed, or adopted because this process was taken for dead: data written to it would be lost. */
+  /** Whether the file of a segment was removed, or another process has adopted it. Data written to it would be lost. */
   #isGone(segment: Segment): boolean {
     return segment.writer?.isOpen === true && this.#options.fs.info(segment.path) === undefined
   }
@@ -237,9 +237,9 @@ export class SegmentLog {
       if (this.#isGone(segment)) this.#misplace(segment)
       else if (segment.isComplete) this.#release(segment)
     } catch (error) {
-      // After a failed sync the system may have dropped the data: a second sync proves nothing.
+      // After a failed sync, the operating system may have dropped the data, so a second sync would prove nothing.
       if (!isDenied(error)) return this.#misplace(segment)
-      // The file is intact: only a power cut can lose data that is not on the disk yet.
+      // If fsync is denied, the file is intact: only a power cut can lose data.
       if (!this.#isSyncDenied) this.#options.warn(SYNC_DENIED)
       this.#isSyncDenied = true
       if (segment.isComplete) this.#release(segment)
@@ -247,14 +247,14 @@ export class SegmentLog {
   }
 
   #misplace(segment: Segment): void {
-    // It stays open, because its records are read again.
+    // The segment stays open, because its records are read again.
     if (segment === this.#current) this.#current = undefined
     segment.isComplete = true
     this.#unsynced.add(segment)
     this.#misplaced.add(segment)
   }
 
-  /** Syncs the directory, and moves the segments that must be moved. Never rejects. */
+  /** Moves the misplaced segments to new files, and syncs the directory. Does not reject. */
   async #settle(): Promise<void> {
     const { fs, folders } = this.#options
     try {
@@ -269,7 +269,7 @@ export class SegmentLog {
     }
   }
 
-  /** One after the other: two concurrent moves would put one segment into two places. */
+  /** Moves the segments one after the other: two concurrent moves might copy one segment to two files. */
   #moveAll(): Promise<void> {
     const moved = this.#moving.then(async () => {
       for (const segment of this.#misplaced) await this.#move(segment)
@@ -293,7 +293,7 @@ export class SegmentLog {
     const segment = this.#current
     const writer = segment?.writer
     const isElsewhere = writer?.isOpen === true && !NO_ROOM.has(codeOf(this.#trouble.cause))
-    // Another file may work.
+    // Writing to another file may work.
     if (segment !== undefined && isElsewhere) this.#misplace(segment)
     else if (writer !== undefined) this.#write(writer)
     await this.#moveAll()

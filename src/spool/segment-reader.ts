@@ -4,7 +4,7 @@ import { FileRecord, type Segment } from './segment.ts'
 
 const CHUNK_BYTES = 262_144
 
-/** A message, with its place. */
+/** A message that was read, with its record in the file. */
 export interface FoundMessage extends RecoveredMessage {
   readonly record: FileRecord
 }
@@ -12,13 +12,16 @@ export interface FoundMessage extends RecoveredMessage {
 /** The records in a part of a segment. */
 export interface Stretch {
   readonly messages: readonly FoundMessage[]
-  /** Where the next part starts. */
+  /** The offset at which the next part starts. */
   readonly end: number
-  /** Some bytes were damaged: neither a record nor the beginning of one that a crash cut short. */
+  /** Whether some bytes were damaged: neither a valid record nor the beginning of a record that a crash has cut short. */
   readonly hasDamage: boolean
 }
 
-/** One buffer for all readers of a spool, which take turns: the garbage collector is slow to free memory outside the heap. */
+/**
+ * A buffer that all readers of a spool share, one after the other. It is shared because the garbage collector is slow to free
+ * memory outside the heap.
+ */
 export class ReadingRoom {
   #bytes: Buffer | undefined
 
@@ -27,13 +30,13 @@ export class ReadingRoom {
     return this.#bytes
   }
 
-  /** Nothing to read at present. */
+  /** Frees the buffer, because there is nothing to read now. */
   leave(): void {
     this.#bytes = undefined
   }
 }
 
-/** Reads a segment from start to end, in parts: memory does not grow with the segment. */
+/** Reads a segment from start to end, in parts, so that a large segment does not need more memory. */
 export class SegmentReader {
   readonly #segment: Segment
   readonly #isOwn: boolean
@@ -42,8 +45,8 @@ export class SegmentReader {
   #bytes: Buffer
 
   /**
-   * @param isOwn The records were appended by this process; `live` counts them already.
-   * @param room Buffer to read into; its old content is overwritten.
+   * @param isOwn Whether this process has appended the records. If so, `live` already counts them.
+   * @param room The buffer to read into. Its old content is overwritten.
    * @param acknowledged Byte ranges to skip, in order.
    */
   constructor(
@@ -59,9 +62,9 @@ export class SegmentReader {
   }
 
   /**
-   * Reads some of the records from `start` on. Acknowledged ones are left out, so the result may have none.
+   * Reads the next records from the offset `start` on. Acknowledged records are left out, so the result may be empty.
    *
-   * @param end Where to stop; a record ends there.
+   * @param end The offset at which to stop; a record ends there.
    */
   async read(start: number, end: number): Promise<Stretch> {
     let length = await this.#fill(start, end, 0)
@@ -72,7 +75,7 @@ export class SegmentReader {
     while (left > 0 && at < length) {
       const found = readRecord(this.#bytes, at, length, left)
       if (found.kind === 'incomplete') {
-        // Complete records are yielded first; the rest is read again, from its start.
+        // The complete records are returned first. The next call reads the incomplete record again from its start.
         if (messages.length > 0) break
         const filled = await this.#fillWhole(start + at, end, found.bytes)
         if (filled < found.bytes) return { messages, end, hasDamage: true }
@@ -84,7 +87,7 @@ export class SegmentReader {
       left -= found.end - at
       at = found.end
     }
-    // A read that finds nothing counts as the end: the file was cut short.
+    // If nothing was read, the file was cut short.
     if (length === 0) return { messages, end, hasDamage: true }
     return { messages, end: start + at, hasDamage }
   }
@@ -97,7 +100,7 @@ export class SegmentReader {
     messages.push({ record, isOwn: this.#isOwn, message: this.#bytes.subarray(at + RECORD_HEADER_BYTES, to) })
   }
 
-  /** Both the ranges and the records are in order. */
+  /** Whether a range contains the record. Both the ranges and the records are in order. */
   #isAcknowledged(start: number, end: number): boolean {
     for (;;) {
       const range = this.#acknowledged[this.#nextRange]
@@ -112,7 +115,7 @@ export class SegmentReader {
     return this.#fill(start, end, wanted)
   }
 
-  /** Reads as much as fits, and at least `wanted` bytes if the file has them. */
+  /** Reads into the buffer, at least `wanted` bytes if the file has them. Returns the number of bytes. */
   async #fill(start: number, end: number, wanted: number): Promise<number> {
     const room = Math.min(this.#bytes.length, end - start)
     let length = 0
@@ -126,8 +129,8 @@ export class SegmentReader {
 }
 
 /**
- * Where the records of a segment start: after its header, or at 0 if the header is damaged. `undefined` for a segment of a
- * later version of this library.
+ * The offset at which the records of a segment start: after the header, or at 0 if the header is damaged. `undefined` for a
+ * segment of a later version of this library.
  */
 export async function readHeader(segment: Segment): Promise<number | undefined> {
   const header = Buffer.alloc(HEADER_BYTES)

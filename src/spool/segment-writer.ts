@@ -2,21 +2,21 @@ import { codeOf, type FileSystem, isDenied, OpenFile } from './file-system.ts'
 import { createHeader, HEADER_BYTES, RECORD_HEADER_BYTES, writeRecord } from './format.ts'
 
 const FIRST_BUFFER_BYTES = 65_536
-/** A buffer that grew in a burst beyond this is not kept. */
+/** A buffer that has grown beyond this size is not kept after writing. */
 const MAX_KEPT_BUFFER_BYTES = 1_048_576
 
-/** Appends records to a file: collects the records of a turn and writes them together. */
+/** Appends records to a file. Collects the records of a turn and writes them together. */
 export class SegmentWriter {
   readonly #fs: FileSystem
   #path: string
   #file: OpenFile | undefined
   #buffer = Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES)
   #buffered = 0
-  /** Bytes of the buffer that are already in the file. */
+  /** Number of bytes of the buffer that are already in the file. */
   #flushed = 0
-  /** Bytes in the file. */
+  /** Number of bytes in the file. */
   written = 0
-  /** Bytes of the file that are on the disk. */
+  /** Number of bytes of the file that are synced to the disk. */
   synced = 0
 
   constructor(fs: FileSystem, path: string) {
@@ -29,12 +29,12 @@ export class SegmentWriter {
     return this.#path
   }
 
-  /** All bytes, including those not written yet. */
+  /** Number of all bytes, including bytes that are not yet written. */
   get length(): number {
     return this.written + this.buffered
   }
 
-  /** Bytes not written yet. */
+  /** Number of bytes that are not yet written. */
   get buffered(): number {
     return this.#buffered - this.#flushed
   }
@@ -43,7 +43,7 @@ export class SegmentWriter {
     return this.#file !== undefined
   }
 
-  /** @returns Where the record starts in the file. */
+  /** Appends a record. @returns The offset of the record in the file. */
   append(message: Uint8Array): number {
     const start = this.length
     this.#reserve(RECORD_HEADER_BYTES + message.length)
@@ -51,7 +51,7 @@ export class SegmentWriter {
     return start
   }
 
-  /** Writes the collected records. When it throws, the rest stays in the buffer, and the next call continues. */
+  /** Writes the collected records. If it throws, the unwritten bytes stay in the buffer, and the next call continues. */
   flush(): void {
     if (this.buffered === 0) return
     this.#file ??= this.#create()
@@ -77,7 +77,7 @@ export class SegmentWriter {
     this.synced = Math.max(this.synced, written)
   }
 
-  /** Reads appended bytes, whether written or not. Returns their number; 0 at the end. */
+  /** Reads appended bytes, from the file or from the buffer. Returns their number; 0 at the end. */
   async read(target: Uint8Array, position: number): Promise<number> {
     if (position < this.written) {
       if (this.#file === undefined) throw Object.assign(new Error('the file is closed'), { code: 'EBADF' })
@@ -91,8 +91,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Copies everything from the open file to another one, and syncs that. For a file that is unreliable or was removed. Nothing
-   * may be appended in the meantime.
+   * Copies everything from the open file to a new file, and syncs the new file. For a file that is unreliable or was removed.
+   * Nothing may be appended in the meantime.
    */
   async move(path: string): Promise<void> {
     const copy = new OpenFile(this.#fs, this.#fs.create(path))
@@ -122,13 +122,13 @@ export class SegmentWriter {
     }
   }
 
-  /** Like `read`, with zeros for unreadable bytes, so that later bytes keep their place. */
+  /** Like `read`, but returns zeros for unreadable bytes, so that later bytes keep their offset. */
   async #salvage(target: Uint8Array, position: number): Promise<number> {
     try {
       const count = await this.read(target, position)
       if (count > 0) return count
     } catch {
-      // Treated like the end of the file.
+      // An error is treated like the end of the file.
     }
     const count = Math.min(target.length, this.length - position)
     target.fill(0, 0, count)
@@ -144,7 +144,7 @@ export class SegmentWriter {
     try {
       return new OpenFile(this.#fs, this.#fs.create(this.#path))
     } catch (error) {
-      // Less than the header was written: the file is left over from a failed attempt.
+      // If not even the header was written, the file is left over from a failed attempt and may be removed.
       if (codeOf(error) !== 'EEXIST' || this.written >= HEADER_BYTES) throw error
       this.#fs.remove(this.#path)
       return new OpenFile(this.#fs, this.#fs.create(this.#path))

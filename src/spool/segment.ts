@@ -8,12 +8,12 @@ import { SegmentWriter } from './segment-writer.ts'
 export class FileRecord implements SpoolRecord {
   constructor(
     readonly segment: Segment,
-    /** Its offset in the file. */
+    /** The offset of the record in the file. */
     readonly start: number,
     readonly end: number,
   ) {}
 
-  /** A record is acknowledged only once. */
+  /** Whether the record was acknowledged, which happens only once. */
   isAcknowledged = false
 
   get isKept(): boolean {
@@ -21,26 +21,26 @@ export class FileRecord implements SpoolRecord {
   }
 }
 
-/** One file of records and its acknowledgements. */
+/** One file of the spool with its records, and the file with their acknowledgements. */
 export class Segment {
   readonly #fs: FileSystem
   readonly #acknowledgements: Acknowledgements
-  /** Set for a segment of this process. */
+  /** The writer; `undefined` for a segment of another process. */
   readonly writer: SegmentWriter | undefined
   readonly #path: string
   readonly #size: number
   #file: OpenFile | undefined
   /** Number of records that were appended or read and are not acknowledged. */
   live = 0
-  /** No further records follow: it is full, or was read to its end. */
+  /** Whether no further records follow, because the segment is full or was read to its end. */
   isComplete = false
-  /** A part of it could not be read. */
+  /** Whether a part of the segment could not be read. */
   isDamaged = false
   isRemoved = false
-  /** It is being moved to another file, and cannot be removed. */
+  /** Whether the segment is being moved to another file, so that it cannot be removed. */
   isMoving = false
 
-  /** @param size Bytes of a segment that another process left; left out for a new one. */
+  /** @param size Bytes of the file for a segment of another process; `undefined` for a new segment. */
   constructor(fs: FileSystem, path: string, size?: number) {
     this.#fs = fs
     this.#path = path
@@ -57,12 +57,12 @@ export class Segment {
     return this.writer?.length ?? this.#size
   }
 
-  /** Whether it can be removed: all its records are acknowledged, and it is not being moved. */
+  /** Whether the segment can be removed: it is complete, all its records are acknowledged, and it is not being moved. */
   get isDone(): boolean {
     return this.isComplete && this.live === 0 && !this.isMoving && !this.isRemoved
   }
 
-  /** Whether another process could read the bytes before `end`. */
+  /** Whether the bytes before `end` are in the file, where another process could read them. */
   isKept(end: number): boolean {
     return this.writer === undefined || end <= this.writer.written
   }
@@ -102,7 +102,7 @@ export class Segment {
     return this.#file.read(target, position)
   }
 
-  /** Moves all records to another file, and removes this one. */
+  /** Moves all records to another file, and removes the old file. */
   async move(path: string): Promise<void> {
     const former = this.path
     this.isMoving = true
@@ -122,7 +122,7 @@ export class Segment {
     this.closeReader()
   }
 
-  /** Syncs the data that another process wrote. */
+  /** Syncs the data that another process has written. */
   async syncReader(): Promise<void> {
     await this.#file?.sync()
   }
@@ -132,7 +132,7 @@ export class Segment {
     this.#file = undefined
   }
 
-  /** Removes its files. The order matters: acknowledgements without their segment do no harm. */
+  /** Removes both files. The segment is removed first: without its acknowledgements, it would be sent again. */
   remove(): void {
     this.isRemoved = true
     this.close()
@@ -153,20 +153,20 @@ export class Segment {
   }
 }
 
-/** Where the records of a segment start. */
+/** The offset of the first record in a segment. */
 export const FIRST_RECORD = HEADER_BYTES
 
 const MAX_SEGMENT_BYTES = 8_388_608
 const MIN_SEGMENT_BYTES = 65_536
 
-/** How large a segment gets, in a spool of `maxBytes`. */
+/** The size at which a segment counts as full, in a spool with this `maxBytes`. */
 export function segmentBytes(maxBytes: number): number {
   return Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, maxBytes / 8))
 }
 
 const SEGMENT_NAME = /^(\d{8})\.seg$/
 
-/** @param number At most eight digits. */
+/** The name of the file of a segment. @param number Has at most eight digits. */
 export function segmentName(number: number): string {
   return `${String(number).padStart(8, '0')}.seg`
 }
@@ -177,7 +177,7 @@ export function segmentNumber(name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** The file of the acknowledgements of a segment. */
+/** The path of the file with the acknowledgements of a segment. */
 export function acknowledgementsOf(path: string): string {
   return path.replace(/\.seg$/, '.ack')
 }

@@ -4,19 +4,19 @@ import type { Clock } from '../runtime/clock.ts'
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 
-/** Warned once; not an outage: the data is in the files. */
+/** The warning, shown once, when fsync is denied. This does not count as trouble, because the data is in the files. */
 export const SYNC_DENIED =
   'the permission model of Node.js denies fsync: data of the spool survives the process, but perhaps not a power cut. ' +
   "So stored() resolves to false; with sync: 'never', which promises no more than this, it resolves to true"
 
 export interface TroubleHandlers {
-  /** Tries again. Rejects if it still fails. */
+  /** Tries to write again. Rejects if that still fails. */
   attempt(): Promise<void>
-  /** Must not throw. */
+  /** Called when writing works again. Must not throw. */
   onOver(): void
 }
 
-/** A period in which nothing can be written: warns once, and retries until it is over. */
+/** A period in which nothing can be written. Warns once, and retries until writing works again. */
 export class Trouble {
   readonly #clock: Clock
   readonly #warn: (text: string) => void
@@ -61,7 +61,7 @@ export class Trouble {
       this.#handlers.onOver()
     } catch (error) {
       this.cause = error
-      // It was stopped in the meantime.
+      // `end` was called in the meantime.
       if (!this.isThere) return
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)
       this.#arm()

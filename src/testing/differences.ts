@@ -1,6 +1,6 @@
-/** One difference between a value and the expected one. */
+/** One difference between a value and the expected value. */
 export interface Difference {
-  /** The path, such as `properties.items.0.price`. Empty: the value as a whole. */
+  /** The path, such as `properties.items.0.price`. Empty for the value as a whole. */
   readonly path: string
   /** The expected value, as it would have been sent. */
   readonly expected: unknown
@@ -8,23 +8,23 @@ export interface Difference {
   readonly actual: unknown
 }
 
-/** An object of Jest, Vitest, Sinon or Chai that decides by itself what it is equal to, such as `expect.any(Number)`. */
+/** An asymmetric matcher of Jest, Vitest, Sinon or Chai, such as `expect.any(Number)`. */
 export interface AsymmetricMatcher {
-  /** Whether `actual` is a match. */
+  /** Whether `actual` matches. */
   asymmetricMatch(actual: never): boolean
 }
 
-/** Whether two values are equal for the test runner, including the equality testers that a project has added. */
+/** The equality of the test runner, including the equality testers that a project has added. */
 export type Equals = (actual: unknown, expected: unknown) => boolean
 
 const never: Equals = () => false
 
 /**
- * The differences of `actual` from `expected`. Keys that `expected` leaves out, or has as `undefined`, may have any value.
- * Lists must have the same length. `expected` is compared in the form in which it would have been sent, so that a test can
- * pass the arguments of its call: `NaN` is `null`, a `Date` is text, a `Map` is an empty object.
+ * Finds the differences between `actual` and `expected`. Keys that are missing or `undefined` in `expected` may have any value.
+ * Arrays must have the same length. `expected` is first converted to the form in which it would have been sent, so that a test
+ * can pass the arguments of its call: `NaN` becomes `null`, a `Date` becomes text, a `Map` becomes an empty object.
  *
- * @param equals Called for each value first; values that are equal for it are no difference.
+ * @param equals Called first for each pair of values. If it returns `true`, there is no difference.
  */
 export function differences(
   expected: unknown,
@@ -48,7 +48,8 @@ export function differences(
 }
 
 /**
- * Both sides for a diff: only the keys of `actual` that `expected` has, and the same value on both sides where they agree.
+ * Returns the two values for a diff, with only those keys of `actual` that `expected` has. Where the values agree, both sides
+ * get the same value.
  */
 export function sidesOf(expected: unknown, actual: unknown, equals: Equals = never): [unknown, unknown] {
   if (differences(expected, actual, equals).length === 0) return [actual, actual]
@@ -66,8 +67,8 @@ export function sidesOf(expected: unknown, actual: unknown, equals: Equals = nev
 }
 
 /**
- * One level of a value in the form that `JSON.stringify` gives it, and a `bigint` as the client writes it. A function stays
- * a function, which no message contains, so that `{ total: Number }`, where `expect.any` was forgotten, does not match.
+ * Converts one level of a value as `JSON.stringify` does, and a `bigint` as the client does. A function stays a function, which
+ * no message contains. So `{ total: Number }`, in which `expect.any` was forgotten, does not match.
  */
 function asSent(value: unknown, name: string): unknown {
   let written = value
@@ -78,7 +79,7 @@ function asSent(value: unknown, name: string): unknown {
   }
   switch (typeof written) {
     case 'number':
-      // Turns -0 into 0: JSON has no sign for it, and a difference that cannot be seen does not help.
+      // Turns -0 into 0, because the JSON is the same.
       return Number.isFinite(written) ? written + 0 : null
     case 'bigint':
       return String(written)
@@ -88,12 +89,12 @@ function asSent(value: unknown, name: string): unknown {
 }
 
 /**
- * Whether JSON loses the content of an object: a `Map`, a `Set`, an `Error`. An expected
- * literal `{}` matches any object; these must not, although JSON makes `{}` of them.
+ * Whether an object, such as a `Map`, a `Set` or an `Error`, becomes `{}` in JSON although it is not an empty literal. An
+ * expected literal `{}` matches any object, but such an object must not.
  */
 export function isEmptied(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
-  // Literals of any realm: their prototype has no prototype.
+  // Recognises literals of any realm, because the prototype of a literal has no prototype.
   const isLiteral = prototype === null || Object.getPrototypeOf(prototype) === null
   return !isLiteral && !Array.isArray(value) && Object.keys(value).length === 0
 }

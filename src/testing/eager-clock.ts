@@ -1,18 +1,18 @@
 import { type Clock, systemClock } from '../runtime/clock.ts'
 
-/** Many more microtasks than a request in memory and the handling of its response take. */
+/** Number of microtasks to wait: many more than a request in memory and the handling of its response take. */
 const MICROTASKS = 64
 
 interface Timer {
   readonly dueMs: number
   readonly run: () => void
-  /** Clears the timer of the runtime, once there is one. */
+  /** Clears the timer of the runtime; `undefined` until there is one. */
   stop: (() => void) | undefined
 }
 
 /**
- * The real clock, but without waiting: when events only wait for time to pass, it skips to the next timer. Retries and rate
- * limits take microtasks instead of time, in the same order, whether or not the test fakes timers.
+ * A clock without waiting: when events only wait for time to pass, the clock skips to the next timer. So retries and rate
+ * limits need no time, with real and with fake timers, and happen in the same order as in production.
  */
 export class EagerClock implements Clock {
   readonly #timers = new Set<Timer>()
@@ -20,7 +20,7 @@ export class EagerClock implements Clock {
   #skippedMs = 0
   #isScheduled = false
 
-  /** @param isWaiting Whether events only wait for time to pass. */
+  /** @param isWaiting Returns whether events only wait for time to pass. */
   constructor(isWaiting: () => boolean) {
     this.#isWaiting = isWaiting
   }
@@ -44,7 +44,7 @@ export class EagerClock implements Clock {
     return () => this.#end(timer)
   }
 
-  /** Does not keep the process alive: this client waits for nothing from outside. */
+  /** Does nothing: the process need not be kept alive, because a test client does not wait for anything outside the process. */
   hold(): () => void {
     return () => {}
   }
@@ -72,8 +72,8 @@ export class EagerClock implements Clock {
   }
 
   /**
-   * Sets the timers of the runtime late: most timers are cleared within their turn, and a test that counts timers should
-   * not see those.
+   * Sets timers of the runtime. This happens late, because most timers are cleared within their turn, and a test that counts
+   * timers should not see these.
    */
   #setReal(): void {
     for (const timer of this.#timers) {

@@ -1,24 +1,24 @@
-/** Registered symbols, because the matchers may come from another copy of this module than the client. */
+/** Global symbols, because the matchers and the client may come from different copies of this module. */
 const MESSAGES: unique symbol = Symbol.for('trackpost.testing.messages') as never
 const UNDECIDED: unique symbol = Symbol.for('trackpost.testing.undecided') as never
 
-/** The object that matchers look at. */
+/** The messages and the state that matchers check. */
 export interface Received {
   readonly messages: readonly object[]
-  /** How many events are still inside plugins, and may be sent or dropped. */
+  /** Number of events that are still inside plugins and may be sent or dropped. */
   readonly undecided: number
 }
 
-/** Lets {@link receivedOf} find the messages of a client, and the number of those that may still come. */
+/** Lets {@link receivedOf} find the messages of a client, and the number of events that are still inside plugins. */
 export function markMessages(analytics: object, messages: readonly unknown[], undecided: () => number): void {
   Object.defineProperty(analytics, MESSAGES, { value: messages })
   Object.defineProperty(messages, UNDECIDED, { value: undecided })
 }
 
 /**
- * The messages of a test client, of the `analytics` of one, or a list of messages.
+ * Returns the messages of a test client, of its `analytics`, or of a list of messages.
  *
- * @throws TypeError when it is none of these.
+ * @throws TypeError when `received` is another value.
  */
 export function receivedOf(received: unknown): Received {
   const messages = messagesOf(received)

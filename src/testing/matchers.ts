@@ -8,20 +8,20 @@ import type { TestClient } from './test-client.ts'
 
 /** The result of a matcher, in the form of Jest and Vitest. */
 export interface MatcherResult {
-  /** Whether a message was found. */
+  /** Whether the assertion holds, without `not`. */
   pass: boolean
-  /** The message when the assertion fails. */
+  /** Returns the error message for a failed assertion. */
   message(): string
 }
 
-/** The `this` that Jest and Vitest give a matcher. A matcher that is called directly has none. */
+/** The `this` of a matcher in Jest and Vitest. It is absent when a matcher is called directly. */
 interface Runner {
   readonly equals?: (one: unknown, other: unknown, testers?: unknown) => boolean
   readonly customTesters?: unknown
   readonly utils?: { readonly diff?: Diff }
 }
 
-/** A message, or a part of one, of a kind. */
+/** A part of a message of one kind. */
 interface Wanted {
   readonly type: Kind
 }
@@ -39,7 +39,7 @@ function find(
   const found = messages.filter((message) => differences(wanted, message, isEqual).length === 0)
   const report = (headline: string): string =>
     reportNearest(headline, wanted, messages, { equals: isEqual, diff: utils?.diff })
-  // Neither result would be certain. Throws, so that the assertion also fails with `not`.
+  // The result is not certain yet. Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`
     const remedy = 'write `await client.analytics.flush()` before the assertion'
@@ -63,7 +63,7 @@ looked for ${call}`),
   return { pass: true, message: () => [headline, ...lines].join('\n') }
 }
 
-/** The name of an event, or a matcher such as `expect.stringMatching(/^Order /)`. */
+/** Makes the wanted message for `track`. `event` is a name, or a matcher such as `expect.stringMatching(/^Order /)`. */
 function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: string] {
   if (typeof event !== 'string' && !isAsymmetric(event)) {
     throw new TypeError(
@@ -74,30 +74,30 @@ function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: strin
   return [{ ...wantedOf('track', partial), event } as Wanted, `track call of ${name}`]
 }
 
-/** Refuses anything but an object: a text would match every message. */
+/** Makes the wanted message for one kind. Refuses a `partial` that is not an object: a string would match every message. */
 function wantedOf(type: Kind, partial: unknown = {}): Wanted {
   if (typeof partial !== 'object' || partial === null || Array.isArray(partial)) {
     throw new TypeError('expected a part of a message, such as { userId: "ada", properties: { total: 42 } }')
   }
-  // The type comes first in the output. It is the one of the matcher, whatever `partial` has.
+  // `type` comes first in the output, and cannot be overridden by `partial`.
   return Object.assign({ type }, partial, { type })
 }
 
 /**
  * Matchers for `expect.extend` of Jest and Vitest. They take a test client, its `analytics`, or a list of messages, and pass
- * when at least one message matches. Their types come with this module; for the `expect` of `@jest/globals`, declare them:
- * `declare module 'expect' { interface Matchers<R extends void | Promise<void>, T> extends TrackpostMatchers<R, T> {} }`.
+ * when at least one message matches. The types are included for the global `expect`; for the `expect` of `@jest/globals`,
+ * declare them: `declare module 'expect' { interface Matchers<R extends void | Promise<void>, T> extends TrackpostMatchers<R,
+ * T> {} }`.
  *
  * @example
- * expect.extend(matchers)
- * expect(client).toHaveTracked('Order Completed', { userId: 'ada', properties: { total: 42.5 } })
+ * expect.extend(matchers) expect(client).toHaveTracked('Order Completed', { userId: 'ada', properties: { total: 42.5 } })
  */
 export const matchers = {
-  /** A `track` message of this name; `partial` says what else it must have. */
+  /** Finds a `track` message with this name and the values in `partial`. */
   toHaveTracked(this: unknown, received: unknown, event: unknown, partial?: unknown): MatcherResult {
     return find(this, received, ...trackOf(event, partial))
   },
-  /** Exactly `times` `track` messages of this name; `partial` says what else they must have. */
+  /** Finds exactly `times` `track` messages with this name and the values in `partial`. */
   toHaveTrackedTimes(
     this: unknown,
     received: unknown,
@@ -109,29 +109,29 @@ export const matchers = {
       throw new TypeError('expected how many times: an integer from 0 on')
     return find(this, received, ...trackOf(event, partial), times)
   },
-  /** An `identify` message; `partial` says what it must have. */
+  /** Finds an `identify` message with the values in `partial`. */
   toHaveIdentified(this: unknown, received: unknown, partial?: unknown): MatcherResult {
     return find(this, received, wantedOf('identify', partial), 'identify call')
   },
-  /** A `page` message; `partial` says what it must have. */
+  /** Finds a `page` message with the values in `partial`. */
   toHavePaged(this: unknown, received: unknown, partial?: unknown): MatcherResult {
     return find(this, received, wantedOf('page', partial), 'page call')
   },
-  /** A `screen` message; `partial` says what it must have. */
+  /** Finds a `screen` message with the values in `partial`. */
   toHaveScreened(this: unknown, received: unknown, partial?: unknown): MatcherResult {
     return find(this, received, wantedOf('screen', partial), 'screen call')
   },
-  /** A `group` message; `partial` says what it must have. */
+  /** Finds a `group` message with the values in `partial`. */
   toHaveGrouped(this: unknown, received: unknown, partial?: unknown): MatcherResult {
     return find(this, received, wantedOf('group', partial), 'group call')
   },
-  /** An `alias` message; `partial` says what it must have. */
+  /** Finds an `alias` message with the values in `partial`. */
   toHaveAliased(this: unknown, received: unknown, partial?: unknown): MatcherResult {
     return find(this, received, wantedOf('alias', partial), 'alias call')
   },
 }
 
-/** The map of events, the traits of users and those of groups, from the type of the argument of `expect`. */
+/** The map of events, the user traits and the group traits, from the type of the argument of `expect`. */
 type MapsOf<Received> =
   Received extends TestClient<infer Events, infer User, infer Group>
     ? [Events, User, Group]
@@ -148,14 +148,14 @@ type PartOfTrack<Received, Name extends EventName<MapsOf<Received>[0]>> = Fields
   Omit<TrackMessage<MapsOf<Received>[0], Name>, 'type' | 'event'>
 >
 
-/** The matchers as `expect(...)` has them, typed by the map of events of the client. */
+/** The types of the matchers on `expect(...)`, which depend on the map of events of the client. */
 export interface TrackpostMatchers<Result = void, Received = unknown> {
   /**
-   * A `track` message of this name was sent. Fails, with `not` too, while an event is still inside a plugin: `await
-   * analytics.flush()` first.
+   * A `track` message with this name was sent. While an event is still inside a plugin, the assertion may fail, also with
+   * `not`: write `await analytics.flush()` before it.
    *
    * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
-   * @param partial What else it must have. Values may be asymmetric matchers.
+   * @param partial The values that the message must have. They may be asymmetric matchers.
    * @example
    * expect(client).toHaveTracked('Order Completed', { properties: { total: 42.5 } })
    */
@@ -164,9 +164,9 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
     partial?: PartOfTrack<Received, Name>,
   ): Result
   /**
-   * Exactly `times` such `track` messages were sent.
+   * Exactly `times` `track` messages with this name and the values in `partial` were sent.
    *
-   * @param times From 0 on.
+   * @param times An integer, at least 0.
    * @example
    * expect(client).toHaveTrackedTimes('Order Completed', 1)
    */
@@ -175,20 +175,20 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
     times: number,
     partial?: PartOfTrack<Received, Name>,
   ): Result
-  /** An `identify` message was sent that has what `partial` says. */
+  /** An `identify` message with the values in `partial` was sent. */
   toHaveIdentified(partial?: PartOfKind<Received, 'identify'>): Result
-  /** A `page` message was sent that has what `partial` says. */
+  /** A `page` message with the values in `partial` was sent. */
   toHavePaged(partial?: PartOfKind<Received, 'page'>): Result
-  /** A `screen` message was sent that has what `partial` says. */
+  /** A `screen` message with the values in `partial` was sent. */
   toHaveScreened(partial?: PartOfKind<Received, 'screen'>): Result
-  /** A `group` message was sent that has what `partial` says. */
+  /** A `group` message with the values in `partial` was sent. */
   toHaveGrouped(partial?: PartOfKind<Received, 'group'>): Result
-  /** An `alias` message was sent that has what `partial` says. */
+  /** An `alias` message with the values in `partial` was sent. */
   toHaveAliased(partial?: PartOfKind<Received, 'alias'>): Result
 }
 
 declare global {
-  // The `expect` of Vitest has the matchers of this namespace too.
+  // The `expect` of Vitest also has the matchers in this namespace.
   namespace jest {
     interface Matchers<R, T> extends TrackpostMatchers<R, T> {}
   }

@@ -24,7 +24,7 @@ type SentProperties<Properties> = 0 extends 1 & Properties
     ? Record<string, never>
     : AsJSON<Properties>
 
-/** The message of `track`, for one name of the map of events, or for each of them. */
+/** The message of `track`, for one name in the map of events, or for all names. */
 export type TrackMessage<
   Events = AnyEvents,
   Name extends EventName<Events> = EventName<Events>,
@@ -96,7 +96,7 @@ export type MessageOfKind<
 > = Extract<TestMessage<Events, User, Group>, { type: Type }>
 
 /**
- * A part of a value: the keys that it has must be equal, all others may have any value. Lists must have the same length. A
+ * A part of a value. Its keys must have equal values; all other keys may have any value. Arrays must have the same length. A
  * value may be an asymmetric matcher such as `expect.any(Number)`.
  */
 export type PartOf<Value> = 0 extends 1 & Value
@@ -112,9 +112,9 @@ export type PartOf<Value> = 0 extends 1 & Value
 /** Some of the fields of an object, or parts of them. */
 export type FieldsOf<Value> = { [Name in keyof Value]?: PartOf<Value[Name]> | undefined }
 
-/** A part of a `track` message of this name. */
+/** A part of a `track` message with this name. */
 export type TrackFilter<Events, Name extends EventName<Events>> = {
-  /** The kind; it may be left out. */
+  /** The kind of the message; optional. */
   type?: 'track' | undefined
   /** Name of the action. */
   event: Name
@@ -126,12 +126,12 @@ export type KindFilter<Type extends Kind, Events, User, Group> = {
   type: Type
 } & FieldsOf<Omit<MessageOfKind<Type, Events, User, Group>, 'type'>>
 
-/** A part of a message of any kind, or a function that says whether a message matches. */
+/** A part of a message of any kind, or a function that returns whether a message matches. */
 export type AnyFilter<Events, User, Group> =
   | (FieldsOf<Common> & {
-      /** With a kind, the filter is a {@link KindFilter}. */
+      /** Not here: a filter with a kind is a {@link KindFilter}. */
       type?: undefined
-      /** With an event, the filter is a {@link TrackFilter}. */
+      /** Not here: a filter with an event is a {@link TrackFilter}. */
       event?: undefined
     })
   | ((message: TestMessage<Events, User, Group>) => boolean)

@@ -3,11 +3,11 @@ import type { Message } from '../message/types.ts'
 import { KINDS } from '../message/wire.ts'
 import { REGIONS } from '../settings/schema.ts'
 
-/** One request to the service, as a mock sees it. */
+/** One request to the mocked service. */
 export interface ServiceRequest {
   /** The messages of the request, in order. The `context` and `integrations` of a batch are merged into them. */
   readonly messages: readonly Message[]
-  /** The request of msw; its body has been read already. */
+  /** The request of msw. Its body has already been read. */
   readonly request: Request
   /** The write key: from the body, or from the `Authorization` header. */
   readonly writeKey: string | undefined
@@ -15,27 +15,27 @@ export interface ServiceRequest {
   readonly retryCount: number
 }
 
-/** The response of a mock. */
+/** The response of the mocked service. */
 export interface ServiceResponse {
   /** The HTTP status. Default: 200. */
   status?: number | undefined
   /** The `Retry-After` header, in seconds. Default: none. */
   retryAfter?: number | undefined
-  /** The body, written as JSON. Default: `{ success: true }` for 2xx, else `{ success: false }`. */
+  /** The body, which is written as JSON. Default: `{ success: true }` for 2xx, otherwise `{ success: false }`. */
   body?: unknown
 }
 
 /** Options of the mocked service. */
 export interface HandlerOptions {
-  /** Base URL of the service, as in the setting `host`. Default: those of both regions. */
+  /** Base URL of the service, as in the setting `host`. Default: the base URLs of both regions. */
   host?: string | undefined
   /** The path of batches, as in the setting `path`. Default: `/v1/batch`. */
   path?: string | undefined
   /** Called for each message of an accepted request. If it throws, the response is 500. */
   onMessage?: ((message: Message, request: ServiceRequest) => void) | undefined
   /**
-   * Decides about each request: an object, a `Response` of msw (`HttpResponse.error()` for one that fails), or nothing for
-   * 200. Default: 200 for everything.
+   * Called for each request. Returns the response: an object, a `Response` of msw (`HttpResponse.error()` for a network error),
+   * or `undefined` for 200. Default: 200 for all requests.
    */
   respond?:
     | ((
@@ -45,7 +45,7 @@ export interface HandlerOptions {
 }
 
 /**
- * Handlers for msw 2 that mock the tracking service: batches and single calls, with a token server for OAuth.
+ * Makes handlers for msw 2 that mock the tracking API, for batches and single calls, and a token server for OAuth.
  *
  * @example
  * const server = setupServer(...handlers({ onMessage: (message) => sent.push(message) }))
@@ -86,7 +86,7 @@ async function handle(
 
 type Body = Partial<Message> & { batch?: Message[]; writeKey?: string }
 
-/** Reads a request; `undefined` if the service would refuse it with 400. */
+/** Reads a request. Returns `undefined` if the service would refuse it with 400. */
 async function read(request: Request, kind: string | undefined): Promise<ServiceRequest | undefined> {
   const body = await bodyOf(request)
   if (body === undefined) return undefined

@@ -1,16 +1,16 @@
 import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../line/store.ts'
 
-/** The store of the client, with a copy of each message from the moment it is queued. */
+/** A store that also keeps a copy of each queued message for the test. */
 export class Recorder<Message> implements MessageStore {
-  /** The accepted messages, oldest first. Always the same list. */
+  /** The accepted messages, oldest first. Always the same array. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
-  /** Messages without an outcome; each with its copy, until it has been in a request. */
+  /** The messages without an outcome. The value is the copy, or `undefined` once the message has been in a request. */
   readonly #live = new Map<StoredMessage, Message | undefined>()
   /** Called when a message was added. */
   onMessage: () => void = () => {}
 
-  /** How many messages have no outcome yet. */
+  /** Number of messages that have no outcome yet. */
   get live(): number {
     return this.#live.size
   }
@@ -39,7 +39,7 @@ export class Recorder<Message> implements MessageStore {
     this.#store.release(stored)
   }
 
-  /** Removes a message that was dropped before it was in a request: it would not have been sent. */
+  /** Removes the copy of a message that was dropped before it was in a request, because it would not have been sent. */
   #forget(message: Message): void {
     const index = this.messages.lastIndexOf(message)
     if (index >= 0) this.messages.splice(index, 1)

@@ -1,7 +1,7 @@
 import { describe as describeType } from '../message/describe.ts'
 import { type Difference, differences, type Equals, isEmptied, sidesOf } from './differences.ts'
 
-/** More would hide what matters. */
+/** Limits for the report, so that it stays readable. */
 const MAX_MESSAGES = 3
 const MAX_DIFFERENCES = 5
 const MAX_TEXT = 120
@@ -12,7 +12,7 @@ interface Candidate {
   readonly distance: number
 }
 
-/** The difference between two values as the test runner shows it, in colour where it can. */
+/** The diff function of the test runner. It may use colours. */
 export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
 
 /** The functions of the test runner that are used. */
@@ -21,7 +21,7 @@ interface Runner {
   readonly diff?: Diff | undefined
 }
 
-/** The text of a failure: the wanted message, and the messages nearest to it with their differences. */
+/** Makes the text of a failure: the wanted message, and the most similar messages with their differences. */
 export function reportNearest(
   headline: string,
   expected: unknown,
@@ -52,17 +52,17 @@ export function reportNearest(
 function nearestTo(expected: unknown, messages: readonly object[], equals: Equals | undefined): Candidate[] {
   const candidates = messages.map((message): Candidate => {
     const all = typeof expected === 'function' ? [] : differences(expected, message, equals)
-    // If the kind differs, further differences do not help.
+    // If the kind differs, other differences are not shown.
     const type = all.find(({ path }) => path === 'type')
     const found = type === undefined ? all : [type]
     return { message, differences: found, distance: distanceOf(found) }
   })
-  // If two are equally near, prefers the later one, which is more likely to be from this test.
+  // Of two equally similar messages, the later one comes first, because it is more likely to belong to this test.
   candidates.reverse()
   return candidates.sort((one, other) => one.distance - other.distance).slice(0, MAX_MESSAGES)
 }
 
-/** A different kind counts more than a different name, and that counts more than all properties. */
+/** A different kind counts more than a different event name, and a different name counts more than all other differences. */
 function distanceOf(found: readonly Difference[]): number {
   let distance = 0
   for (const { path, expected, actual } of found) {
@@ -73,7 +73,7 @@ function distanceOf(found: readonly Difference[]): number {
   return distance
 }
 
-/** 0 for names that differ at most in case, 1 for names without a common pair of letters. */
+/** 0 for names that are equal except for upper and lower case, 1 for names without a common pair of adjacent letters. */
 function unlikeness(name: string, other: string): number {
   const [pairs, others] = [pairsOf(name), pairsOf(other)]
   if (pairs.length + others.length === 0) return 1
@@ -86,7 +86,7 @@ function pairsOf(name: string): string[] {
   return Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2))
 }
 
-/** A message in one line: kind, identity and content. */
+/** Describes a message in one line: its kind, name, ids and content. */
 export function describe(message: object): string {
   const { type, event, name, groupId, previousId, userId, anonymousId, properties, traits } =
     message as Record<string, unknown>
@@ -97,7 +97,7 @@ export function describe(message: object): string {
   return `${title} ${show(Object.fromEntries(details))}`
 }
 
-/** A value in one line. */
+/** Describes a value in one line. */
 export function show(value: unknown): string {
   const text = textOf(value)
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 3)}...`
@@ -109,7 +109,7 @@ function textOf(value: unknown): string {
   if (typeof asymmetricMatch === 'function') {
     return typeof toAsymmetricMatcher === 'function' ? String(toAsymmetricMatcher.call(value)) : String(value)
   }
-  // A Date has no keys either, but is sent as text.
+  // A Date also has no keys, but it is sent as text.
   if (typeof value === 'object' && value !== null && isEmptied(value) && JSON.stringify(value) === '{}') {
     return `{} (${describeType(value)})`
   }

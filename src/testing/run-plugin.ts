@@ -16,7 +16,7 @@ import type { PluginFunction } from '../pipeline/registration.ts'
 import type { TestMessage } from './messages.ts'
 import { createTestClient, type TestClientSettings } from './test-client.ts'
 
-/** A call as data: its parameters and its kind. */
+/** The parameters of a call, together with its kind. */
 export type PluginInput =
   | ({
       /** The kind of the call. */
@@ -43,11 +43,11 @@ export type PluginInput =
       type: 'alias'
     } & AliasParams)
 
-/** The result of one event in a plugin: `event` or `dropped` is set, never both. */
+/** The result of running one event through a plugin. Either `event` or `dropped` is set. */
 export interface PluginRun {
-  /** The event after the plugin. Unset when it was dropped. */
+  /** The event after the plugin. Absent when the event was dropped. */
   readonly event?: ContextEvent
-  /** Why the event was dropped, in the words of the plugin. Unset when it goes on. */
+  /** Why the event was dropped: the message of the plugin. Absent when the event was not dropped. */
   readonly dropped?: string
   /** The notes on the event, from `ctx.log` and `ctx.report`. */
   readonly logs: readonly LogEntry[]
@@ -55,16 +55,16 @@ export interface PluginRun {
   readonly metrics: readonly Metric[]
   /** The first error that the plugin threw, rejected with or reported; `undefined` when there was none. */
   readonly error: unknown
-  /** The messages that would have been sent, those that the plugin itself tracked included. */
+  /** The messages that would have been sent, including events that the plugin itself tracked. */
   readonly messages: readonly TestMessage[]
 }
 
 /**
- * Loads a plugin into a new client, runs one event through it, waits until the plugin has finished with it, and unloads the
- * plugin. Time limits and the meaning of failures are those of production.
+ * Loads a plugin into a new test client, runs one event through the plugin, waits until the plugin has finished, and unloads
+ * it. Time limits and failures have the same effect as in production.
  *
  * @param settings The settings of the client, as for {@link createTestClient}.
- * @returns Rejects only when `plugin` is not a plugin, or the message itself is bad.
+ * @returns The result. The promise rejects only when `plugin` is not a plugin, or `message` is invalid.
  * @example
  * const { event, dropped } = await runPlugin(redact, { type: 'track', userId: 'ada', event: 'Signed Up' })
  */
@@ -86,8 +86,7 @@ export async function runPlugin(
     const { failure, ctx } = await outcomeOf(message, (kind, params, callback) =>
       (analytics[kind] as (params: unknown, callback: unknown) => void)(params, callback),
     )
-    // Destinations, `after` and `utility` plugins may still be running, and events that the plugin has tracked may still be
-    // pending.
+    // A `destination`, `after` or `utility` plugin may still be running, and events that the plugin has tracked may be pending.
     await analytics.flush()
     const notes = { logs: ctx?.logs() ?? [], metrics: ctx?.toJSON().metrics ?? [], messages: [...messages] }
     if (failure !== undefined) return { ...droppedBy(failure, errors[0]), ...notes }
@@ -113,7 +112,7 @@ function outcomeOf(
   })
 }
 
-/** A cancellation is intended; any other exception is an error. */
+/** A cancellation is intended and is not an error; any other exception is. */
 function droppedBy(failure: DeliveryError, earlier: unknown): Pick<PluginRun, 'dropped' | 'error'> {
   const cause = causeOf(failure)
   const isMeant = (cause as { name?: unknown } | null)?.name === 'ContextCancelation'

@@ -4,21 +4,19 @@ import type { HTTPClient, HTTPResponse } from '../http/client.ts'
 export interface RequestFailure {
   /** The HTTP status of the response. Default: 503, unless there is a `code`. */
   status?: number | undefined
-  /** Code of a connection error, for example `ECONNREFUSED` or `ETIMEDOUT`: there is no response then. */
+  /** Code of a connection error, for example `ECONNREFUSED` or `ETIMEDOUT`. With a code, there is no response. */
   code?: string | undefined
-  /** The `Retry-After` header of the response, in seconds. The client does not really wait. Default: none. */
+  /** The `Retry-After` header of the response, in seconds. The test client does not really wait. Default: none. */
   retryAfter?: number | undefined
-  /** How many requests fail like this; `Infinity` for all. Default: 1. */
+  /** How many requests fail in this way; `Infinity` for all. Default: 1. */
   times?: number | undefined
 }
 
-/** The service in memory: takes everything, unless a test makes it fail. */
+/** A service in memory, which accepts all requests unless a test makes it fail. */
 export class Service implements HTTPClient {
   #failures: { readonly failure: RequestFailure; left: number }[] = []
 
-  /**
-   * Makes requests fail, after the failures that were requested before. @throws TypeError when `failure` makes no sense.
-   */
+  /** Makes the next requests fail, after the failures of earlier calls. @throws TypeError when `failure` is invalid. */
   failNext(failure: RequestFailure = {}): void {
     const { times = 1, status, code } = failure
     if (status !== undefined && code !== undefined) {
@@ -35,7 +33,7 @@ export class Service implements HTTPClient {
     this.#failures.push({ failure, left: times })
   }
 
-  /** Nothing fails any more. */
+  /** Removes all failures. */
   recover(): void {
     this.#failures = []
   }

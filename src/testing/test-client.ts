@@ -23,13 +23,13 @@ import { type RequestFailure, Service } from './service.ts'
 import { Waiters } from './waiters.ts'
 
 /**
- * The settings of a test client: those of the client, none of them required. `httpClient`, `oauthSettings` and `spool` have
- * no effect, so that nothing leaves the process. Defaults that differ: `writeKey` is `test-write-key`, `strict` is `true`,
- * `maxRetries` is set to 3, and `flushAt` is 1, so that each event has its outcome at once.
+ * The settings of a test client: the settings of `Analytics`, but all optional. `httpClient`, `oauthSettings` and `spool` have
+ * no effect, so that nothing leaves the process. Some defaults differ: `writeKey` is `test-write-key`, `strict` is `true`,
+ * `maxRetries` counts as set to 3, and `flushAt` is 1, so that each event gets its outcome at once.
  */
 export type TestClientSettings = Partial<AnalyticsSettings>
 
-/** How long {@link TestClient.waitFor} waits. */
+/** Options of {@link TestClient.waitFor}. */
 export interface WaitOptions {
   /** Longest wait, in milliseconds of real time. Default: 1,000. */
   timeout?: number | undefined
@@ -37,17 +37,17 @@ export interface WaitOptions {
 
 /** A client for tests, with the messages that it has received. */
 export interface TestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits> {
-  /** The client: the real one, with a service in memory. Hand it to the code that is tested. */
+  /** The real client, with a service in memory. Pass it to the code under test. */
   readonly analytics: Analytics<Events, User, Group>
   /**
-   * The messages that would have been sent, oldest first: always the same list. With synchronous plugins, a message is here
-   * as soon as the call has returned. Events that a plugin drops do not appear.
+   * The messages that would have been sent, oldest first. Always the same array. With synchronous plugins, it contains a
+   * message as soon as the call has returned. It does not contain events that a plugin drops.
    */
   readonly messages: readonly TestMessage<Events, User, Group>[]
   /**
-   * All messages that match, oldest first.
+   * Returns all messages that match, oldest first.
    *
-   * @param filter The part of a message that must be there, or a function.
+   * @param filter A part of a message, or a function.
    * @example
    * const [order] = client.find({ event: 'Order Completed', userId: 'ada' })
    */
@@ -56,7 +56,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
     filter: KindFilter<Type, Events, User, Group>,
   ): MessageOfKind<Type, Events, User, Group>[]
   find(filter: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group>[]
-  /** The latest message that matches; without a filter, the latest of all. `undefined` when there is none. */
+  /** Returns the latest message that matches; without a filter, the latest message. `undefined` when there is none. */
   last<Name extends EventName<Events>>(
     filter: TrackFilter<Events, Name>,
   ): TrackMessage<Events, Name> | undefined
@@ -65,9 +65,9 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   ): MessageOfKind<Type, Events, User, Group> | undefined
   last(filter?: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group> | undefined
   /**
-   * Waits for the first message that matches: for code that tracks only after the call to it has returned.
+   * Waits for the first message that matches, for code that tracks asynchronously.
    *
-   * @returns Rejects after `timeout` with an error that shows the nearest messages.
+   * @returns The message. The promise rejects after `timeout`, with an error that shows the most similar messages.
    * @example
    * await client.waitFor({ event: 'Order Completed' }, { timeout: 500 })
    */
@@ -83,13 +83,13 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
     filter: AnyFilter<Events, User, Group>,
     options?: WaitOptions,
   ): Promise<TestMessage<Events, User, Group>>
-  /** Forgets the messages, and ends all failures: for use between two tests that share a client. */
+  /** Removes all messages and all failures, for use between two tests that share a client. */
   clear(): void
   /**
-   * Makes the next request fail. The client reacts as in production, except that it does not wait: a 503 is retried at
-   * once, and after `maxRetries` retries the event fails.
+   * Makes the next request fail. The client reacts as in production, but without waiting: a 503 is retried at once, and after
+   * `maxRetries` retries the event fails.
    *
-   * @throws TypeError when the failure makes no sense.
+   * @throws TypeError when `failure` is invalid.
    * @example
    * client.failNext({ status: 400 }) // the next event fails with `rejected`
    * client.failNext({ times: Infinity }) // the service is down until `clear()`
@@ -97,7 +97,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   failNext(failure?: RequestFailure): void
 }
 
-/** The constructor with its internal parameters. */
+/** The constructor of `Analytics` with its internal parameters. */
 type Constructor = new (
   settings: AnalyticsSettings,
   clock: Clock,
@@ -107,13 +107,12 @@ type Constructor = new (
 
 /**
  * Makes a client for tests: the real client with its plugins, limits and retries, and a service in memory. It opens no
- * connections, and leaves no timers once its events have their outcome.
+ * connections. Once all its events have their outcome, it has no timers.
  *
- * @throws SettingsError for bad settings.
+ * @throws SettingsError for invalid settings.
  * @example
- * const client = createTestClient()
- * await checkout(client.analytics)
- * expect(client.find({ event: 'Order Completed' })).toHaveLength(1)
+ * const client = createTestClient() await checkout(client.analytics) expect(client.find({ event: 'Order Completed'
+ * })).toHaveLength(1)
  */
 export function createTestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
   settings: TestClientSettings = {},
@@ -149,14 +148,14 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     },
     failNext: (failure?: RequestFailure) => service.failNext(failure),
   }
-  // Pending events that are not in the store are inside plugins: assertions that depend on them throw.
+  // Pending events that are not in the store are inside plugins. Assertions that depend on these events throw.
   markMessages(analytics, messages, () => Math.max(0, analytics.stats.pending - recorder.live))
   // The overloads only narrow the type of the result.
   return client as unknown as TestClient<Events, User, Group>
 }
 
 function offline(settings: TestClientSettings, service: Service): AnalyticsSettings {
-  // With `maxRetries` set, an event fails in an outage; without it, the event would wait for twelve hours.
+  // `maxRetries` is set, so that an event fails in an outage. Otherwise, it would wait for twelve hours.
   const defaults = { writeKey: 'test-write-key', strict: true, flushAt: 1, maxRetries: 3 }
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   const { oauthSettings, spool, ...rest } = {

@@ -1,4 +1,4 @@
-// Read when the module is loaded, so that the time limit still works if a test fakes the timers later.
+// The timers are read when the module is loaded, so that the time limit still works if a test fakes timers later.
 const { setTimeout, clearTimeout } = globalThis
 
 interface Waiter<Message> {
@@ -12,9 +12,9 @@ export class Waiters<Message> {
   readonly #waiters = new Set<Waiter<Message>>()
 
   /**
-   * Resolves to the first message that matches, now or later.
+   * Resolves to the first message that matches, which may already be there.
    *
-   * @param describe Makes the message of the error when the time is over.
+   * @param describe Makes the error message for the timeout.
    */
   wait(
     messages: readonly Message[],
@@ -23,7 +23,7 @@ export class Waiters<Message> {
     describe: () => string,
   ): Promise<Message> {
     return new Promise((resolve, reject) => {
-      // Keeps the process alive, so that a test that waits in vain gets its error.
+      // The timer keeps the process alive, so that the test gets its error.
       const timer = setTimeout(() => waiter.reject(new Error(describe())), timeoutMs)
       const end = (): void => {
         clearTimeout(timer)
@@ -45,14 +45,14 @@ export class Waiters<Message> {
     })
   }
 
-  /** Resolves the calls whose message has come. */
+  /** Resolves the calls whose message has arrived. */
   look(messages: readonly Message[]): void {
     for (const waiter of [...this.#waiters]) {
       try {
         const found = messages.find(waiter.isMeant)
         if (found !== undefined) waiter.resolve(found)
       } catch (error) {
-        // If a filter throws, the error belongs to the test, not to the call that is tested.
+        // If a filter throws, the error goes to the test that waits, and not to the code under test.
         waiter.reject(error)
       }
     }
