@@ -4,7 +4,7 @@ import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })
 
@@ -13,7 +13,7 @@ analytics.on('error', ({ reason }) => console.error(`not delivered: ${reason.cod
 
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url, 'http://localhost')
-  // Accepts the event and returns at once: the visitor does not wait for it.
+  // Returns at once and sends the event later: the visitor does not wait for it.
   analytics.page({
     anonymousId: request.headers['x-visitor-id'] ?? 'unknown-visitor',
     properties: { path: pathname },
@@ -29,13 +29,14 @@ server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
 
 async function stop() {
-  // First let the requests end: they may still track events.
+  // First wait for the open requests: they may still track events.
   await new Promise((resolve) => {
     server.close(resolve)
     // Node.js 18 and older leave idle connections open.
     server.closeIdleConnections?.()
   })
-  // Then send the events. Stay below the time that your platform gives a process between SIGTERM and SIGKILL.
+  // Then send the events. The timeout must be below the time that your platform allows between SIGTERM and
+  // SIGKILL.
   const { failed } = await analytics.closeAndFlush({ timeout: 8_000 })
 
   // No process.exit(): nothing keeps the process alive any more.

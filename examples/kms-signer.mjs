@@ -1,5 +1,6 @@
-// OAuth with a key that this process never gets: another process holds it and signs, like a KMS or an HSM.
-// WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
+// OAuth with a private key that this process never gets. Another process holds the key and signs with it, as
+// a KMS or an HSM does.
+// To run it: WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
 import { fork } from 'node:child_process'
 import { createPrivateKey, sign } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,7 +13,7 @@ const SELF = fileURLToPath(import.meta.url)
 if (process.argv[2] === 'keeper') keepKey()
 else await track()
 
-/** The other process: reads the key, and signs the bytes that it gets. */
+/** The code of the other process: reads the key, and signs the bytes that are sent to it. */
 function keepKey() {
   const key = createPrivateKey(readFileSync(process.env.KEY_FILE))
   process.on('message', ({ id, data }) => {
@@ -20,7 +21,7 @@ function keepKey() {
   })
 }
 
-/** Starts the process that has the key. With a KMS, `sign` would be one request to it. */
+/** Starts the process that has the key. With a KMS, `sign` would send one request to the KMS. */
 function startSigner() {
   const keeper = fork(SELF, ['keeper'], { serialization: 'advanced' })
   let last = 0
@@ -42,7 +43,8 @@ async function track() {
   const signer = startSigner()
   const analytics = new Analytics({
     writeKey: process.env.WRITE_KEY,
-    // Only for your own service, or for tests: without them, those of the region are used.
+    // `host` and `authServer` are only for a self-hosted service or for tests. If undefined, the public
+    // servers are used.
     host: process.env.TRACKPOST_HOST,
     oauthSettings: {
       clientId: process.env.CLIENT_ID,

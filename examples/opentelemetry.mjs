@@ -1,5 +1,5 @@
-// Turns stats and status into OpenTelemetry metrics: npm install @opentelemetry/api @opentelemetry/sdk-metrics, then
-// WRITE_KEY=... node opentelemetry.mjs
+// Reports `stats` and `status` of a client as OpenTelemetry metrics. To run it:
+// npm install @opentelemetry/api @opentelemetry/sdk-metrics, then WRITE_KEY=... node opentelemetry.mjs
 import { metrics } from '@opentelemetry/api'
 import {
   ConsoleMetricExporter,
@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { Analytics } from 'trackpost'
 
-// Your service already has this, with its own exporter.
+// Your service already has a meter provider, with its own exporter.
 const provider = new MeterProvider({
   readers: [new PeriodicExportingMetricReader({ exporter: new ConsoleMetricExporter() })],
 })
@@ -16,11 +16,11 @@ metrics.setGlobalMeterProvider(provider)
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })
 
-/** The values are read when metrics are collected; otherwise they cost nothing. */
+/** Registers the metrics. Their values are read only when metrics are collected. */
 function observe(analytics, meter) {
   const accepted = meter.createObservableCounter('trackpost.events.accepted', { unit: '{event}' })
   const settled = meter.createObservableCounter('trackpost.events.settled', { unit: '{event}' })

@@ -1,4 +1,4 @@
-// Sends events through an HTTP proxy: npm install undici, then
+// Sends events through an HTTP proxy. To run it: npm install undici, then
 // WRITE_KEY=... PROXY_URL=http://proxy.internal:3128 node proxy.mjs
 import { Analytics } from 'trackpost'
 import { fetch, ProxyAgent } from 'undici'
@@ -7,9 +7,10 @@ const proxy = new ProxyAgent(process.env.PROXY_URL)
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
-  // Any function with the parameters of fetch can be used; pass `request` on unchanged, with its signal.
+  // Any function with the parameters of fetch can be used. It should pass on all of `request`, including
+  // `signal`.
   httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }),
 })
 

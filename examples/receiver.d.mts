@@ -1,4 +1,4 @@
-/** One message as it arrived, with the fields of its batch merged in. */
+/** One message as it arrived, with `context` and `integrations` of its batch merged in. */
 export interface ReceivedMessage {
   type: string
   messageId: string

@@ -1,6 +1,7 @@
 /**
- * A receiver of the tracking API for experiments: it keeps the received messages in memory, where they can be
- * inspected. To run it alone: `node examples/receiver.mjs 4010`, then set `host` of a client to its address.
+ * A server with the tracking API, for experiments: it keeps the received messages in memory, where they can
+ * be inspected. To run it alone: `node examples/receiver.mjs 4010`, then set `host` of a client to
+ * `http://127.0.0.1:4010`.
  */
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -15,14 +16,15 @@ const MAX_BATCH_BYTES = 500_000
  *
  * @param {object} [options]
  * @param {number} [options.port] Default: any free port.
- * @param {string} [options.writeKey] The only accepted key. Default: `'demo-write-key'`.
+ * @param {string} [options.writeKey] The only accepted write key. Default: `'demo-write-key'`.
  * @param {string} [options.token] An OAuth access token that is also accepted. Default: none.
- * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses that refuse the
- *   next requests: the first one is sent to the next request, and so on. More can be pushed at any time.
- * @param {(message: object) => boolean} [options.rejects] A request with such a message gets 400.
+ * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses to send to the
+ *   next requests, in this order. More can be pushed at any time.
+ * @param {(message: object) => boolean} [options.rejects] Returns whether a request with this message gets
+ *   the status 400.
  * @param {(message: object) => object | undefined} [options.keep] Returns the message to store in place of
- *   the received one. `undefined` loses it, although the response is 200: for tests that such a loss is
- *   noticed.
+ *   the received one. If it returns `undefined`, the message is lost although the response is 200; with this,
+ *   a test can check that the loss is noticed.
  */
 export async function startReceiver({
   port = 0,
@@ -35,9 +37,12 @@ export async function startReceiver({
   const received = {
     /** Distinct messages, each with its `type`, in the order of arrival. */
     events: [],
-    /** Ids of messages that had arrived before. */
+    /** Ids of the messages that arrived again: one entry for each repetition. */
     duplicates: [],
-    /** Messages that got 200 and were not accepted. */
+    /**
+     * Messages without an identity or an event name. Like the real service, the receiver responds with 200
+     * and drops them.
+     */
     refused: [],
     /** One entry per request: `{ path, status, bytes, retryCount, ids, atMs }`. */
     requests: [],
@@ -106,7 +111,7 @@ export async function startReceiver({
   })
 }
 
-/** The messages in a request, each with its type; `undefined` when the body is not JSON of that form. */
+/** The messages in a request, each with its type; `undefined` when the body cannot be read. */
 function readMessages(path, body) {
   const kind = path.replace('/v1/', '')
   try {
@@ -139,8 +144,8 @@ function check(request, path, body, messages, secrets) {
 }
 
 /**
- * Basic credentials consist of the write key, a colon and an empty password; otherwise the key is in the
- * body.
+ * The write key is the user name of Basic credentials, with an empty password. In other requests, the key is
+ * in the body.
  */
 function isAuthentic(request, body, { writeKey, token }) {
   const { authorization } = request.headers

@@ -1,13 +1,13 @@
-// A plugin that removes e-mail addresses from every event before it leaves the process: WRITE_KEY=... node
-// redact-emails.mjs
+// A plugin that removes e-mail addresses from every event before it leaves the process.
+// To run it: WRITE_KEY=... node redact-emails.mjs
 import { Analytics } from 'trackpost'
 
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu
 
 const redactEmails = {
   name: 'redact-emails',
-  // `before`, not `enrichment`: if this plugin throws, the event fails. An enrichment plugin would be
-  // skipped, and the addresses would be sent.
+  // `before`, not `enrichment`: if a `before` plugin throws, the event fails. If an `enrichment` plugin
+  // throws, it is skipped, and the addresses would be sent.
   type: 'before',
   isLoaded: () => true,
   load: () => {},
@@ -20,12 +20,12 @@ const redactEmails = {
 }
 
 function redact(ctx) {
-  // The event is a copy that belongs to the plugins: the object of the caller does not change.
+  // The event is a copy: the caller's object does not change.
   ctx.event = redacted(ctx.event)
   return ctx
 }
 
-/** The same value with every address in it replaced, at any depth, in keys as well. */
+/** Returns the value with every e-mail address replaced, at any depth, in keys as well. */
 function redacted(value) {
   if (typeof value === 'string') return value.replace(EMAIL, '[e-mail]')
   if (Array.isArray(value)) return value.map(redacted)
@@ -35,11 +35,11 @@ function redacted(value) {
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })
 
-// No need to wait: events that are tracked while the plugin loads wait for it.
+// No `await` is needed: events that are tracked while the plugin loads wait for it.
 analytics.register(redactEmails)
 
 analytics.identify({

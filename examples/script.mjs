@@ -3,7 +3,7 @@ import Analytics from 'trackpost' // or: import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })
 
@@ -18,8 +18,8 @@ analytics.track({
   properties: { format: 'pdf', pages: 12 },
 })
 
-// Sends the queued events and returns the result. Without this line the events would still be sent when the
-// script has nothing left to do, but nobody would notice a failure.
+// Sends the queued events and returns the result. Without this line, the events would be sent when the script
+// has nothing left to do, but nobody would notice a failure.
 const { delivered, failed } = await analytics.closeAndFlush()
 
 console.log(`delivered: ${delivered}, failed: ${failed}`)

@@ -2,12 +2,12 @@
 // waits for the outcome of its events.
 import { Analytics } from 'trackpost'
 
-// Outside the handler: later invocations use the same client and connection again.
+// Created outside the handler, so that later invocations reuse the client and its connection.
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
-  // Send each event at once instead of waiting for fourteen more.
+  // Sends each event at once. By default, a batch is sent when it has 15 events.
   flushAt: 1,
 })
 
@@ -22,14 +22,14 @@ export async function handler({ orderId, userId, total, currency }) {
     }),
   ])
 
-  // The order must not fail because of a lost event, but somebody should know.
+  // The order must not fail because of a lost event, but the loss is logged.
   for (const error of outcomes) {
     if (error !== undefined) console.error(`not delivered: ${error.code}: ${error.message}`)
   }
   return { statusCode: 200, body: JSON.stringify({ orderId }) }
 }
 
-/** Resolves to the error, or to `undefined` when the event was delivered. */
+/** Makes a call with a callback. Resolves to the error, or to `undefined` when the event was delivered. */
 function outcome(call) {
   return new Promise((resolve) => call((error) => resolve(error)))
 }

@@ -1,6 +1,6 @@
 /**
- * Kills a service in the middle of a burst, starts it again, and compares its stored events with those that
- * have arrived. Exits with 0 only if nothing is lost. `npm run demo:spool`
+ * Kills a service while it tracks events, starts it again, and compares the events that it had stored with
+ * the events that have arrived. Exits with 0 only if nothing is lost. To run it: `npm run demo:spool`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,14 +12,14 @@ import { fileURLToPath } from 'node:url'
 import { startReceiver } from './receiver.mjs'
 
 const ORDERS = 20_000
-/** When this number of orders is stored, the tracking service becomes unavailable. */
+/** When this number of orders is stored, the receiver starts to respond with 503. */
 const OUTAGE_AT = 3_000
-/** The service is killed when it has stored this number. */
+/** The service is killed when it has stored this number of orders. */
 const KILL_AT = 6_000
 
 const SERVICE = fileURLToPath(new URL('./spool-service.mjs', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'trackpost-demo-'))
-// For the test of this demo: loses one event.
+// Only for the test of this demo: the receiver loses the event with this id.
 const lost = process.env.DEMO_LOSE
 const keep = (message) => (message.messageId === lost ? undefined : message)
 const receiver = await startReceiver({ writeKey: 'demo-write-key', keep })

@@ -1,10 +1,10 @@
 /**
- * A service whose events survive the death of its process. Usage: DIRECTORY=... WRITE_KEY=... node
- * examples/spool-service.mjs ORDERS
+ * A service whose events survive a crash of its process. To run it:
+ * DIRECTORY=... WRITE_KEY=... node examples/spool-service.mjs ORDERS
  *
- * It records this number of orders, a hundred in each turn, and prints how many of them are stored. When it
- * starts, it delivers events that an earlier process has left in the directory. It ends when it has nothing
- * left to do.
+ * It tracks one event for each of `ORDERS` orders. After every hundred, it waits for the disk and prints how
+ * many are stored. It also delivers the events that an earlier process has left in the directory. It ends
+ * when no event is left.
  */
 import { Analytics } from 'trackpost'
 import { FileSpool } from 'trackpost/spool'
@@ -26,7 +26,7 @@ for (let order = 1; order <= orders; order++) {
   if (order % 100 > 0) continue
   if (await analytics.stored()) console.log(`stored ${order}`)
 }
-// Events of an earlier process are read in the background.
+// The spool reads the events of an earlier process in the background. Wait until it has read all of them.
 while (orders === 0 && spool.stats.bytes > 0) await new Promise((resolve) => setTimeout(resolve, 20))
 
 await analytics.closeAndFlush()

@@ -1,13 +1,14 @@
-// Express: WRITE_KEY=... PORT=8080 node express.mjs
-// Every event that is tracked during a request gets the user, the address and the page of this request. No
-// function passes them on.
+// Express. To run it: WRITE_KEY=... PORT=8080 node express.mjs
+//
+// Every event that is tracked during a request gets the user, the IP address and the page of this request.
+// Functions do not have to pass the request on.
 import express from 'express'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,
 })
@@ -16,7 +17,7 @@ const app = express()
 app.use(express.json())
 // Behind a proxy: requestScope(request, { trustProxy: 1 }).
 app.use((request, _response, next) => runWithScope(requestScope(request), next))
-// A scope in a scope: the user is known here.
+// Scopes can be nested: this one adds the user.
 app.use((request, _response, next) => runWithScope({ userId: request.get('X-User-Id') }, next))
 
 app.post('/orders', async (request, response) => {
@@ -24,14 +25,14 @@ app.post('/orders', async (request, response) => {
   response.json({ placed: request.body.orderId })
 })
 
-/** This function does not know the request. */
+/** This function gets no request: the scope adds the user, the address and the page to its events. */
 async function placeOrder({ orderId, total }) {
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await charge()
   analytics.track({ event: 'Order Completed', properties: { orderId, total } })
 }
 
-/** Stands for a payment. */
+/** Stands in for a payment. */
 function charge() {
   return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
 }
@@ -43,7 +44,7 @@ const server = app.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
 
 async function stop() {
-  // First end the requests, then send the events.
+  // First wait for the open requests, then send the events.
   await new Promise((resolve) => server.close(resolve))
   await analytics.closeAndFlush({ timeout: 8_000 })
 }

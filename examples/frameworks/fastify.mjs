@@ -1,26 +1,27 @@
-// Fastify: WRITE_KEY=... PORT=8080 node fastify.mjs
-// Every event that is tracked during a request gets the user, the address and the page of this request. No
-// function passes them on.
+// Fastify. To run it: WRITE_KEY=... PORT=8080 node fastify.mjs
+//
+// Every event that is tracked during a request gets the user, the IP address and the page of this request.
+// Functions do not have to pass the request on.
 import Fastify from 'fastify'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,
 })
 
 const app = Fastify()
-// Not onRequest: the body is parsed after that hook, and callbacks of a stream run outside of the scope.
+// Not the onRequest hook: Fastify parses the body after it, in stream callbacks, which would leave the scope.
 // Behind a proxy: requestScope(request, { trustProxy: 1 }).
 app.addHook('preValidation', (request, _reply, done) => runWithScope(requestScope(request), done))
-// A scope in a scope: the user is known here.
+// Scopes can be nested: this one adds the user.
 app.addHook('preHandler', (request, _reply, done) => {
   runWithScope({ userId: request.headers['x-user-id'] }, done)
 })
-// close() runs this after the last request has its response.
+// app.close() runs this hook after the last request has its response.
 app.addHook('onClose', () => analytics.closeAndFlush({ timeout: 8_000 }))
 
 app.post('/orders', async (request) => {
@@ -28,14 +29,14 @@ app.post('/orders', async (request) => {
   return { placed: request.body.orderId }
 })
 
-/** This function does not know the request. */
+/** This function gets no request: the scope adds the user, the address and the page to its events. */
 async function placeOrder({ orderId, total }) {
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await charge()
   analytics.track({ event: 'Order Completed', properties: { orderId, total } })
 }
 
-/** Stands for a payment. */
+/** Stands in for a payment. */
 function charge() {
   return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
 }

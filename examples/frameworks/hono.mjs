@@ -1,6 +1,7 @@
-// Hono on Node.js: WRITE_KEY=... PORT=8080 node hono.mjs
-// Every event that is tracked during a request gets the user, the address and the page of this request. No
-// function passes them on.
+// Hono on Node.js. To run it: WRITE_KEY=... PORT=8080 node hono.mjs
+//
+// Every event that is tracked during a request gets the user, the IP address and the page of this request.
+// Functions do not have to pass the request on.
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { Hono } from 'hono'
@@ -9,16 +10,16 @@ import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,
 })
 
 const app = new Hono()
-// A Fetch request does not contain the address of its client; the server knows it. Behind a proxy: { ip,
-// trustProxy: 1 }.
+// A Fetch `Request` does not contain the IP address of its client, so the server has to add it.
+// Behind a proxy: { ip, trustProxy: 1 }.
 app.use((c, next) => runWithScope(requestScope(c.req.raw, { ip: getConnInfo(c).remote.address }), next))
-// A scope in a scope: the user is known here.
+// Scopes can be nested: this one adds the user.
 app.use((c, next) => runWithScope({ userId: c.req.header('X-User-Id') }, next))
 
 app.post('/orders', async (c) => {
@@ -27,14 +28,14 @@ app.post('/orders', async (c) => {
   return c.json({ placed: order.orderId })
 })
 
-/** This function does not know the request. */
+/** This function gets no request: the scope adds the user, the address and the page to its events. */
 async function placeOrder({ orderId, total }) {
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await charge()
   analytics.track({ event: 'Order Completed', properties: { orderId, total } })
 }
 
-/** Stands for a payment. */
+/** Stands in for a payment. */
 function charge() {
   return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
 }
@@ -49,7 +50,7 @@ const server = serve(
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
 
 async function stop() {
-  // First end the requests, then send the events.
+  // First wait for the open requests, then send the events.
   await new Promise((resolve) => server.close(resolve))
   await analytics.closeAndFlush({ timeout: 8_000 })
 }

@@ -1,6 +1,7 @@
-// NestJS: WRITE_KEY=... PORT=8080, compiled by `nest build` or by TypeScript with experimentalDecorators and
-// emitDecoratorMetadata. Every event that is tracked during a request gets the user, the address and the page
-// of this request.
+// NestJS. Compile it with `nest build`, or with TypeScript and its options experimentalDecorators and
+// emitDecoratorMetadata. Run it with WRITE_KEY=... PORT=8080.
+//
+// Every event that is tracked during a request gets the user, the IP address and the page of this request.
 import 'reflect-metadata'
 import { Body, Controller, Injectable, Module, type OnApplicationShutdown, Post } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -12,15 +13,18 @@ import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 class Tracking implements OnApplicationShutdown {
   readonly #analytics = new Analytics({
     writeKey: process.env['WRITE_KEY'] ?? '',
-    // Only for your own service, or for tests: without it, events are sent to the API of the region.
+    // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
     host: process.env['TRACKPOST_HOST'],
     scope: currentScope,
   })
 
-  /** The same calls, but the compiler requires no identity: the scope has it. */
+  /**
+   * The same calls, but the compiler does not require a `userId` or an `anonymousId`: the scope of the
+   * request adds it.
+   */
   readonly tracker = this.#analytics.with({})
 
-  /** Nest calls it after the last request has its response. */
+  /** Nest calls this method after the last request has its response. */
   async onApplicationShutdown(): Promise<void> {
     await this.#analytics.closeAndFlush({ timeout: 8_000 })
   }
@@ -31,7 +35,7 @@ interface Order {
   total: number
 }
 
-/** This class does not know the request. */
+/** This class gets no request: the scope adds the user, the address and the page to its events. */
 @Injectable()
 class Orders {
   constructor(private readonly tracking: Tracking) {}
@@ -57,7 +61,7 @@ class OrdersController {
 @Module({ controllers: [OrdersController], providers: [Orders, Tracking] })
 class AppModule {}
 
-/** Stands for a payment. */
+/** Stands in for a payment. */
 function charge(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
 }
@@ -67,7 +71,7 @@ const app = await NestFactory.create(AppModule, { logger: false })
 app.use((request: Request, _response: Response, next: NextFunction) => {
   runWithScope(requestScope(request), next)
 })
-// A scope in a scope: the user is known here.
+// Scopes can be nested: this one adds the user.
 app.use((request: Request, _response: Response, next: NextFunction) => {
   runWithScope({ userId: request.get('X-User-Id') }, next)
 })

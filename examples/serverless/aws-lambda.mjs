@@ -2,10 +2,10 @@
 // flushes before that, so that the events arrive even if the process is never resumed.
 import { Analytics } from 'trackpost'
 
-// Outside the handler: later invocations use the same client and connection again.
+// Created outside the handler, so that later invocations reuse the client and its connection.
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })
 

@@ -1,14 +1,14 @@
-// A Cloudflare Worker. The visitor gets the response at once; waitUntil keeps the request alive until the
+// A Cloudflare Worker. The visitor gets the response at once; `waitUntil` keeps the Worker running until the
 // events have been sent.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
-// Outside the handler, as everywhere: one client for all requests.
+// Created outside the handler: one client for all requests.
 const analytics = new Analytics({
   writeKey: env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: env.TRACKPOST_HOST,
-  // The waitUntil of the present request.
+  // Imported from cloudflare:workers. It always belongs to the current request.
   waitUntil,
 })
 

@@ -1,13 +1,13 @@
 // A route handler of Next.js on Vercel, for instance app/api/orders/route.js. The response does not wait for
-// the events: waitUntil keeps the function alive until they have arrived. With `after` of next/server, write
-// `waitUntil: (promise) => after(() => promise)`.
+// the events: `waitUntil` keeps the function alive until the events have arrived. To use `after` from
+// next/server instead, write `waitUntil: (promise) => after(() => promise)`.
 import { waitUntil } from '@vercel/functions'
 import { Analytics } from 'trackpost'
 
-// Outside the handler: later invocations use the same client and connection again.
+// Created outside the handler, so that later invocations reuse the client and its connection.
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   waitUntil,
 })

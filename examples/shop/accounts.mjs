@@ -1,18 +1,17 @@
-/** The records of the collector, grouped by the reaction of the service to each message. */
+/** Groups the collector's records by what it did with each message. */
 export function collectorAccount(records) {
   const rejected = records.filter(({ status }) => status === 'rejected')
   return {
-    /** The messages that were accepted. */
     events: records.filter(({ status }) => status === 'accepted').map(({ message }) => message),
-    /** Ids of messages that had arrived before. */
+    /** Ids of the messages that arrived again: one entry for each repetition. */
     duplicates: rejected.filter(({ reason }) => reason === 'duplicate').map(({ messageId }) => messageId),
     refused: rejected.filter(({ reason }) => reason !== 'duplicate'),
   }
 }
 
 /**
- * The differences between the visits, the counts of the SDK and those of the collector, as texts; empty when
- * every event has its outcome.
+ * Compares the visits, the counts of the SDK and the records of the collector. Returns each difference as
+ * text; an empty list means that every event has its outcome.
  */
 export function findProblems({ expected, log, exit, recorded, requests, startedMs, endedMs }) {
   const problems = []
@@ -26,7 +25,7 @@ export function findProblems({ expected, log, exit, recorded, requests, startedM
   return problems
 }
 
-/** Compares the counts of the SDK with the visits. */
+/** Compares the counts of the SDK with the events that the visits must lead to. */
 function checkStats(check, expected, log) {
   const stats = log.find(({ message }) => message === 'stopped')?.stats
   if (stats === undefined) return check(false, 'the shop reported no counts when it stopped')
@@ -46,7 +45,7 @@ function checkStats(check, expected, log) {
   }
 }
 
-/** One outcome per event, and the right one: no callback is missing, and none has run twice. */
+/** Every event must have exactly one outcome in the log, and the expected one. */
 function checkOutcomes(check, expected, log) {
   const outcomes = new Map()
   for (const { message, id, code } of log) {
@@ -60,7 +59,7 @@ function checkOutcomes(check, expected, log) {
   }
 }
 
-/** Compares ids, content and times of the events that arrived. */
+/** Compares the ids, the content and the times of the events that arrived with the expected events. */
 function checkArrivals(check, expected, { events, duplicates, refused }, startedMs, endedMs) {
   const arrived = new Map(events.map((message) => [message.messageId, message]))
   check(arrived.size === events.length, 'an event was accepted twice')
@@ -74,7 +73,7 @@ function checkArrivals(check, expected, { events, duplicates, refused }, started
       check(false, `${id} did not arrive`)
       continue
     }
-    // The collector moves `timestamp` by the time that the message took to arrive.
+    // The collector adds to `timestamp` the time between the sending and the arrival of the message.
     const sent = { ...message, timestamp: message.originalTimestamp }
     const timeMs = Date.parse(sent.timestamp)
     const isNow = timeMs >= startedMs && timeMs <= endedMs
@@ -90,7 +89,7 @@ function checkArrivals(check, expected, { events, duplicates, refused }, started
   for (const id of arrived.keys()) check(groups.has(id), `${id} arrived, and nobody tracked it`)
 }
 
-/** Every event of a failed request must come again in a successful one. */
+/** Every event of a failed request must be sent again in a successful request. */
 function checkRetries(check, requests) {
   const taken = new Set(requests.filter(({ status }) => status === 200).flatMap(({ ids }) => ids))
   const failed = requests.filter(({ status }) => status !== 200)
@@ -107,8 +106,8 @@ function groupById(expected) {
 }
 
 /**
- * Compares `actual` with the parts that `expected` contains, and returns the differences as texts. A property
- * that is `undefined` in `expected` must be absent.
+ * Compares only the properties that `expected` has, and returns each difference as text. A property that is
+ * `undefined` in `expected` must be absent in `actual`.
  */
 function differences(expected, actual, path = '') {
   if (typeof expected !== 'object' || expected === null) {

@@ -1,7 +1,8 @@
 /**
- * Sends a few hundred visits to the shop, which is a separate process. The events of the shop pass through a
- * relay to the collector; the relay fails for a moment. Then the demo stops the shop and compares three
- * counts of every event: the visits, the SDK and the collector. Exits with 0 only if they agree.
+ * Sends a few hundred visits to the shop, which is a separate process. The shop sends its events to a relay,
+ * which passes them on to the collector. The relay fails for a moment. Then the demo stops the shop and
+ * compares the visits, the outcomes in the SDK and the records of the collector. Exits with 0 only if they
+ * agree.
  *
  * With `--stay` the page of the collector stays open until Ctrl+C.
  */
@@ -19,9 +20,9 @@ import { expectedEvents, readVisits, visitShop } from './visits.mjs'
 const WRITE_KEY = 'demo-write-key'
 /** The port of the page with `--stay`, unless it is in use. */
 const PAGE_PORT = 8787
-/** Longer than the time limit of the shop itself. */
+/** Longer than the time limit of `closeAndFlush` in the shop, 8 s. */
 const STOP_TIMEOUT_MS = 10_000
-/** For the test of this demo: `lose` or `change` makes the relay lose or change one event. */
+/** Only for the test of this demo: `lose` or `change` makes the relay lose or change one event. */
 const SABOTAGE = process.env.DEMO_SABOTAGE
 
 const { stay } = parseArgs({ options: { stay: { type: 'boolean', default: false } } }).values
@@ -33,7 +34,7 @@ const relay = await startRelay(collector.url, SABOTAGE ? spoil : undefined)
 const shop = await startShop(relay.url)
 
 for (const [index, visit] of visits.entries()) {
-  // The failure: one error, and then a rate limit.
+  // The relay fails: first with one error, then with a rate limit.
   if (index === Math.floor(visits.length * 0.6)) {
     relay.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
   }
@@ -74,7 +75,7 @@ async function startShop(host) {
     env: { ...process.env, WRITE_KEY, TRACKPOST_HOST: host, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  // If this program throws, the shop must be ended as well.
+  // If this program throws, the shop must end as well.
   process.once('exit', () => child.kill('SIGKILL'))
   const log = []
   const closed = once(child, 'close')

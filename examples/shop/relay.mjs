@@ -1,6 +1,6 @@
 /**
- * Stands between the shop and the collector and simulates failures of the network and the service: it passes
- * requests on, sends the error responses that it is given, and keeps a list of the requests.
+ * A relay between the shop and the collector that simulates failures. It passes requests on, or answers them
+ * with the error responses in `faults`, and keeps a list of the requests.
  */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
@@ -10,14 +10,15 @@ import { buffer } from 'node:stream/consumers'
  * Starts a relay on 127.0.0.1.
  *
  * @param {string} target The address of the service to which requests are passed on.
- * @param {(message: object) => object | undefined} [alter] Returns the message to pass on in
- *   place of a received one; `undefined` loses it. For tests that a change or a loss is noticed.
+ * @param {(message: object) => object | undefined} [alter] Returns the message to pass on in place of a
+ *   received one; `undefined` drops it. With this, a test can check that the change or the loss is noticed.
  */
 export async function startRelay(target, alter) {
   /** One entry per request: `{ status, bytes, ids, atMs }`. */
   const requests = []
   /**
-   * Responses to send instead of passing a request on, the first one to the next request; more can be pushed.
+   * Error responses to the next requests, in this order; these requests are not passed on. More can be
+   * pushed.
    */
   const faults = []
 
@@ -34,7 +35,7 @@ export async function startRelay(target, alter) {
   }
 
   const server = createServer((incoming, response) => {
-    // For the shop this is a lost connection, and it sends the request again.
+    // The shop sees a lost connection and sends the request again.
     answer(incoming, response).catch(() => response.destroy())
   })
   server.listen(0, '127.0.0.1')

@@ -1,7 +1,7 @@
 /**
  * A small shop that tracks the actions of its visitors: WRITE_KEY=... PORT=8080 node shop.mjs
  *
- * Its log has one JSON object per line, with a line for the outcome of every event.
+ * Its log, on standard output, has one JSON object per line. One line tells the outcome of each event.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -11,7 +11,7 @@ const products = JSON.parse(readFileSync(new URL('products.json', import.meta.ur
 
 const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
-  // Only for your own service, or for tests: without it, events are sent to the API of the region.
+  // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })
 
@@ -55,7 +55,7 @@ function addToCart(visit) {
 function checkOut(visit) {
   const { orderId, lines, coupon } = visit.body
   const items = lines.map(describe)
-  // Prices have different currencies here, and there is one total for each.
+  // The prices are in different currencies: there is one total for each currency.
   const totals = {}
   for (const { price, quantity, currency } of items) {
     totals[currency] = Math.round(((totals[currency] ?? 0) + price * quantity) * 100) / 100
@@ -74,15 +74,15 @@ function writeReview(visit) {
 }
 
 /**
- * From here on the visitor has a user id; the anonymous id is sent as well, so that the service can connect
- * the two.
+ * From here on, the visitor has a user id. `visit.common` also contains the anonymous id, so that the service
+ * can connect the two ids.
  */
 function signUp(visit) {
   const { userId, ...traits } = visit.body
   analytics.identify({ ...visit.common, userId, traits }, outcomeOf('identify', visit.id))
 }
 
-/** Connects earlier events of this visitor with a known user. */
+/** Connects the earlier, anonymous events of this visitor with a known user. */
 function logIn(visit) {
   const { anonymousId, ...common } = visit.common
   analytics.alias(
@@ -95,10 +95,10 @@ function joinCompany(visit, groupId) {
   analytics.group({ ...visit.common, groupId, traits: visit.body }, outcomeOf('group', visit.id))
 }
 
-/** Orders from the earlier software of the shop, with the times at which they were made. */
+/** Imports orders from the earlier software of the shop. Each event has the time of its order. */
 function importOrders(visit) {
   for (const { orderId, userId, completedAt, total, ...line } of visit.body) {
-    // The id belongs to the order: when the import is run again, the service drops the repeat.
+    // The id is derived from the order: when the import is run again, the service drops the duplicate.
     const messageId = `import-${orderId}`
     analytics.track(
       {
@@ -118,7 +118,7 @@ function describe({ sku, quantity }) {
   return { sku, name, price, currency, quantity }
 }
 
-/** A callback that writes the outcome of an event to the log. */
+/** Returns a callback that writes the outcome of an event to the log. */
 function outcomeOf(kind, id) {
   return (error) => {
     if (error === undefined) log('delivered', { id, kind })
@@ -147,7 +147,7 @@ async function readVisit(request) {
     common: {
       userId: cookies.user,
       anonymousId: cookies.visitor,
-      // A visitor whose request is repeated on its way to the shop is counted once.
+      // If the same request arrives twice, the service counts its event once.
       messageId: id,
       context: {
         ip: request.socket.remoteAddress,
@@ -163,7 +163,7 @@ async function answer(request, response) {
   for (const { method, path, answer } of routes) {
     const match = request.method === method && path.exec(visit.pathname)
     if (!match) continue
-    // The SDK accepts the event and returns at once: no visitor waits for it.
+    // The handler tracks the event, which takes no time: the visitor does not wait until it is sent.
     answer(visit, match[1])
     return response.end('{"ok":true}')
   }
@@ -183,7 +183,7 @@ server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
 
 process.once('SIGTERM', async () => {
   log('stopping', { stats: analytics.stats })
-  // First let the requests end: they may still track events.
+  // First wait for the open requests: they may still track events.
   await new Promise((resolve) => {
     server.close(resolve)
     // Node.js 18 and older leave idle connections open.

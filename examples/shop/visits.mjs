@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 const products = JSON.parse(readFileSync(new URL('products.json', import.meta.url), 'utf8'))
 
 /**
- * The visits in `visits.ndjson`, one per line. `fails` is the code with which the event of the visit must
- * fail; `repeatText` makes a text that would be too long for the file.
+ * Reads the visits in `visits.ndjson`, one per line. `fails` is the code with which the event of the visit
+ * must fail. `repeatText` tells how often `body.text` is repeated: the long text would not fit into the file.
  */
 export function readVisits() {
   const lines = readFileSync(new URL('visits.ndjson', import.meta.url), 'utf8')
@@ -36,8 +36,9 @@ export async function visitShop(shopUrl, visit) {
 }
 
 /**
- * The events that a visit must lead to: `{ id, kind, fails, message }`, where the message that arrives must
- * contain `message`. They are made from the visit and not by the shop, so that the two can be compared.
+ * The events that a visit must lead to: `{ id, kind, fails, message }`. The message that arrives must contain
+ * the properties of `message`. The events are derived from the visit, without the code of the shop, so that
+ * the two can be compared.
  */
 export function expectedEvents(visit) {
   if (visit.path === '/import/orders') return visit.body.map(expectedImport)

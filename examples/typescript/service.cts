@@ -5,7 +5,7 @@ import trackpost = require('trackpost')
 
 const analytics: Analytics = new trackpost.default({
   writeKey: process.env['WRITE_KEY'] ?? '',
-  // Undefined means the default.
+  // `undefined` means the default.
   host: process.env['TRACKPOST_HOST'],
   maxRetries: undefined,
 })

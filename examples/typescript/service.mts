@@ -1,4 +1,5 @@
-// The client in TypeScript: typed events, a typed plugin, and outcomes. Compiles under the strictest settings.
+// The client in TypeScript: typed events, a typed plugin, and outcomes. Compiles with the strictest compiler
+// options.
 import DefaultAnalytics, {
   Analytics,
   type AnalyticsSettings,
@@ -17,7 +18,7 @@ interface OrderCompleted {
   coupon?: string
 }
 
-/** Adds the version of the service to every event, and tracks when it starts. */
+/** Adds the release of the service to track and page events, and tracks an event when the service starts. */
 class ReleasePlugin implements Plugin {
   readonly name = 'release'
   readonly type = 'enrichment'
@@ -50,7 +51,7 @@ class ReleasePlugin implements Plugin {
   }
 }
 
-/** A custom HTTP client: here it only counts requests and passes them on to fetch. */
+/** A custom HTTP client: counts the requests and passes them on to fetch. */
 class CountingClient implements HTTPClient {
   requests = 0
 
@@ -63,7 +64,7 @@ class CountingClient implements HTTPClient {
 const client = new CountingClient()
 const settings: AnalyticsSettings = {
   writeKey: process.env['WRITE_KEY'] ?? '',
-  // Undefined means the default.
+  // `undefined` means the default.
   host: process.env['TRACKPOST_HOST'],
   flushAt: undefined,
   httpClient: client,
@@ -73,7 +74,7 @@ type Code = DeliveryError['code']
 
 const losses = new Map<Code, number>()
 
-/** The reaction to a lost event; the compiler reports a missing code. */
+/** Whether our own program or settings lost the event. If a code is missing here, the compiler reports it. */
 function isOurFault(code: Code): boolean {
   switch (code) {
     case 'invalid':
