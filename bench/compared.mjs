@@ -64,7 +64,7 @@ function olderShape(client) {
 }
 
 /**
- * By the title of a row of the table. `run`: the actions of the child process. `answer`: the response of the server.
+ * The scenarios, by the title of their row in the table. `run`: the actions of the child process. `answer`: the response of the server.
  * `cell`: the text of the cell, from the results.
  */
 const SCENARIOS = {
@@ -76,7 +76,7 @@ const SCENARIOS = {
     answer: (events) => ({ status: events.includes('Bad') ? 400 : 200 }),
     cell: ({ arrived }) => `${[...arrived.keys()].filter((name) => name.startsWith('Good')).length} of 9`,
   },
-  'ten refused events (400): told of': {
+  'ten refused events (400): reported': {
     run: async ({ track, told, close }) => {
       const callbacks = []
       for (let number = 0; number < 10; number++)
@@ -141,7 +141,7 @@ const SCENARIOS = {
     answer: () => ({ status: 200 }),
     cell: ({ arrived }) => (arrived.has('Last') ? 'delivers' : 'loses the event'),
   },
-  'the service refuses (503) without a callback': {
+  'the service responds with 503, and the call has no callback': {
     run: async ({ track, close }) => {
       track('Refused')
       await new Promise((resolve) => setTimeout(resolve, 20_000))

@@ -65,7 +65,7 @@ const LOST = 'the runtime ended the request that was to send it; hand analytics.
  * ends a request, the other requests go on. The events of the ended request fail with `shutdown_timeout` once another request
  * notices its end.
  *
- * @see docs/spec.md, section 8.3
+ * @see docs/spec.md, section 6
  */
 class Requests implements Parts {
   readonly #options: RequestsOptions

@@ -62,7 +62,11 @@ export function readOptions(given: RudderOptions | null | undefined): RudderOpti
 const MIN_BODY_BYTES = 36_864
 const MAX_BODY_BYTES = 500_000
 
-/** Turns the options into settings of Trackpost. @throws SettingsError for an option that has no counterpart. */
+/**
+ * Turns the options into settings of Trackpost.
+ *
+ * @throws SettingsError for `axiosConfig`, and for an invalid `errorHandler`, `axiosInstance` or `timeout`.
+ */
 export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
   const {
     dataPlaneUrl,

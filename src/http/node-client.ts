@@ -98,8 +98,8 @@ function send(
   // The request may have been aborted while the module was loaded.
   if (signal.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
-  // With `Content-Length`, the body is sent in one piece and not in chunks. Adding the header to a copy of the headers would be
-  // ten times as slow.
+  // With `Content-Length`, the body is sent in one piece and not in chunks. The header is the first of the literal, because
+  // adding it after the others is ten times as slow.
   const headers: HTTP.OutgoingHttpHeaders = { 'Content-Length': body.byteLength, ...request.headers }
   if (closesConnection === true) headers['Connection'] = 'close'
   return new Promise((resolve, reject) => {

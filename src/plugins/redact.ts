@@ -54,8 +54,8 @@ type Fields = Record<string, unknown>
 /**
  * Makes a `before` plugin that removes personal data from all events, by key and by pattern, at any depth, also in keys and
  * ids. The plugin does not change `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
- * `integrations`. An event that cannot be redacted fails with `plugin`. Register the plugin as the last `before` plugin. Data
- * that `enrichment` plugins add is not redacted, because they run later.
+ * `integrations`. An event that cannot be redacted is not sent, and fails with the error code `plugin`. Register the plugin as
+ * the last `before` plugin. Data that `enrichment` plugins add is not redacted, because they run later.
  *
  * @throws TypeError for bad options.
  * @example

@@ -8,7 +8,7 @@ export interface Violation {
   readonly message: string
 }
 
-// Limits for the text of a schema, which becomes part of error messages and events.
+// Limits for the issues that a schema reports, because their text becomes part of error messages and events.
 const MAX_VIOLATIONS = 20
 const MAX_KEYS = 32
 const MAX_TEXT = 200

@@ -212,7 +212,8 @@ const VALUE = /^[!-~](?:[\t -~]{0,8190}[!-~])?$/
 /**
  * Reads additional request headers, as a frozen copy.
  *
- * @throws SettingsError when a name is invalid, given twice or set by the client itself, or when a value is invalid.
+ * @throws SettingsError when a name is invalid, given twice or reserved for the client or the connection, or when a value is
+ * invalid.
  */
 export function readHeaders(name: string, value: unknown): Readonly<Record<string, string>> | undefined {
   if (value === undefined) return undefined

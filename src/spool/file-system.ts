@@ -145,7 +145,10 @@ export function isShortage(error: unknown): boolean {
   return SHORTAGES.has(codeOf(error))
 }
 
-/** An open file. `close` waits for the last operation, because the file descriptor must not be reused during an operation. */
+/**
+ * An open file. If an operation is still running, `close` leaves closing the file descriptor to the end of the operation, so
+ * that the descriptor is not reused in the meantime.
+ */
 export class OpenFile {
   readonly #fs: FileSystem
   readonly #file: number

@@ -45,7 +45,7 @@ export class SegmentReader {
   #bytes: Buffer
 
   /**
-   * @param isOwn Whether this process has appended the records. If so, `live` already counts them.
+   * @param isOwn Whether this process has appended the records. If so, `segment.live` already counts them.
    * @param room The buffer to read into. Its old content is overwritten.
    * @param acknowledged Byte ranges to skip, in order.
    */

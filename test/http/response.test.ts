@@ -109,8 +109,8 @@ describe('discarding a body', () => {
   const odd: [string, unknown][] = [
     ['no body and no text', { status: 200 }],
     ['a null body', { status: 204, body: null }],
-    ['a text that throws', { status: 200, text: () => JSON.parse('{') }],
-    ['a text that rejects', { status: 200, text: () => Promise.reject(new Error('terminated')) }],
+    ['a text() that throws', { status: 200, text: () => JSON.parse('{') }],
+    ['a text() that rejects', { status: 200, text: () => Promise.reject(new Error('terminated')) }],
     [
       'a body that throws',
       {
@@ -121,7 +121,7 @@ describe('discarding a body', () => {
     ],
     ['a body of the wrong type', { status: 200, body: 'OK' }],
   ]
-  test.each(odd)('%s does not reject', async (_label, response) => {
+  test.each(odd)('discarding %s does not reject', async (_label, response) => {
     await discardBody(response as HTTPResponse)
   })
 
@@ -159,7 +159,7 @@ describe('keeping the first bytes', () => {
     ['a short body is kept as a whole', 1_024, 'échec', 'échec'],
     ['a long body is kept up to the limit', 4, 'abcdef', 'abcd'],
     ['a character that the limit cuts in two is left out', 3, 'aéé', 'aé'],
-    ['nothing', 0, 'abcdef', ''],
+    ['with a limit of 0, nothing is kept', 0, 'abcdef', ''],
   ])('%s', async (_label, bytes, text, kept) => {
     const reader = new BodyReader(bytes)
 

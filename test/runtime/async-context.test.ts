@@ -30,7 +30,7 @@ const RUNTIMES = {
     vi.stubGlobal('AsyncLocalStorage', AsyncLocalStorage)
     return load('web')
   },
-  'an edge runtime with a global': () => {
+  'an edge runtime with a global AsyncLocalStorage': () => {
     vi.stubGlobal('process', undefined)
     vi.stubGlobal('AsyncLocalStorage', AsyncLocalStorage)
     return load('web')

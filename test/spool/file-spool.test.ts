@@ -173,7 +173,7 @@ describe('one process', () => {
   })
 })
 
-test('writes files of the largest size with a large maxBytes', async () => {
+test('with a large maxBytes, 500 KB are written to one file', async () => {
   const directory = temporaryDirectory()
   const spool = open(directory, createProcess(new Set()), { maxBytes: 4_000_000_000 })
   for (let number = 0; number < 50; number++) {
@@ -253,8 +253,8 @@ test.each([
   expect(existsSync(directory)).toBe(false)
 })
 
-// docs/faults.md, rows S30 and S35. `isForeign` says that a file belongs to another user, as on all systems but
-// Windows.
+// docs/faults.md, rows S30 and S35. The file system of these tests reports files of another user (`isForeign`). On
+// Windows, the real one cannot.
 describe('files of another user in the directory', () => {
   const foreign = (isForeign: (path: string) => boolean): FileSystem => ({
     ...nodeFileSystem,

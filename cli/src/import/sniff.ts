@@ -17,9 +17,9 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 ]
 
 /**
- * Refuses a file that is not UTF-8 text.
+ * Refuses UTF-16, known binary formats and files with NUL bytes. Text in other encodings is refused later, with its line.
  *
- * @throws UsageError whose message names the format of the file, and says how to convert it.
+ * @throws UsageError whose message names the format of the file if it is known, and for UTF-16 says how to convert it.
  */
 export function requireText(head: Buffer): void {
   const isWide =
@@ -32,7 +32,7 @@ export function requireText(head: Buffer): void {
     if (head.subarray(0, bytes.length / 2).toString('hex') === bytes)
       throw new UsageError(`line 1: this is ${name}`)
   }
-  if (head.includes(0)) throw new UsageError('line 1: this is not text: it has zero bytes')
+  if (head.includes(0)) throw new UsageError('line 1: this is not text: it contains NUL bytes')
 }
 
 function isZero(head: Buffer, ...places: number[]): boolean {

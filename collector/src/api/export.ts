@@ -24,7 +24,7 @@ export type ExportFormat = 'ndjson' | 'csv'
 /** The parts of the collector that an export needs. */
 export interface ExportParts {
   reader: EventReader
-  /** Identifies the collector, because each collector has its own limit. */
+  /** Only used as the key under which the exports of this collector are counted. */
   changes: ChangeFeed
 }
 

@@ -7,7 +7,7 @@ import type { NewEvent } from '../store/ports.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
 
-/** A caller whose events are recorded, even if they are not accepted. */
+/** A caller whose events are recorded. Those of an unknown write key are recorded as not accepted. */
 export type KnownCaller = Extract<Caller, { outcome: 'source' | 'unknown' }>
 
 /** The part of a tracking plan that checks events. */
@@ -29,7 +29,7 @@ export interface RequestContext {
 }
 
 /**
- * Creates the record of one message. The response to its request is 200.
+ * Creates the record of one message of a request that gets 200. `refusedMessage` is for other requests.
  *
  * @param bytes Size of the message as it was sent.
  * @param exact The message as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.

@@ -4,7 +4,7 @@ export interface LogSettings {
   stream: string
   /** Number of servers that store each message: 1, 3 or 5. */
   replicas: number
-  /** Maximum size of the waiting events, bytes. When the log is full, fronts respond with 503. */
+  /** Maximum size of the waiting events, bytes. When the log is full, processes that write to it respond with 503. */
   maxBytes: number
   /** Seconds for which the log recognises a repeated request. The store recognises repeated events later too. */
   duplicateWindow: number

@@ -53,7 +53,7 @@ async function states(collector: Collector) {
     }>
   }
   const [state] = destinations
-  if (state === undefined) throw new Error('there is a destination')
+  if (state === undefined) throw new Error('there is no destination')
   return state
 }
 

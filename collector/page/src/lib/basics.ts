@@ -9,7 +9,7 @@ const reasons = signal<Reasons | undefined>(undefined)
 /** Loads the data that does not change while a collector runs. */
 export async function loadBasics(): Promise<void> {
   about.value = await getJson<About>('api/about')
-  // A front without a store has no events, so the page needs no explanations of reasons.
+  // Only a collector without a store sends a `message`. Its page shows no events, so it needs no explanations of reasons.
   if (about.value.message === undefined) reasons.value = await getJson<Reasons>('api/reasons')
 }
 

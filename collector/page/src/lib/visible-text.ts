@@ -4,7 +4,7 @@ export interface TextPart {
   isMark: boolean
 }
 
-// Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, zero-width characters, line
+// Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, the zero-width space, line
 // separators, lone surrogates, tag characters. Newlines and tabs are not replaced: some components keep white space.
 const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters

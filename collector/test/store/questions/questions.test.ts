@@ -46,7 +46,7 @@ async function spread(address: string): Promise<void> {
   await postgres.close()
 }
 
-describeWithPostgres('questions of PostgreSQL', () => {
+describeWithPostgres('the results of queries on PostgreSQL', () => {
   let sqlite: EventReader
   let postgres: EventReader
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describeWithPostgres('questions of PostgreSQL', () => {
 
   const questions = allQuestions()
   test.each([...new Set(questions.map(({ name }) => name))])(
-    'of %s have the same results as those of SQLite',
+    '%s: are those of SQLite',
     async (name) => {
       const asked = sampleOf(questions.filter((question) => question.name === name))
       let withResult = 0
@@ -119,7 +119,7 @@ function sampleOf(asked: Question[]): Question[] {
   return asked.filter((_, index) => index % 3 === 0)
 }
 
-/** The result of a query. Repeats the query while it runs out of time. */
+/** The result of a query. Repeats the query as long as its result is incomplete because of a time limit. */
 async function outcomeOf(reader: EventReader, { name, parameters }: Question): Promise<unknown> {
   try {
     for (let turn = 0; ; turn++) {
