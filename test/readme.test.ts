@@ -28,7 +28,7 @@ const OTHER_DEFAULTS: Record<string, string> = {
   host: "default the region's",
   headers: 'no default',
   logger: 'no default',
-  httpClient: 'default global `fetch`',
+  httpClient: 'default depends on the runtime',
   oauthSettings: 'no default',
   scope: 'no default',
   spool: 'no default',
