@@ -79,6 +79,22 @@ test.each(unsafe)(
   },
 )
 
+test('a write to a bucket that does not take writes yet is repeated', async () => {
+  const { url } = await startNats()
+  const connection = await connect({ servers: url })
+  onTestFinished(() => connection.close())
+  const manager = await jetstreamManager(connection)
+  const { tokens } = await openTokens(url)
+  expect(await tokens.assertions.use('a', soon(), Date.now())).toBe(true)
+  const { config } = await manager.streams.info('KV_trackpost-assertions')
+  await manager.streams.delete('KV_trackpost-assertions')
+
+  const used = tokens.assertions.use('b', soon(), Date.now())
+  await manager.streams.add(config)
+
+  expect(await used).toBe(true)
+})
+
 test('buckets with other replicas than in the settings are reported once', async () => {
   const { url } = await startNats()
   const first = await openTokens(url)

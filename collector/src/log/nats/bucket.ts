@@ -1,6 +1,11 @@
 import { DiscardPolicy, StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm, type KvStatus } from '@nats-io/kv'
+import { type Clock, sleep } from '../../clock.ts'
 import { type LogConnection, TIMEOUT_MS } from './connection.ts'
+
+/** The wait before a write that no stream has taken is repeated, and the number of repetitions: about `TIMEOUT_MS` together. */
+const REPEAT_MS = 50
+const REPETITIONS = TIMEOUT_MS / REPEAT_MS
 
 /** Options of a bucket. A bucket is a key-value store of NATS. */
 export interface BucketSettings {
@@ -32,7 +37,7 @@ export class Bucket {
     this.#opened ??= this.#open()
     const opened = this.#opened
     try {
-      return await use(await opened)
+      return await whenTaken(use, await opened, this.#connection.clock)
     } catch (cause) {
       if (this.#opened === opened) this.#opened = undefined
       throw cause
@@ -67,9 +72,22 @@ export class Bucket {
   }
 }
 
+/** Repeats a write that no stream has taken. A bucket that another process has just created may not take writes yet. */
+async function whenTaken<T>(use: (bucket: KV) => Promise<T>, bucket: KV, clock: Clock): Promise<T> {
+  for (let left = REPETITIONS; ; left--) {
+    try {
+      return await use(bucket)
+    } catch (cause) {
+      // The client reports a write without a stream in this way, and does not export the class.
+      if (left === 0 || (cause as Error).name !== 'JetStreamNotEnabled') throw cause
+      await sleep(clock, REPEAT_MS)
+    }
+  }
+}
+
 /**
- * Throws if the settings of an existing bucket allow NATS to delete entries too early. The entries are keys that sign tokens,
- * or client assertions: a deleted assertion could be used a second time.
+ * Throws if the settings of an existing bucket allow NATS to lose entries or delete them too early. The entries are keys that
+ * sign tokens, or client assertions: an assertion that is no longer stored could be used a second time.
  */
 function requireSafe({ name, ttlMs }: BucketSettings, { ttl, storage, streamInfo }: KvStatus): void {
   const must = (isSo: boolean, expected: string) => {
