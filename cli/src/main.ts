@@ -24,7 +24,7 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode
 }
 
-/** Removes `--help` after an unknown command, so that the error is reported. Commander would print the general help instead. */
+/** Removes the arguments after an unknown command, so that the error is reported: `--help` would only print general help. */
 function withoutHelpOfNothing(program: Command, args: readonly string[]): string[] {
   let command = program
   for (const [index, name] of args.entries()) {

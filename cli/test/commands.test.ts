@@ -125,14 +125,14 @@ describe('send', () => {
 })
 
 describe('verify', () => {
-  test('a service that accepts the key', async () => {
+  test('succeeds for a service that accepts the key', async () => {
     const { code, stdout } = await run(['verify'], { env: collector.env })
 
     expect([code, stdout]).toEqual([0, `${collector.url}/v1/batch: accepts the write key (200)\n`])
     expect(await collector.events()).toEqual([])
   })
 
-  test('a service that refuses the key, and an unreachable service', async () => {
+  test('fails for a service that refuses the key, and for an unreachable service', async () => {
     const server = await startServer(() => 401)
     const refused = await run(['verify', '--json'], { env: server.env })
     const down = await run(['verify', '--host', NOWHERE], { env: server.env })
@@ -221,8 +221,8 @@ describe('settings', () => {
       'the flags: expected a write key or a file with one, got both',
     ],
     ['an invalid host', ['--write-key', 'a', '--host', 'example.com'], {}, 'host: '],
-    ['a placeholder', [], { TRACKPOST_WRITE_KEY: 'YOUR_WRITE_KEY' }, 'writeKey: '],
-  ])('%s', async (_label, args, env, message) => {
+    ['a placeholder as the key', [], { TRACKPOST_WRITE_KEY: 'YOUR_WRITE_KEY' }, 'writeKey: '],
+  ])('%s is an error', async (_label, args, env, message) => {
     const { code, stderr } = await run(['verify', ...args], { env })
 
     expect(code).toBe(2)
@@ -255,7 +255,7 @@ describe('settings', () => {
   })
 })
 
-test('help, version, and an unknown command', async () => {
+test('help and version are printed; a missing or unknown command is an error', async () => {
   const [help, version, none, wrong] = await Promise.all([
     run(['import', '--help']),
     run(['--version']),

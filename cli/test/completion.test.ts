@@ -24,7 +24,7 @@ const CASES = [
   ['trackpost completion f', ['fish']],
 ] as const
 
-test('bash', async () => {
+test('bash completes commands, options and values', async () => {
   const path = newFile('completion.bash', await script('bash'))
   for (const [line, expected] of CASES) {
     const program = `source "$1"; COMP_WORDS=($2); [[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((\${#COMP_WORDS[@]}-1))
@@ -40,7 +40,7 @@ test('bash', async () => {
   }
 })
 
-test.skipIf(!hasShell('fish'))('fish', async () => {
+test.skipIf(!hasShell('fish'))('fish completes commands, options and values', async () => {
   const path = newFile('completion.fish', await script('fish'))
   for (const [line, expected] of CASES) {
     const { stdout } = spawnSync('fish', ['--no-config', '-c', `source ${path}; complete -C '${line}'`], {
@@ -56,7 +56,7 @@ test.skipIf(!hasShell('fish'))('fish', async () => {
   }
 })
 
-test.skipIf(!hasShell('zsh'))('zsh', async () => {
+test.skipIf(!hasShell('zsh'))('zsh completes commands, options and values', async () => {
   const folder = newFolder()
   mkdirSync(join(folder, 'functions'))
   writeFileSync(join(folder, 'functions/_trackpost'), await script('zsh'))

@@ -240,7 +240,7 @@ describe('a service that fails', () => {
   )
 
   test('the process does not exit while the maximum number of pending lines waits for a retry', async () => {
-    // The wait is longer than the time for which the client itself would keep an idle process alive.
+    // The wait is longer than the time for which the SDK would keep an idle process alive.
     const server = await startServer((request, _ids, response) => {
       if (request !== 3) return undefined
       response.setHeader('retry-after', '7')
@@ -372,7 +372,7 @@ function fullableFolder(): string | undefined {
   return folder
 }
 
-describe('an unreadable file', () => {
+describe('invalid input', () => {
   const env = { TRACKPOST_HOST: 'http://127.0.0.1:1', TRACKPOST_WRITE_KEY: 'history' }
   const csv = 'who,what\nada,Paid\n'
 
@@ -383,7 +383,7 @@ describe('an unreadable file', () => {
     ['a zip archive', 'a.csv', Buffer.from('504b0304140000', 'hex'), ':1: this is a zip archive'],
     ['binary data', 'a.csv', Buffer.from('who\0,x'), ':1: this is not text'],
     ['a broken header', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],
-  ])('%s', async (_label, name, content, message) => {
+  ])('%s is refused in one line', async (_label, name, content, message) => {
     const file = newFile(name, content)
 
     const { code, stderr, stdout } = await run(['import', file, '--type', 'track'], { env })

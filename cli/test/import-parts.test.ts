@@ -85,7 +85,7 @@ describe('the window of pending lines', () => {
     expect([passed, window.frontier, window.isEmpty]).toEqual([[1, 2, 3], { offset: 300, line: 4 }, true])
   })
 
-  test('never moves past a line that was not delivered', () => {
+  test('never moves past a line that was neither delivered nor refused', () => {
     const window = new Window({ offset: 0, line: 1 }, { lines: 10, bytes: 1_000 }, () => {})
     const [one, two] = [1, 2].map((line) => window.add(record(line), undefined))
     window.settle(one as never, 'undelivered')
@@ -143,7 +143,7 @@ test('a messageId depends on the file name, line number and content, and is shor
   for (const id of ids) expect(id).toMatch(/^import-[\w-]{32}$/)
 })
 
-test('the delimiter is the most frequent candidate in the header', () => {
+test('the delimiter is the most frequent candidate in the header, outside quotes', () => {
   expect(findDelimiter('a,b,c')).toBe(',')
   expect(findDelimiter('a;b;"c,d,e,f"')).toBe(';')
   expect(findDelimiter('a\tb')).toBe('\t')
@@ -168,7 +168,7 @@ test('the command that continues an import is quoted for a shell, and leaves out
   expect(commandLine({ args, env: { npm_command: 'exec' } }, flags)).toBe(`npx trackpost-cli ${rest}`)
 })
 
-test('quoted text from a file or service is printable and short', () => {
+test('text from a file or service becomes printable and short, and durations become readable', () => {
   expect(printable('a\u001b[31m\n\u202eb')).toBe('a\\u001b[31m\\u000a\\u202eb')
   expect(quoted('x'.repeat(100)).length).toBeLessThan(60)
   expect([duration(400), duration(12_000), duration(200_000), duration(7_500_000)]).toEqual([

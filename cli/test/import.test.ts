@@ -81,7 +81,7 @@ describe('formats', () => {
     expect(bob?.message.properties).toEqual({ total: 7 })
   })
 
-  test('stdin', async () => {
+  test('an import reads stdin', async () => {
     const { code } = await run(['import', '-'], { env: collector.env, input: ndjson(3) })
 
     expect(code).toBe(0)
@@ -146,7 +146,7 @@ describe('formats', () => {
     expect(json.stderr).toContain('no line has nowhere')
   })
 
-  test('a mapping file, constant values and a file without a header', async () => {
+  test('a mapping file, constant values and a file without a header are accepted', async () => {
     const mapping = newFile(
       'mapping.json',
       JSON.stringify({
@@ -212,7 +212,7 @@ const BROKEN = [
   `{"type":"track","userId":"ada","event":"Paid","properties":{"text":"${'x'.repeat(33_000)}"}}`,
 ].join('\n')
 
-test('a dry run reports every mistake with line and column, and sends nothing', async () => {
+test('a dry run reports every mistake with its line, and sends nothing', async () => {
   const file = newFile('events.ndjson', BROKEN)
 
   const { code, stdout, stderr } = await run(['import', file, '--dry-run'])
@@ -347,7 +347,7 @@ describe('refused lines', () => {
     )
   })
 
-  test('refused CSV rows keep their columns; a row that can be parsed also gets the reason, others are copied as they are', async () => {
+  test('refused CSV rows keep their columns; a complete row also gets the reason, others are copied as they are', async () => {
     const file = newFile(
       'a.csv',
       'who,what,total\nada,Paid,"1,5"\nbob,"half\nada,Paid,3\n"x"y,z,1\nshort,row\n',
@@ -387,7 +387,7 @@ describe('refused lines', () => {
     ])
   })
 
-  test('the rejects file includes lines that the service refuses', async () => {
+  test('if the service refuses a batch, only its bad line counts as refused', async () => {
     const bad = ndjson(1)
     const server = await startServer((_request, ids) =>
       ids.length > 1 ? 400 : ids[0] === 'bad' ? 400 : undefined,

@@ -5,7 +5,7 @@ import { ndjson, newFile, newFolder, type Running, run, start, startServer } fro
 
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const MAX_MB = 150
-/** The full size takes minutes on a busy machine. */
+/** A full run takes minutes on a busy machine. */
 const TIMEOUT_MS = 1_800_000
 
 /** Prints the peak resident memory of the process when it exits. */

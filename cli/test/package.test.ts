@@ -42,7 +42,7 @@ test('at most 7 packages are installed', () => {
   expect(Object.keys(packages).length, Object.keys(packages).join(', ')).toBeLessThanOrEqual(7)
 })
 
-test('every package in the build comes with its licence', () => {
+test('the package includes the licences of the packages in its build', () => {
   const path = join(inject('project'), 'node_modules/trackpost-cli/dist/LICENSES.txt')
   const names = readFileSync(path, 'utf8').match(/^@?[a-z][\w/-]+$/gm)
 

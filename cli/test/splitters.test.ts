@@ -34,7 +34,7 @@ const rows = fc.array(
   { maxLength: 12 },
 )
 
-describe('CSV', () => {
+describe('the CSV splitter', () => {
   test('splits rows as csv-parse does, for chunks of any size', () => {
     fc.assert(
       fc.property(rows, sizes, fc.constantFrom('\n', '\r\n'), (rows, sizes, end) => {
@@ -90,7 +90,7 @@ describe('CSV', () => {
   })
 })
 
-describe('NDJSON', () => {
+describe('the NDJSON splitter', () => {
   test('splits lines as String.split does, for chunks of any size', () => {
     fc.assert(
       fc.property(
@@ -122,7 +122,7 @@ describe('NDJSON', () => {
   })
 })
 
-describe('a JSON array', () => {
+describe('the splitter of a JSON array', () => {
   test('finds the same elements as JSON.parse, for chunks of any size', () => {
     fc.assert(
       fc.property(

@@ -102,7 +102,7 @@ export function newFile(name: string, content: string | Buffer): string {
 
 export interface TestCollector {
   readonly url: string
-  /** Settings for the command. */
+  /** Environment variables for the command. */
   readonly env: Record<string, string>
   events(query?: string): Promise<StoredEvent[]>
   stats(): Promise<{ accepted: number; rejected: number; byReason: Record<string, number> }>

@@ -82,7 +82,7 @@ export interface UserTraits {
   })
 
   test.each([
-    ['anything', true, '{ [k: string]: unknown }'],
+    ['a schema that allows anything', true, '{ [k: string]: unknown }'],
     ['any object', { type: 'object' }, '{ [k: string]: unknown }'],
     [
       'an object without properties',
@@ -115,7 +115,7 @@ export interface UserTraits {
       { properties: { a: { prefixItems: [{ type: 'string' }, { type: 'number' }], items: false } } },
       '{\n    a?: [string, number]\n  }',
     ],
-  ])('%s', async (_label, schema, type) => {
+  ])('the type for %s', async (_label, schema, type) => {
     expect(await typeOf(schema)).toBe(paid(type))
   })
 
@@ -266,7 +266,7 @@ describe('a plan that cannot become types is reported with line and column, and 
     [['types', '.'], '.: it is a folder'],
     [['types', 'plan.json', '--output', 'events.ts'], "unknown option '--output'"],
     [['types', 'plan.json', '--check'], '--check: add --out <path>, the file to check'],
-  ])('%j', async (args, message) => {
+  ])('an error of the command line has no position: %j', async (args, message) => {
     const { code, stdout, stderr } = await run(args)
 
     expect([code, stdout]).toEqual([2, ''])

@@ -29,7 +29,7 @@ export const NOTE_FIELD = '_trackpost'
 export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
 
 const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** Fields that other libraries and services add to messages. They are not imported, because the client adds its own. */
+/** Fields that other libraries and services add to messages. They are not reported as unused: the client adds its own. */
 const TRANSPORT_FIELDS = new Set(
   'sentAt receivedAt originalTimestamp writeKey channel version projectId _metadata'.split(' '),
 )

@@ -19,7 +19,7 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 /**
  * Refuses UTF-16, known binary formats and files with NUL bytes. Text in other encodings is refused later, with its line.
  *
- * @throws UsageError whose message names the format of the file if it is known, and for UTF-16 says how to convert it.
+ * @throws UsageError whose message names the format of the file, if it is known, and says how to convert or unpack it.
  */
 export function requireText(head: Buffer): void {
   const isWide =

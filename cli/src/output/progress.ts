@@ -22,7 +22,7 @@ const BAR_FPS = 5
 const BAR_SIZE = 24
 /** The time left is estimated from the rate over this period. */
 const RATE_WINDOW_MS = 10_000
-/** No time left is shown before this: the first connection is slow, so the estimate would be far too long. */
+/** The time left is shown only after this time: the first connection is slow, so the first estimates would be far too long. */
 const SETTLING_MS = 3_000
 
 /** Moves the cursor to the first column and clears the line. */

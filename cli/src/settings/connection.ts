@@ -37,7 +37,7 @@ const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
  *
  * `host` and `region` belong together: both are taken from the first source that has one of them.
  *
- * @throws UsageError when a file cannot be read, or when a source has contradictory settings.
+ * @throws UsageError when a file cannot be read, or when a setting is unknown, invalid or contradicts another.
  */
 export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
   const layers: Layer[] = [

@@ -57,12 +57,12 @@ export class CollectorApi {
     return this.#get('api/events', query, signal) as Promise<EventPage>
   }
 
-  /** Reads the same data as a message of the stream contains. */
+  /** Reads the data that a message of the stream contains. */
   stats(signal: AbortSignal): Promise<News> {
     return this.#get('api/stats', {}, signal) as Promise<News>
   }
 
-  /** Yields whenever there may be new events. Returns when the signal is aborted. @throws LostError */
+  /** Yields whenever there may be new events. Returns when the signal is aborted. @throws LostError, CommandError */
   async *news(signal: AbortSignal): AsyncGenerator<News> {
     const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
     try {

@@ -60,7 +60,7 @@ interface Pass {
   head?: string
 }
 
-/** Remembers the last event that was yielded, even if the connection is lost between two pages. */
+/** Reads the events. After a lost connection, even between two pages, the next read continues after the last page. */
 class Reader {
   readonly #api: CollectorApi
   readonly #options: FollowOptions
