@@ -29,8 +29,7 @@ export class PageAssets {
   #assets: ReadonlyMap<string, Asset> | undefined
 
   /**
-   * @param folder Default: the folder of the built page. `dist` is beside the folder of this module, both in `src` and in the
-   * build.
+   * @param folder Default: the folder of the built page. `../dist` leads there from `src`, and also from the build in `dist`.
    */
   constructor(folder = new URL('../dist/page/', import.meta.url)) {
     this.#folder = folder

@@ -75,7 +75,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** Records the destinations that another process has chosen for the events of one request. */
+  /** Must be called with the events of each request that another process has accepted. */
   planned(events: readonly NewEvent[]): void {
     this.#watch.planned(events)
   }
@@ -112,7 +112,7 @@ export class Backend {
     return { states, unattended }
   }
 
-  /** The operations of the API that change something. */
+  /** The operations of the API on destinations, and those that change something. */
   actions(): Actions {
     const { config, release } = this.#options
     const { deliveries, reader } = this.#store

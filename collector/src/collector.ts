@@ -43,7 +43,7 @@ const CLOSE_GRACE_MS = 5000
 /** Longest wait for a store that does not respond, in milliseconds. */
 const STORE_LIMIT_MS = 3000
 
-/** The parts that are created from the options before anything is opened. */
+/** The parts of a collector that are created before it, apart from the store. */
 export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined
@@ -156,7 +156,7 @@ export class RunningCollector implements Collector {
         meter: this.#meter,
         version: this.#about.version,
         clock: this.#clock,
-        // A front without a store does not know the destinations' deliveries.
+        // A process without a store does not know the destinations' deliveries.
         destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
       }),
       handleToken:

@@ -12,8 +12,8 @@ export function isKind(value: unknown): value is Kind {
 /**
  * Reasons why a message or a request is not accepted: each code with a text for people.
  *
- * The status of the response is 200 for the first group, 400 for the second, and 401 or 403 for the third. A 200 does not
- * promise that the events are accepted (specification, section 3).
+ * The status of the response is 200 for the first group, 400 for the second (`event_too_large` also occurs with 200), and 401
+ * or 403 for the third. A 200 does not promise that the events are accepted (specification, section 3).
  */
 export const REASONS = {
   no_user_anon_id: 'neither userId nor anonymousId',

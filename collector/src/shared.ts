@@ -5,7 +5,7 @@ import type { HealthSource } from './ops/health.ts'
 import type { CollectorOptions } from './options.ts'
 import type { EventStore } from './store/event-store.ts'
 
-/** The role of a process with a log. */
+/** The role of a process with a log: a front only writes events to the log, and a worker moves them to the store. */
 export type Role = 'front' | 'worker'
 
 /** The log that a process shares with others, and its role. */

@@ -61,8 +61,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   try {
     if (role !== undefined)
       shared = await openShared(role, options.log ?? '', { settings: config.log, clock, onFault })
-    // With a log, a process may have no store. The data about tokens is then in the log, and each process limits rates by
-    // itself.
+    // A process with a log may have no store. So the data about tokens is in the log, and each process limits rates by itself.
     const tokens = await createTokenServer(config, clock, shared?.log.tokens ?? store)
     const rateLimits = (shared === undefined ? store.rateLimits : undefined) ?? new RateLimit(clock)
     const about: About = {

@@ -106,7 +106,7 @@ test('/v1/b is an alias of the batch endpoint, and metrics at /v1/m get 200 with
 })
 
 test.each(['//v1/track', '/v1/track/', '/v1//track//', '//v1//batch/?x=1', 'http://127.0.0.1/v1/track'])(
-  'repeated slashes in %s are ignored',
+  'additional slashes and an absolute URL are accepted: POST %s',
   async (target) => {
     const collector = await openCollector()
     const message = track()

@@ -79,7 +79,7 @@ test('--public-url sets publicUrl of the config', async () => {
   expect([await status('events.example.com'), await status('other.example.com')]).toEqual([200, 403])
 })
 
-test('--help lists every option and exits with 0', async () => {
+test('--help lists the options and exits with 0', async () => {
   const { code, out } = await run('--help')
 
   expect(code).toBe(0)

@@ -259,7 +259,7 @@ test('if an outcome cannot be stored, the event is not sent again at once', asyn
   const { received, url } = await openReceiver(200)
   const { destinations } = parseConfig(webhook(url), 'config')
   const [destination] = destinations
-  if (destination === undefined) throw new Error('the config has a destination')
+  if (destination === undefined) throw new Error('expected a destination in the config')
   const delivery = { eventId: '1', attempts: 0, source: 'shop', messageId: null, body: '{}', key: 'a-1' }
   const queue = {
     claim: async () => [delivery],

@@ -142,9 +142,9 @@ test('a gzip bomb of 1000:1, broken gzip and other encodings are refused', async
 
 const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
 const unreadable: Array<[what: string, code: string, body: string | Uint8Array]> = [
-  ['nothing', 'invalid_json', ''],
-  ['blanks', 'invalid_json', ' \n'],
-  ['text', 'invalid_json', 'hello'],
+  ['no content', 'invalid_json', ''],
+  ['only blanks', 'invalid_json', ' \n'],
+  ['plain text', 'invalid_json', 'hello'],
   ['an unclosed object', 'invalid_json', '{"a":1'],
   ['a trailing comma', 'invalid_json', '{"a":1,}'],
   ['two values', 'invalid_json', '{} {}'],
@@ -169,7 +169,7 @@ const unreadable: Array<[what: string, code: string, body: string | Uint8Array]>
   ['100,000 unclosed levels', 'too_deep', '[{"a":'.repeat(50_000)],
 ]
 
-test.each(unreadable)('a batch with %s gets 400 with %s', async (_what, code, body) => {
+test.each(unreadable)('a body with %s gets 400 with %s', async (_what, code, body) => {
   const collector = await openCollector()
 
   const response = await post(collector, '/v1/batch', body)
@@ -249,14 +249,14 @@ const smuggling: Array<[what: string, request: string]> = [
   ['two Content-Length headers', `Content-Length: ${bodyBytes}\r\nContent-Length: 3\r\n\r\n${body}`],
   ['a length and chunks', `Content-Length: ${bodyBytes}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ['chunks and a length', `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n`],
-  ['chunked not last', `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+  ['a chunked encoding that is not the last', `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
   ['a length with a sign', `Content-Length: +5\r\n\r\n{"a":`],
   ['an invalid chunk size', `Transfer-Encoding: chunked\r\n\r\nxyz\r\n`],
   ['a line feed without a carriage return in a header', `X-A: 1\nContent-Length: 5\r\n\r\n{"a":`],
   ['a space before the colon', `Content-Length : 5\r\n\r\n{"a":`],
 ]
 
-test.each(smuggling)('%s is refused with 400, and the connection closed', async (_what, rest) => {
+test.each(smuggling)('a request with %s gets 400, and its connection is closed', async (_what, rest) => {
   const collector = await openCollector()
   const second = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`
 

@@ -93,7 +93,7 @@ linuxTest('data that 5,000 items inherit is stored once', async () => {
   expect(statSync(store).size).toBeLessThan(40 * MB)
 })
 
-linuxNatsTest('a front that writes to a log also uses little memory for such a request', async () => {
+linuxNatsTest('a process with a log also uses little memory if items inherit too much data', async () => {
   const { url: log } = await startNats()
   const running = await start(['--port', '0', '--log', log], HEAP)
 

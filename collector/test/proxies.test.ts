@@ -16,7 +16,7 @@ test.each([
   ['the caller is not a trusted proxy', ['10.0.0.2'], '10.0.0.1', '203.0.113.9', '10.0.0.1'],
   ['a trusted proxy names the caller', ['10.0.0.1'], '10.0.0.1', '203.0.113.9', '203.0.113.9'],
   ['a network is trusted', ['10.0.0.0/8'], '10.9.8.7', '203.0.113.9', '203.0.113.9'],
-  ['two trusted proxies', ['10.0.0.0/8'], '10.0.0.1', '203.0.113.9, 10.0.0.2', '203.0.113.9'],
+  ['there are two trusted proxies', ['10.0.0.0/8'], '10.0.0.1', '203.0.113.9, 10.0.0.2', '203.0.113.9'],
   [
     'the caller forged the beginning of the header',
     ['10.0.0.1'],
@@ -28,8 +28,8 @@ test.each([
   ['the header is garbage', ['10.0.0.1'], '10.0.0.1', 'unknown', '10.0.0.1'],
   ['the header is absent', ['10.0.0.1'], '10.0.0.1', undefined, '10.0.0.1'],
   ['the addresses are IPv6', ['::1', '2001:db8::/32'], '::1', '2001:db9::7, 2001:db8::1', '2001:db9::7'],
-  ['an IPv4-mapped IPv6 address', ['127.0.0.1'], '::ffff:127.0.0.1', '203.0.113.9', '203.0.113.9'],
-])('%s', (_case, trusted, remote, forwarded, expected) => {
+  ['the proxy is IPv4-mapped IPv6', ['127.0.0.1'], '::ffff:127.0.0.1', '203.0.113.9', '203.0.113.9'],
+])('the address of the caller is found if %s', (_case, trusted, remote, forwarded, expected) => {
   expect(callerOf(trusted, remote, forwarded)).toBe(expected)
 })
 

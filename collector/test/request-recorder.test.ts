@@ -113,7 +113,7 @@ test('2,048 bytes of a long body are recorded, without a write key that is cut a
   expect(notes.body?.trim()).toBe('"writeKey":"[redacted]')
 })
 
-test('a connection that ends without a response has status 0, or the status of its error response', () => {
+test('a connection that ends early is recorded with status 0, or with the status of its error response', () => {
   const { written, recorder } = setUp()
   const gone = exchange({}, undefined)
   const late = exchange({ 'x-retry-count': 'many' }, undefined)

@@ -115,7 +115,7 @@ test('our SDK delivers everything after a 429', async () => {
   expect(new Set(collector.events({ status: 'accepted' }).map(({ name }) => name)).size).toBe(5)
 })
 
-test('the collector reports invalid events that our SDK sends', async () => {
+test('the collector reports an event of our SDK with an unknown write key', async () => {
   const collector = await openCollector({ config: { sources: [{ name: 'a', writeKey: 'right' }] } })
   const analytics = openClient({ writeKey: 'wrong', host: collector.url })
 

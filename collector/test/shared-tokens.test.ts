@@ -41,7 +41,7 @@ const url = 'http://127.0.0.1:1'
 const { oauth } = parseConfig(config, 'config')
 
 function process(shared: Shared, clock = fakeClock(startMs), publicUrl?: string) {
-  if (oauth === undefined) throw new Error('the config has OAuth settings')
+  if (oauth === undefined) throw new Error('expected OAuth settings in the config')
   const server = new TokenServer({ oauth, publicUrl }, clock, {
     assertions: shared.assertions,
     tokenKeys: shared,
@@ -72,7 +72,7 @@ test('all processes accept a token of one of them, even if their addresses diffe
   expect(await process(new Shared()).verify(first)).toBe('invalid')
 })
 
-test('clocks that differ by some seconds cause no problem', async () => {
+test('a token of a process whose clock is 50 s ahead is accepted, and 110 s ahead it is not', async () => {
   const shared = new Shared()
   const ahead = process(shared, fakeClock(startMs + 50_000))
 

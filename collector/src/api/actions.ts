@@ -13,7 +13,7 @@ const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
-/** The operations of the API that change something. */
+/** The operations of the API on destinations, and those that change something. */
 export interface Actions {
   clear(): Promise<void>
   destinations(): Promise<unknown[]>

@@ -52,7 +52,7 @@ export interface ApiParts extends WaitParts {
   actions: Actions
   now(): number
   stats(): Stats
-  /** The log between fronts and workers; undefined if there is none. */
+  /** The log that this process shares with others; undefined if there is none. */
   log?: SharedLog | undefined
 }
 

@@ -14,7 +14,7 @@ const retrySchema = z.strictObject({ ids: idsSchema.optional() })
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
 /**
- * Handles requests about the log. On a front without a store, handles all requests to `/api`. Returns false for all other
+ * Handles requests about the log. In a process without a store, handles all requests to `/api`. Returns false for all other
  * requests.
  */
 export async function handleShared(
@@ -30,7 +30,7 @@ export async function handleShared(
   return handleFront(log, about, url, response)
 }
 
-/** Handles requests to list, retry and discard dead letters. Returns false for all other paths. */
+/** Lists, retries and discards dead letters (messages that the store refused). Returns false for all other paths. */
 async function handleDeadLetters(
   { deadLetters }: SharedLog,
   url: URL,

@@ -9,7 +9,7 @@ import { readCursorOrSeq, readQuery } from './query.ts'
 
 /** The parts of the collector that a wait needs. A wait is a request that is answered when enough events have arrived. */
 export interface WaitParts {
-  /** Identifies the collector, because each collector has its own limit. */
+  /** Only used as the key under which the waits of this collector are counted. */
   changes: ChangeFeed
   /** Resolves with the records, page by page, once enough events have arrived. */
   wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>

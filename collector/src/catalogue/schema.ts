@@ -32,7 +32,7 @@ export function schemaOf(fields: readonly FoundField[]): JsonSchema {
   return { type: 'object', ...objectParts(root) }
 }
 
-/** Splits a path of `fieldPath` into its keys. */
+/** Splits the `path` of a field into its keys. */
 function keysOf(path: string): string[] {
   const keys: string[] = []
   for (const match of path.matchAll(/"((?:[^"\\]|\\.)*)"|\[\]|[^.[\]"]+/g)) {

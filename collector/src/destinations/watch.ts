@@ -6,7 +6,7 @@ import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 const ATTEND_MS = 20_000
 /** A process that has made no announcement for this many milliseconds counts as ended. */
 const ATTENDED_MS = 60_000
-/** If a front has not planned an event for a destination, this is reported for so many milliseconds after the event. */
+/** For this many milliseconds after an event, a warning says that the event was not planned for the destination. */
 const UNPLANNED_MS = 60_000
 
 /** Options of a {@link DestinationWatch}. */
@@ -20,8 +20,8 @@ export interface WatchParts {
 }
 
 /**
- * Finds destinations that are only in the configuration of some processes. If a destination is only known to fronts, its
- * deliveries stay pending. If it is only known to workers, it gets no deliveries.
+ * Finds destinations that are only in the configuration of some processes. If only processes that accept events (fronts) know a
+ * destination, its deliveries stay pending. If only processes that deliver events (workers) know it, it gets no deliveries.
  */
 export class DestinationWatch {
   readonly #parts: WatchParts
@@ -83,7 +83,7 @@ export class DestinationWatch {
     return new Map(others.map(({ destination, pending }) => [destination, pending]))
   }
 
-  /** Records the destinations that another process has chosen for the events of one request. */
+  /** Reports destinations of this process for which another process has not planned the events of one request. */
   planned(events: readonly NewEvent[]): void {
     const accepted = events.find(({ reason }) => reason === null)
     if (accepted === undefined) return

@@ -46,9 +46,9 @@ export class OriginGuard {
   }
 
   /**
-   * On loopback, accepts only host names of this machine. This prevents DNS rebinding.
+   * On loopback, accepts only host names of this machine and `hostNames`. This prevents DNS rebinding.
    *
-   * @throws HttpProblem 400 when the host name is missing or ambiguous, 403 when it is not a name of this machine.
+   * @throws HttpProblem 400 when the host name is missing or ambiguous, 403 when it is not accepted.
    */
   checkHost(request: IncomingMessage): void {
     const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))

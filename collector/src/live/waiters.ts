@@ -72,7 +72,7 @@ interface Waiter {
 }
 
 const DEFAULT_TIMEOUT_MS = 5000
-/** Maximum number of records with which a wait resolves, unless the wait asks for more. */
+/** Every wait may resolve with this many records, or with more if it asks for more. */
 const MIN_RECORDS = 1000
 /** Number of records per page. A record may have 32 KB. */
 const PAGE = 100

@@ -8,7 +8,7 @@ import type { NewEvent, NewRequest } from '../store/ports.ts'
  *
  * A message contains the events of a request, because a message for each event takes more processor time. With messages of 20
  * events, encoding and publishing took 9 to 15 µs per event, and nats-server 2.9 took 3 µs per event. With messages of one
- * event, it was 52 to 55 µs and 12 µs.
+ * event, they took 52 to 55 µs and 12 µs.
  */
 const VERSION = '1'
 /** The version of messages with inherited fields. Other messages have version 1, so that older workers can read them. */

@@ -14,7 +14,7 @@ export interface LogParts {
 /**
  * Opens the log at an address such as `nats://host`. If the log is unavailable, keeps trying to connect in the background.
  *
- * @throws ConfigError when the address is invalid, or the log is available but cannot be used.
+ * @throws ConfigError when the address or the credentials cannot be used, or the log is available but cannot be used.
  */
 export async function openLog(address: string, { settings, ...parts }: LogParts): Promise<SharedLog> {
   const { NatsLog } = await import('./nats/nats-log.ts')

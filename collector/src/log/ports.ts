@@ -81,7 +81,7 @@ export interface SharedLog extends EventWriter {
   health(): Promise<PartHealth>
   /** Sets a listener that is called when the log becomes unavailable. A health check might miss a short outage. */
   onUnavailable(listen: (reason: string) => void): void
-  /** Number and age of the waiting messages; null when unknown. */
+  /** The number of waiting messages, the age of the oldest one, and the number of dead letters; null when unknown. */
   lag(): Promise<LogLag | null>
   /** Subscribes to messages with events. */
   subscribe(): LogSubscription

@@ -1,6 +1,6 @@
 /** The settings of the log: the part `log` of the config. */
 export interface LogSettings {
-  /** Name of the stream. The names of all other streams and of the subjects begin with this name. */
+  /** Name of the NATS stream with the events. The names of the other streams and of the subjects begin with this name. */
   stream: string
   /** Number of servers that store each message: 1, 3 or 5. */
   replicas: number

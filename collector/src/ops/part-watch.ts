@@ -11,7 +11,7 @@ export interface PartWatchOptions extends Listeners {
   clock: Clock
 }
 
-/** Watches the parts on other machines. Reports when a part is unavailable, and when it works again. */
+/** Watches the store and the log. Reports when one of them is unavailable, and when it works again. */
 export class PartWatch {
   readonly #options: PartWatchOptions
   readonly #unavailable = new Map<PartHealth['part'], string>()

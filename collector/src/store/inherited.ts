@@ -46,7 +46,7 @@ function mergedWith(message: Message, inherited: InheritedFields): Message {
   return whole
 }
 
-/** For each event, the index of the first consecutive event with the same inherited fields; null = it inherits nothing. */
+/** For each event, the index of the first in its run of events with the same inherited fields; null = it inherits nothing. */
 export function inheritedPlaces(events: readonly NewEvent[]): Array<number | null> {
   let text: string | undefined
   let first = 0

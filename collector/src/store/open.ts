@@ -64,9 +64,9 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process that works with a log. If the store is not open after a few seconds, the process starts without
- * it, and the store is opened later. If the tables have a newer version, the store stays unavailable until a newer collector
- * replaces this process; only a process that does not have to write can start.
+ * Opens a store for a process that uses a log (`SharedLog`). If the store is not open after a few seconds, the process starts
+ * without it, and the store is opened later. If the tables have a newer version, the store stays unavailable until a newer
+ * collector replaces this process; only a process that does not have to write can start.
  *
  * @throws StoreUnavailableError when the tables have a newer version and the process has to write; ConfigError when the store
  * cannot be opened for any other reason.

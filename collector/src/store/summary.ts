@@ -87,7 +87,7 @@ export interface EventRow {
 export const EVENT_ROW_COLUMNS =
   'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
 
-/** The summary of a stored event, with destinations that failed first. */
+/** The summary of a stored event. Failed destinations come first in `destinations`. */
 export function summaryOfRow(
   row: EventRow,
   message: unknown,

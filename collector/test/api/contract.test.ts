@@ -214,7 +214,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('the counts of the steps add up, and the search of each loss finds as many events as it counts', async () => {
+  test('the counts of the overview add up, and each search for lost events finds as many as it counts', async () => {
     const { body } = await get('/api/overview')
     const [received, accepted, filtered, delivered] = body.steps
 

@@ -30,7 +30,7 @@ test('at most ten exports can wait for slow clients, and a client that hangs up 
   await expect.poll(status).toBe(200)
 })
 
-test('a wait that ends because the collector closes gets a response, and is not logged as a fault', async () => {
+test('a request to /api/wait that ends because the collector closes gets a response, and is not logged as a fault', async () => {
   const faults: string[] = []
   const collector = await openCollector({ onFault: (what) => faults.push(what) })
   const waiting = fetch(`${collector.url}/api/wait?event=never&timeout=60000`)

@@ -43,7 +43,7 @@ async function expectAll(collector: Collector, source: string): Promise<void> {
   expect(collector.count({ status: 'rejected' })).toBe(0)
 }
 
-test('analytics-node 6, unchanged', async () => {
+test('the events of analytics-node 6, unchanged, are accepted', async () => {
   const collector = await openCollector()
   const client = new SegmentAnalytics('web-shop', { host: collector.url, flushAt: 6, flushInterval: 100 })
 
@@ -53,7 +53,7 @@ test('analytics-node 6, unchanged', async () => {
   await expectAll(collector, 'web-shop')
 })
 
-test('@customerio/cdp-analytics-node, unchanged', async () => {
+test('the events of @customerio/cdp-analytics-node, unchanged, are accepted', async () => {
   const collector = await openCollector()
   const client = new CustomerIo({ writeKey: 'web-shop', host: collector.url })
 
@@ -66,7 +66,7 @@ test('@customerio/cdp-analytics-node, unchanged', async () => {
 test.each([
   ['with its defaults, which send gzipped JSON with the content type of a form', {}],
   ['without gzip', { gzip: false }],
-])('@rudderstack/rudder-sdk-node %s', async (_how, options) => {
+])('@rudderstack/rudder-sdk-node sends events that are accepted, %s', async (_how, options) => {
   const collector = await openCollector()
   const client = new RudderAnalytics('web-shop', {
     dataPlaneUrl: collector.url,

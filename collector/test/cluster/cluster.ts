@@ -11,8 +11,9 @@ import { Supervised } from './supervised.ts'
 
 /** The parts that can be disturbed: a process of the collector, a server, or a connection between them. */
 export interface Parts {
+  /** The processes that accept events from clients. */
   fronts: Supervised[]
-  /** Empty if the cluster has no log. */
+  /** The processes that write the events of the log to the store; empty without a log. */
   workers: Supervised[]
   nats: NatsServer | undefined
   postgres: PostgresServer
@@ -20,9 +21,7 @@ export interface Parts {
   links: Map<string, Link>
 }
 
-/**
- * Several collectors, each with its own connections to the servers. Clients send events to a load balancer.
- */
+/** Several collectors, each with its own connections to the servers. Clients send events to a load balancer. */
 export interface Cluster extends Parts {
   /** The address that clients send to. */
   url: string

@@ -24,7 +24,7 @@ export class Senders {
   readonly delivered = new Set<string>()
   /** The events that our SDK could not deliver, with the errors. */
   readonly givenUp: string[] = []
-  /** Events that were passed to a client. */
+  /** The number of events that were passed to a client. */
   tracked = 0
   #isHeld = false
   #isOver = false

@@ -281,7 +281,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     const { subject, first, second } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook }), newEvent('b', { deliveries: hook })])
     const [a, b] = await first.deliveries.claim('Hook', 2, 1000)
-    if (a === undefined || b === undefined) throw new Error('two are due')
+    if (a === undefined || b === undefined) throw new Error('expected two due deliveries')
     subject.advance(1000)
     await second.deliveries.claim('Hook', 1, 1000)
     await second.deliveries.settle('Hook', [settled(a.eventId)])

@@ -158,7 +158,7 @@ test('an expression with an unknown metric or label is found', () => {
   ])
 })
 
-test('each alert has a delay, a severity, a meaning and a remedy', () => {
+test('each alert has a delay, a severity and a description', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   for (const { alert, for: patience, labels, annotations, expr } of rules) {
     expect(patience, alert).toMatch(/^\d+[mh]$/)

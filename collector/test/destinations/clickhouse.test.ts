@@ -437,7 +437,7 @@ clickHouseTest('with a wrong password all events wait, and the password is print
 })
 
 clickHouseTest.each([
-  ['without a column', 'key String, source String', 'the table has no column type'],
+  ['without a required column', 'key String, source String', 'the table has no column type'],
   [
     'with a column of another type',
     'key UInt64, source String, type String, event String, user_id String, anonymous_id String, message_id String, timestamp DateTime, received_at DateTime, properties String, traits String, context String, message String',

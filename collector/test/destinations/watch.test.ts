@@ -80,7 +80,7 @@ test('a destination to which no process delivers is reported once each time this
   expect(faults).toEqual([line, line])
 })
 
-test('if a front does not know a destination, its events are reported once, and a warning is shown until they stop', async () => {
+test('events from a process (a front) that does not know a destination are reported once, with a warning until they stop', async () => {
   const { watch, faults, advance } = watched()
   const none = new Map<string, number>()
   watch.planned([newEvent('a', { reason: 'no_event' })])

@@ -78,7 +78,7 @@ test('a large request is split into messages, in order, each with its own key', 
   expect(encode([])).toEqual([])
 })
 
-test('a repeated request has the same key, one with other content does not', () => {
+test('a repeated request has the same dedupId, one with other content does not', () => {
   const idOf = (...events: NewEvent[]) => encode(events)[0]?.dedupId
   const [a, b] = [newEvent('a'), newEvent('b')]
 
@@ -90,7 +90,7 @@ test('a repeated request has the same key, one with other content does not', () 
     idOf({ ...a, reason: 'no_event' }, b),
   ]
   expect(new Set([idOf(a, b), ...others]).size).toBe(5)
-  // A request that was refused as a whole has no messageIds, so it gets no key.
+  // A request that was refused as a whole has no messageIds, so it gets no dedupId.
   expect(idOf({ ...a, messageId: null, reason: 'invalid_json' })).toBeUndefined()
 })
 

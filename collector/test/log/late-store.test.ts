@@ -10,7 +10,7 @@ import { openCollector, post, track } from '../support.ts'
 const config = { log: { maxBytes: 50_000_000 } }
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
 
-/** Expects that the front accepts events without its store, and that `/readyz` gives the reason. */
+/** Expects that the front (a process that accepts events) does so without its store, and that `/readyz` gives the reason. */
 async function expectToTakeEvents(front: Collector, reason: string): Promise<void> {
   expect((await post(front, '/v1/track', track())).status).toBe(200)
   expect(await json(front.url, '/readyz')).toMatchObject({
@@ -22,8 +22,8 @@ async function expectToTakeEvents(front: Collector, reason: string): Promise<voi
   })
 }
 
-describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () => {
-  test('accepts events, reports what is unavailable, and reads from the store when it is available', async () => {
+describeWithPostgres('if PostgreSQL cannot be used at the start', () => {
+  test('a front accepts events, reports what is unavailable, and reads from the store when it is available', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
@@ -88,7 +88,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
   })
 
   test.each([
-    ['accepts events, and reads when that has ended', true],
+    ['accepts events, and reads when the migration has ended', true],
     ['ends when it is closed', false],
   ])('a front that starts while the tables are migrated %s', async (_what, isAwaited) => {
     const { url: log } = await startNats()
@@ -129,7 +129,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     await expect(openCollector({ log, work: true, store, config })).rejects.toThrow('update this collector')
   })
 
-  test('ends, if it is closed in the meantime', async () => {
+  test('a front ends when it is closed', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())

@@ -329,7 +329,7 @@ test('a process waits for a log that is unavailable at its start', async () => {
   await log.append([newEvent('a')])
 })
 
-test('a stream that could lose accepted events is refused at the start, by name', async () => {
+test('a stream that could lose accepted events is refused at the start, and the error names the limit', async () => {
   const { url } = await startNats()
   const manager = await managerOf(url)
   const subjects = ['trackpost.events']

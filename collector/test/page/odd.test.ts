@@ -42,7 +42,7 @@ test('the number beside Problems counts the problems that are not harmless, on e
   expect(await badge.textContent()).toBe('2')
 })
 
-test('a number that JavaScript cannot represent is shown and found with all digits, never in its internal form', async () => {
+test('a number that JavaScript cannot represent is shown with all digits, never in its internal form', async () => {
   const collector = await openCollector()
   const [id, other] = ['12345678901234567891', '12345678901234567892']
   for (const userId of [id, other])

@@ -164,7 +164,7 @@ test('destinations show pending and failed deliveries, and can try them again', 
   await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
 })
 
-test('the focus stays on a retry button, and the button of a destination without failures does nothing', async () => {
+test('the focus stays on a retry button, and the button of a destination without deliveries does nothing', async () => {
   const collector = await openCollector({
     config: {
       destinations: [

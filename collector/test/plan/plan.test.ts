@@ -59,7 +59,7 @@ test.each<[string, string | null, object, Array<[path: string, keyword: string]>
   ['identify', null, { traits: { plan: 'gold' } }, [['traits.plan', 'enum']]],
   ['group', 'acme', { traits: { anything: 1 } }, []],
   ['alias', 'old', {}, []],
-])('%s %s %j', (kind, name, message, expected) => {
+])('the plan finds the violations of %s %s %j', (kind, name, message, expected) => {
   const found = new TrackingPlan(file).check(kind, name, message)
 
   expect(found.map(({ path, keyword }) => [path, keyword]).sort()).toEqual(expected.sort())

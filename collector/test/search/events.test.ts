@@ -92,7 +92,7 @@ test.each([
   ['ORDER', 'abd'],
   ['received>=2000-01-01', 'abcdefg'],
   ['received<2000-01-01', ''],
-])('%s finds %s', async (q, expected) => {
+])('%j finds %j', async (q, expected) => {
   const ids = (records: ReadonlyArray<{ messageId: string | null }>) =>
     records.map(({ messageId }) => messageId).join('')
 

@@ -29,7 +29,7 @@ export class ClickHouse {
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     this.#process = child
     const ended = once(child, 'exit').then(() => {
-      throw new Error('the engine has ended')
+      throw new Error('clickhouse-server.mjs has ended')
     })
     const [port] = await Promise.race([once(child.stdout, 'data'), ended])
     ended.catch(() => {})

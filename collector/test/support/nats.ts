@@ -9,7 +9,7 @@ import { TIER } from '../../../scripts/tiers.mjs'
 import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
 import { findProgram } from './find-program.ts'
 
-/** The path of nats-server; undefined if there is none. */
+/** The path of nats-server; undefined if there is none, and in the default tier. */
 export const natsProgram =
   TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/sbin', '/usr/local/sbin'])
 
@@ -98,7 +98,7 @@ export async function startNats(...args: string[]): Promise<NatsServer> {
   return server
 }
 
-/** The same without JetStream. */
+/** Starts a server without JetStream that ends with the test. */
 export async function startBareNats(): Promise<NatsServer> {
   const server = new NatsServer(await holdPort(), [], false)
   onTestFinished(() => server.close())

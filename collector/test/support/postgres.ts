@@ -14,7 +14,7 @@ export interface PostgresServer {
   newDatabase(): Promise<string>
   /** Kills the server and all its processes at once. The files that they have written remain, unlike after a power cut. */
   kill(): Promise<void>
-  /** Ends the server as an upgrade does: statements are aborted, and clients are told. */
+  /** Ends the server as an upgrade does: statements are aborted, and clients get an error. */
   terminate(): Promise<void>
   /** Stops all processes of the server: connections stay open, but get no response. */
   pause(): Promise<void>
@@ -190,7 +190,7 @@ declare module 'vitest' {
 /** Creates an empty database on the server of this run. */
 export async function newDatabase(): Promise<string> {
   const port = inject('postgresPort')
-  if (port === null) throw new Error('this machine has no PostgreSQL')
+  if (port === null) throw new Error('this run has no PostgreSQL')
   return createDatabase(port)
 }
 

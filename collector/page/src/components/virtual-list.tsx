@@ -22,7 +22,7 @@ interface ListProps<T> {
   onSelect(item: T, isOpened: boolean): void
   onKey?(event: KeyboardEvent, item: T | undefined): void
   onNearEnd(): void
-  /** Called with the visible items. `isAtTop` says whether the first item is visible. */
+  /** Called with the visible items. `isAtTop` says whether the list is scrolled to its top. */
   onView(isAtTop: boolean, visible: readonly T[]): void
   /** Content that stays above the rows while they scroll. `headHeight` is its height in pixels. */
   head?: ComponentChildren

@@ -40,7 +40,7 @@ export interface About {
   log: string | null
   /** Whether the API requires the admin token. */
   needsToken: boolean
-  /** Only from a front without a store: says which process has the events. */
+  /** Only from a process without a store: says which process has the events. */
   message?: string
 }
 

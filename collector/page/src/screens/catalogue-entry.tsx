@@ -17,7 +17,7 @@ export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>
   return name || type
 }
 
-/** Shows one event name: its properties with their types, how certain the types are, and an example. */
+/** Shows one event name: its properties with their types, how often each is present, and an example. */
 export function EntryPanel({ entryKey }: { entryKey: string }) {
   const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
   const entry = query.data?.key === entryKey ? query.data : undefined

@@ -18,7 +18,7 @@ interface DeadLetters {
 }
 const NOTHING: DeadLetters = { letters: [], total: 0 }
 
-/** Shows the messages and the dead letters in the log between fronts and workers. Empty if there is no log. */
+/** Shows the waiting messages of the log, and its dead letters, which the store has refused. Empty if there is no log. */
 export function LogBlock() {
   const state = useSignal<LogState | undefined>(undefined)
   const shown = useSignal<DeadLetters>(NOTHING)

@@ -139,7 +139,7 @@ function Facts({ request }: { request: RequestDetails }) {
   )
 }
 
-/** If the mistake is at a higher offset than this, in characters, only the text around it is shown at first. */
+/** If the mistake is at a higher offset than this, in characters, the text around it is also shown above the body. */
 const IN_SIGHT = 400
 const AROUND = 60
 

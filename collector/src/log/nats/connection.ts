@@ -123,7 +123,7 @@ export class LogConnection {
     return undefined
   }
 
-  /** Reports why the log cannot be used, unless the last report had the same reason. Called before the log was ever ready. */
+  /** Reports why the log cannot be used, unless the last report had the same reason. Called until the log is first ready. */
   #unusable(reason: string): void {
     if (this.#isClosed || this.#reason === reason) return
     this.#reason = reason

@@ -92,8 +92,8 @@ export class NatsLog implements SharedLog {
     this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
     const oldestMs = waiting === 0 ? null : await this.#ageOf(firstSeq)
-    // If the stream has no such message, nothing waits: the messages that the consumer still counts as pending have already
-    // been deleted from the stream.
+    // If `#ageOf` finds no message, nothing waits: the messages that the consumer still counts as pending have already been
+    // deleted from the stream.
     return {
       waiting: oldestMs === null ? 0 : waiting,
       oldestMs,

@@ -31,8 +31,8 @@ export class Publisher {
   }
 
   /**
-   * Records that the log responds, and whether it has room. If it has room, this process becomes ready again. It could not
-   * become ready by a successful append, because a process that is not ready gets no requests from a load balancer.
+   * Must be called when the log responds. If the log has room, this process becomes ready again. It could not become ready by a
+   * successful append, because a process that is not ready gets no requests from a load balancer.
    */
   responds(hasRoom: boolean): void {
     if (hasRoom) this.#trouble = null

@@ -70,7 +70,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
       name: names.requests,
       subjects: [names.requestsSubject],
       retention: RetentionPolicy.Workqueue,
-      // Requests are only shown to people: the oldest are deleted to make room.
+      // Records of requests are only shown to people: the oldest are deleted to make room.
       discard: DiscardPolicy.Old,
       max_bytes: Math.min(REQUESTS_BYTES, maxBytes),
     },
@@ -90,7 +90,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
  * Creates missing streams, and checks the existing ones.
  *
  * @returns The harmless differences from the settings, one sentence each.
- * @throws UnsafeStreamError when accepted events could be lost in an existing stream. Any other error may end by itself.
+ * @throws UnsafeStreamError when a stream cannot be created, or could lose accepted events. Other errors may be temporary.
  */
 export async function ensureStreams(manager: JetStreamManager, settings: LogSettings): Promise<string[]> {
   const notes: string[] = []
@@ -103,7 +103,7 @@ export async function ensureStreams(manager: JetStreamManager, settings: LogSett
   return notes
 }
 
-/** The config of an existing stream; undefined when it was created now. */
+/** Returns the config of a stream that exists already. Otherwise creates the stream, and returns undefined. */
 async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<StreamConfig | undefined> {
   const found = await configOf(manager, wanted.name)
   if (found !== undefined) return found
@@ -111,7 +111,7 @@ async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<Str
     await manager.streams.add(wanted)
     return undefined
   } catch (cause) {
-    // Another process has created it in the meantime.
+    // Another process may have created the stream in the meantime.
     const made = await configOf(manager, wanted.name)
     if (made !== undefined) return made
     const { message, code } = cause as Error & { code?: number }
@@ -137,7 +137,7 @@ async function configOf(manager: JetStreamManager, name: string): Promise<Stream
   }
 }
 
-/** Requirements without which an accepted event can be lost, each with its message. */
+/** @throws UnsafeStreamError when the settings of an existing stream could cause the loss of accepted events. */
 function requireSafe(wanted: Wanted, found: StreamConfig): void {
   const must = (isSo: boolean, expected: string) => {
     if (isSo) return

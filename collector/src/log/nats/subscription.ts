@@ -4,7 +4,7 @@ import type { LogMessage, LogSubscription } from '../ports.ts'
 import type { LogConnection } from './connection.ts'
 import { CONSUMER, ensureConsumer } from './streams.ts'
 
-/** Maximum number of messages in one pull request. A worker fetches no more before it has taken these. */
+/** Maximum number of messages in one fetch. A worker fetches no more before it has taken these. */
 const MESSAGES_AT_HAND = 100
 const AGAIN_MS = 500
 
@@ -62,7 +62,7 @@ export class Subscription implements LogSubscription {
     }
   }
 
-  /** Sends one pull request. Resolves when all requested messages have arrived or the request has expired. */
+  /** Fetches messages once. Resolves when all requested messages have arrived or the request has expired. */
   async #read(): Promise<void> {
     this.#consumer ??= await this.#open()
     if (this.#isClosed) return
@@ -105,7 +105,7 @@ export class Subscription implements LogSubscription {
   }
 
   /**
-   * Makes the server drop the open pull request of this process: nats-server 2.9 does this before it answers a query about the
+   * Makes the server drop the open fetch request of this process: nats-server 2.9 does this before it answers a query about the
    * consumer. Otherwise the server would deliver the returned messages for that request, and no worker would get them before
    * the time for acknowledgement has passed.
    */

@@ -7,7 +7,7 @@ import type { LogConnection } from './connection.ts'
 const KEY = 'keys'
 const KEYS_BYTES = 1024 ** 2
 const ASSERTIONS_BYTES = 64 * 1024 ** 2
-/** How long assertions are kept, milliseconds. They are valid for a minute; the rest of the time is for clocks that differ. */
+/** How long client assertions (JWTs) are kept, milliseconds: longer than they are valid (a minute), as clocks may differ. */
 const ASSERTIONS_MS = 3_600_000
 
 /**

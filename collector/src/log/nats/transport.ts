@@ -14,7 +14,7 @@ import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node
  * @see https://github.com/nats-io/nats.js/issues/64
  */
 class EndingTransport extends NodeTransport {
-  /** Passes an IP address on as the TLS host, because the client would expect a certificate for `localhost`. */
+  /** Passes an IP address on as the TLS host, because the client would otherwise expect a certificate for `localhost`. */
   override connect(
     server: Parameters<NodeTransport['connect']>[0],
     options: Parameters<NodeTransport['connect']>[1],

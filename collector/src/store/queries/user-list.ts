@@ -20,8 +20,8 @@ interface FoundUser {
 /**
  * Users in the order of their last event, newest first.
  *
- * Pages go from newer to older segments. The cursor is the lowest sequence number that was read. A user with a newer event than
- * the page was listed on an earlier page, and is left out.
+ * Pages go from newer to older segments. The cursor is the lowest sequence number that was read. A user with an event newer
+ * than this page was listed on an earlier page, and is left out.
  */
 export function* listUsers(
   context: QueryContext,

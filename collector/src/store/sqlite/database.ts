@@ -128,7 +128,7 @@ export class Database {
     }
   }
 
-  /** Deletes the file and creates an empty one, when the disk is too full to delete rows. */
+  /** Deletes the file and creates an empty one. Called when the disk is too full to delete rows. */
   startOver(): void {
     this.close()
     for (const end of ['', '-wal']) {

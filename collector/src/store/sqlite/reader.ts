@@ -45,7 +45,7 @@ export interface FileReader extends EventReader {
   close(): Promise<void>
 }
 
-/** A reader for a database in memory, which has only the connection that writes. A long query runs in several turns. */
+/** A reader for a database in memory, on its only connection. A long query takes several turns of the event loop. */
 export class InlineReader implements FileReader {
   readonly #database: Database
   readonly #now: () => number

@@ -111,7 +111,7 @@ export class Retention {
     return { hasDeleted: true, hasMore: last < end, hasSwept: false }
   }
 
-  /** The newest event to delete because of its age. Only whole segments are deleted, so a few thousand events stay longer. */
+  /** The newest event to delete because of its age. Only whole segments (4096 events) are deleted, so some stay longer. */
   #newestExpired(nowMs: number): number {
     if (this.#keptMs === undefined) return 0
     const kept = this.#database.value<number>(

@@ -1,7 +1,7 @@
 import type { EventSummary } from '../../record.ts'
 import type { EventGroup, NewEvent } from '../ports.ts'
 
-/** The events of one call of `append` or `appendOnce`, which waits until they are written. */
+/** Events that are written in one commit: those of a call of `appendOnce`, or some or all of those of a call of `append`. */
 export interface Append {
   events: readonly NewEvent[]
   /** Set for `appendOnce`. These events are written in a separate commit. */
@@ -12,9 +12,9 @@ export interface Append {
   reject(cause: unknown): void
 }
 
-/** The maximum number of events in a commit. With SQLite, a commit blocks the event loop. */
+/** The maximum number of events in a commit, except for `appendOnce`. With SQLite, a commit blocks the event loop. */
 export const EVENTS_PER_COMMIT = 1000
-/** The maximum number of characters of the messages in a commit. */
+/** The maximum number of characters of the messages in a commit. A commit of a single append may have more. */
 const SIZE_PER_COMMIT = 4 * 1024 * 1024
 const MAX_EVENTS = 100_000
 /** The limit on characters in the queue: large events would fill the memory long before they reach `MAX_EVENTS`. */

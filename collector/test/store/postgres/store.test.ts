@@ -434,7 +434,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
 
 test('a server that is too old is refused with a clear message', async () => {
   const query = async () => [{ version: '130014' }] as never[]
-  const transaction = () => Promise.reject(new Error('it must not come to that'))
+  const transaction = () => Promise.reject(new Error('a transaction began on a server that is too old'))
 
   await expect(migrate({ query, transaction }, 1)).rejects.toThrow('PostgreSQL 13, and 14 or later is needed')
 })

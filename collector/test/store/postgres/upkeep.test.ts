@@ -48,7 +48,7 @@ function newRetention(address: string): Retention {
 
 describeWithPostgres('background work of the store', () => {
   for (const kind of ['transaction', 'reading'] as const) {
-    test(`a connection that is lost between two statements of a ${kind} ends the statement, not the process`, async () => {
+    test(`a connection that is lost between two statements of a ${kind} does not end the process`, async () => {
       const address = await newDatabase()
       const database = new Database(address)
       onTestFinished(() => database.close())
