@@ -35,10 +35,7 @@ import { publicSettings, type ResolvedSettings, resolveSettings } from './settin
 import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
 
-/**
- * Node.js 16 has no `Symbol.asyncDispose`. There, esbuild and Babel fall back to `Symbol.for('Symbol.asyncDispose')`; with tsc,
- * a polyfill is needed.
- */
+/** Where `Symbol.asyncDispose` is missing (Node.js 16), esbuild and Babel use this other symbol; tsc needs a polyfill. */
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
 
@@ -46,12 +43,12 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * The client: takes events, delivers them in batches, and reports the outcome of each one.
  *
  * The constructor throws on bad settings. The six calls throw on bad arguments when `strict` is set. The calls of `promises`
- * reject when an event is not delivered. Nothing else throws or rejects. Methods may be detached: `const { track } =
- * analytics`.
+ * reject when an event is not delivered. Nothing else throws or rejects. Methods may be detached from the client.
  *
  * @example
- * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY }) analytics.track({ userId: 'ada', event: 'Order
- * Completed', properties: { total: 42.5 } }) await analytics.closeAndFlush()
+ * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY })
+ * analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
+ * await analytics.closeAndFlush()
  */
 export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
   extends Emitter<AnalyticsEvents, EmittedEvents>
@@ -149,7 +146,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * the connections of this client. Scopes can be nested.
    *
    * @example
-   * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } }) log.track({ event: 'Signed Up' })
+   * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } })
+   * log.track({ event: 'Signed Up' })
    */
   with(scope: Scope): ScopedTracker<Events, User, Group> {
     return createScope(this.#parts, undefined, scope)
@@ -194,7 +192,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * @returns Whether everything accepted before this call is as safe as the spool promises: with `sync: 'never'`, written to a
    * file; in the other modes, also synced to disk (fsync). `false` without a spool, and while the spool cannot write.
    * @example
-   * analytics.track({ userId: 'ada', event: 'Order Completed' }) if (await analytics.stored()) response.end('thank you')
+   * analytics.track({ userId: 'ada', event: 'Order Completed' })
+   * if (await analytics.stored()) response.end('thank you')
    */
   stored(): Promise<boolean> {
     return this.#parts.lifecycle.stored()

@@ -23,15 +23,16 @@ export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = G
  * the same `messageId` and `timestamp`.
  *
  * A callback is called when all clients have an outcome. Its error is that of the first client, in the order of the arguments,
- * that could not deliver the event. Its context is that of the first argument. `flush` and `closeAndFlush` add up the summaries
+ * that could not deliver the event. Its context is that of the first client. `flush` and `closeAndFlush` add up the summaries
  * of the clients.
  *
  * @throws TypeError when there is no argument, or an argument is not a client.
  * @throws DeliveryError with the code `invalid`, from a call with bad arguments, when a client is `strict`. The clients before
  * that client have already accepted the call.
  * @example
- * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost })) both.track({
- * userId: 'ada', event: 'Signed Up' }) await both.closeAndFlush()
+ * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost }))
+ * both.track({ userId: 'ada', event: 'Signed Up' })
+ * await both.closeAndFlush()
  */
 export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
   ...clients: CombinedClient<Events, User, Group>[]
@@ -83,10 +84,7 @@ const FIELDS = [
   ...['context', 'integrations', 'messageId', 'timestamp'],
 ]
 
-/**
- * Copies the arguments and adds an id and a time. Arguments that cannot be read are returned as they are: each client then
- * reports them.
- */
+/** Copies the arguments and adds an id and a time. Unreadable arguments stay as they are: each client then reports them. */
 function stamp(params: object): object {
   try {
     if (typeof params !== 'object' || params === null || Array.isArray(params)) return params

@@ -107,7 +107,7 @@ interface Knowledge {
 interface Waiting {
   readonly callers: { resolve(authorization: string): void; reject(error: DeliveryError): void }[]
   readonly sinceMs: number
-  /** Number of failures since the first of these callers began to wait, without rate limits. */
+  /** Number of failures since the first of these callers began to wait. Rate limits that state a wait do not count. */
   failures: number
 }
 

@@ -23,7 +23,7 @@ interface Registration {
 }
 
 /**
- * Typed events with the listener methods of Node's `EventEmitter`; The functions `once` and `on` of `node:events` accept an
+ * Typed events with the listener methods of Node's `EventEmitter`. The functions `once` and `on` of `node:events` accept an
  * `Emitter`. If a listener throws or returns a promise that rejects, the error is reported, and the next listener runs. An
  * `error` event without listeners does nothing.
  */

@@ -41,8 +41,8 @@ export interface AnalyticsEvents {
   /** An event was lost. With neither a listener nor a callback, the first loss of each reason is a process warning. */
   error: [ErrorEvent]
   /**
-   * Something failed, but no event was lost. Without a listener, the first failure of each kind is a process warning; each
-   * outage is one.
+   * Something failed, but no event was lost. Without a listener, the first failure of each kind is a process warning, and so
+   * is each outage.
    */
   warning: [WarningEvent]
   /** An `identify` event was delivered. */

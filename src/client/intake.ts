@@ -45,10 +45,7 @@ export interface IntakeOptions {
   readonly isCallbackUrgent: boolean
 }
 
-/**
- * Takes an event from its call to the line: builds the message, runs the `before` and `enrichment` plugins, and serialises the
- * message.
- */
+/** Builds the message of a call, runs the `before` and `enrichment` plugins, and adds the JSON to the queue (`Line`). */
 export class Intake {
   readonly #options: IntakeOptions
   /** The events of calls in progress, and of calls that a stack overflow has cut short. */
@@ -62,7 +59,7 @@ export class Intake {
   }
 
   /**
-   * Takes one call. When `submit` returns, the event is in the line, waits for a plugin, or has failed.
+   * Takes one call. When `submit` returns, the event is queued, waits for a plugin, or is about to get its outcome.
    *
    * @param defaults Values for fields that the call leaves out.
    * @throws DeliveryError for a bad call, when `strict` is set.

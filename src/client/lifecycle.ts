@@ -38,7 +38,7 @@ const CLOSE_TIMEOUT_MS = 75_000
 /** How long `close` waits for the spool: a hanging disk must not keep the process alive forever. */
 const SPOOL_TIMEOUT_MS = 5_000
 
-/** Sends queued events at once, and gives them up at a time limit, on flush, on close and at the end of the process. */
+/** Sends queued events at once on flush, on close and at the process's end. The last two give events up at a time limit. */
 export class Lifecycle {
   readonly #options: LifecycleOptions
   #closing: Promise<FlushSummary> | undefined

@@ -23,7 +23,7 @@ export interface Parts {
   verify(): Promise<Verification>
 }
 
-/** The parts that own timers, sockets and promises. */
+/** One set of parts, with its own timers, sockets and promises. */
 export interface OwnParts extends Parts {
   readonly ledger: Ledger
   readonly pipeline: Pipeline

@@ -15,9 +15,7 @@ import {
 
 export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
 
-/**
- * One event in the form of the older libraries. The required fields depend on the call, as for the six calls of `Analytics`.
- */
+/** One event in the form of the older libraries. The required fields depend on the call, as in `Analytics`. */
 export interface CompatMessage {
   /** Id of the user. This or `anonymousId` is required. */
   userId?: string | number | undefined
@@ -82,8 +80,10 @@ interface Call {
  * The migration guides in the documentation list the differences.
  *
  * @example
- * import Analytics from 'trackpost/compat' const analytics = new Analytics('WRITE_KEY', { flushAt: 20 }) analytics.identify({
- * userId: 'ada' }).track({ userId: 'ada', event: 'Signed Up' }) await analytics.flush()
+ * import Analytics from 'trackpost/compat'
+ * const analytics = new Analytics('WRITE_KEY', { flushAt: 20 })
+ * analytics.identify({ userId: 'ada' }).track({ userId: 'ada', event: 'Signed Up' })
+ * await analytics.flush()
  */
 export class CompatAnalytics {
   /** Whether events are sent. */

@@ -30,7 +30,7 @@ export interface DeliveryOptions {
   readonly outcomes: ResultHandlerOptions['outcomes']
 }
 
-/** Takes ranges of events from the line, sends them when the gate allows it, and passes each result to the `ResultHandler`. */
+/** Sends the queued events in groups (ranges) when the `Gate` allows it, and passes each result to the `ResultHandler`. */
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
@@ -47,7 +47,7 @@ export class Delivery {
   #cancelInterval: (() => void) | undefined
   #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
   #hasWarnedOfFault = false
-  /** Whether the last probe had no events. If so, the next probe contains events. */
+  /** Whether the last probe (the single request after a pause) had no events. If so, the next probe contains events. */
   #wasEmpty = false
 
   constructor(options: DeliveryOptions) {

@@ -41,7 +41,7 @@ export class Range {
     readonly origin: Origin = { addedRequests: 0, firstHalfRefusal: undefined, bytesBefore413: undefined },
   ) {}
 
-  /** The place of the first event in the line. */
+  /** The place in the line of the first of these events. */
   get order(): number {
     return this.items[0]?.order ?? 0
   }

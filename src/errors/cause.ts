@@ -1,4 +1,4 @@
-/** The number of errors in a chain of causes that are read. */
+/** At most this number of errors in a chain of causes is read. */
 const MAX_DEPTH = 5
 
 /** Error codes of a connection that was lost while a request was under way on it. */

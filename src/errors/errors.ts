@@ -70,9 +70,9 @@ export class SettingsError extends TrackpostError {
   }
 }
 
-/** Facts about the request that failed. */
+/** The cause of a `DeliveryError`, and facts about the request that failed, if there was one. */
 export interface FailedRequest {
-  /** The reason that the HTTP client rejected with, without credentials. */
+  /** The error that led to this one, for example the error of the HTTP client, without credentials. */
   readonly cause?: unknown
   /** The HTTP status of the response. */
   readonly status?: number
@@ -127,7 +127,7 @@ export interface ContextCancelationOptions {
 }
 
 /**
- * Thrown by a `before` plugin to drop the event, which then fails with `plugin`. `ctx.cancel()` throws it.
+ * Thrown by a `before` plugin to drop the event, which then fails with the code `plugin`. `ctx.cancel()` throws it.
  *
  * @example
  * throw new ContextCancelation({ reason: 'no consent' })

@@ -125,7 +125,7 @@ export function cancelBody(response: unknown): void {
   }
 }
 
-/** The number of errors in a chain of causes that are read. */
+/** At most this number of errors in a chain of causes is read. */
 const MAX_CAUSES = 5
 
 /** Properties that HTTP libraries set on their errors. undici sets `statusCode`; other libraries set `status` or `response`. */

@@ -8,7 +8,7 @@ export interface Memory extends Uint8Array {
 interface Utf8 {
   /** Exact length of `text` in bytes. */
   byteLength(text: string): number
-  /** Returns memory that is not initialised. */
+  /** Returns memory that may contain old data. */
   allocate(bytes: number): Memory
   read(bytes: Uint8Array): string
 }

@@ -112,7 +112,7 @@ export class Context {
     return this.event.messageId
   }
 
-  /** Number of requests that have contained this event so far. */
+  /** Number of requests that have contained this event; 0 until its outcome is known. */
   get attempts(): number {
     return this.#attempts
   }
@@ -144,7 +144,7 @@ export class Context {
   }
 
   /**
-   * Drops the event when called in a `before` plugin: the event fails with `plugin`.
+   * Drops the event when called in a `before` plugin: the event fails with the code `plugin`.
    *
    * @param reason An error or a string, which becomes part of the error message.
    * @throws ContextCancelation always.

@@ -18,7 +18,7 @@ export class UnusableResult extends Error {}
  * one; if it returned an event, `ctx` with that event; otherwise `ctx`.
  *
  * @throws ContextCancelation when a `before` handler returned `null` or `false` to drop the event.
- * @throws UnusableResult when the handler returned any other value except `undefined`.
+ * @throws UnusableResult for any other value except `undefined`; TypeError if the handler has set `ctx.event` to no event.
  */
 export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
   ctx.requireEvent()

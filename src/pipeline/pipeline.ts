@@ -60,7 +60,7 @@ export class Pipeline {
   readonly #lineage: Lineage
   readonly #turns: Turns
   #stages = stagesOf([])
-  /** Whether no plugin is registered and none is missing. If so, {@link Pipeline.concerns} need not be called. */
+  /** Whether no plugin is registered, and no required one has failed to load: {@link concerns} need not be called. */
   isEmpty = true
   /** Events that wait, in order: for a plugin to load, or for the next turn of the event loop. */
   #waiting: (() => void)[] = []

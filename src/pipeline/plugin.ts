@@ -4,7 +4,7 @@ import type { Tracker } from './tracker.ts'
 /**
  * When a plugin runs, and the effect of its failure. The types run in this order.
  *
- * - `before`: runs first; may change or drop the event. When the plugin fails, the event fails with `plugin`
+ * - `before`: runs first; may change or drop the event. When the plugin fails, the event fails with the code `plugin`
  * - `enrichment`: adds data to the event. When the plugin fails, it is skipped and the failure is reported
  * - `destination`: receives the finished event, in parallel with the delivery; respects `integrations`
  * - `after`: runs when the event has its outcome

@@ -112,7 +112,7 @@ export type EventResult = ContextEvent | null | false | undefined | void
 
 /**
  * A `before` plugin as a function, which receives events of all kinds and returns the event to send. When the function throws,
- * the event fails with `plugin`. A promise must settle within 5 s. To deregister the plugin, use the name of the function.
+ * the event fails with the code `plugin`. A promise must settle within 5 s. `deregister` takes the name of the function.
  *
  * @example
  * analytics.register((event) => (event.event === 'Health Checked' ? null : event))
@@ -153,7 +153,7 @@ function nameOf(given: PluginFunction): string {
   return name
 }
 
-/** Whether an event goes to a destination. If reading the switches throws, it does. */
+/** Whether an event goes to a destination; `true` if reading the switches throws. */
 export function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
   try {
     const { alternativeNames } = plugin

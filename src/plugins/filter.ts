@@ -11,9 +11,9 @@ export interface FilterOptions {
 }
 
 /**
- * Makes a `before` plugin that keeps only the events for which `predicate` returns `true`. All other events fail with `plugin`,
- * also if `predicate` throws, takes longer than 5 s or does not return a boolean. So a missing `return` does not let all events
- * through.
+ * Makes a `before` plugin that keeps only the events for which `predicate` returns `true`. All others fail with the code
+ * `plugin`, also if `predicate` throws, takes longer than 5 s or does not return a boolean. So a missing `return` does not let
+ * all events through.
  *
  * @throws TypeError for bad arguments.
  * @example

@@ -3,7 +3,7 @@ import { describe } from '../message/describe.ts'
 /**
  * Refuses unknown options. For example, with a misspelt option, `redact` would redact nothing.
  *
- * @throws TypeError when there is an unknown option.
+ * @throws TypeError when there is an unknown option, or `options` is not an object.
  */
 export function requireOptions(plugin: string, options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {

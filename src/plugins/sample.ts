@@ -18,9 +18,9 @@ export interface SampleOptions {
 }
 
 /**
- * Makes a `before` plugin that keeps a fraction of the events; the other events fail with `plugin`. Only the key decides: the
- * same users are kept in each process and with each version of this package. If you raise the rate, these users are still kept,
- * and others are added.
+ * Makes a `before` plugin that keeps a fraction of the events; the others fail with the code `plugin`. Only the key decides:
+ * the same users are kept in each process and with each version of this package. If you raise the rate, these users are still
+ * kept, and others are added.
  *
  * @throws TypeError for bad options.
  * @example

@@ -1,10 +1,7 @@
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/**
- * The part of `trace` of `@opentelemetry/api` that is used. It is declared here, because not every project has the types of
- * that package.
- */
+/** The part of `trace` of `@opentelemetry/api` that is used, declared here because not every project has that package. */
 export interface TraceAPI {
   /** Returns the span of the code that runs now. */
   getActiveSpan(): { spanContext(): { readonly traceId: string; readonly spanId: string } } | undefined
@@ -28,7 +25,8 @@ const NO_TRACE = /^0+$/
  * OpenTelemetry.
  * @throws TypeError for bad arguments.
  * @example
- * import { trace } from '@opentelemetry/api' await analytics.register(traceContext(trace))
+ * import { trace } from '@opentelemetry/api'
+ * await analytics.register(traceContext(trace))
  */
 export function traceContext(trace: TraceAPI, options: TraceContextOptions = {}): Plugin {
   if (typeof (trace as Partial<TraceAPI> | null | undefined)?.getActiveSpan !== 'function') {

@@ -5,9 +5,7 @@ import type { StandardSchema } from './standard-schema.ts'
 import { type Verdict, validate } from './validation.ts'
 import { listViolations, PlanViolationError, type Violation } from './violations.ts'
 
-/**
- * Maps each event name of a plan to the schema of the event's properties. The output of a schema is an object or `undefined`.
- */
+/** The schema of the properties for each event name of a plan. The output of a schema is an object or `undefined`. */
 export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object | undefined>>>
 
 /** Options of {@link trackingPlan}. */
@@ -16,13 +14,13 @@ export interface TrackingPlanOptions {
   name?: string | undefined
   /**
    * Decides about an event whose properties do not follow their schema. With `report`, `warning` listeners are notified and the
-   * event is sent. With `drop`, the event fails with `plugin`. With `mark`, the violations are added to `context.violations`
+   * event is sent. With `drop`, it fails with the code `plugin`. With `mark`, the violations are added to `context.violations`
    * and the event is sent. Default: `report`.
    */
   onViolation?: 'report' | 'drop' | 'mark' | undefined
   /**
    * Decides about an event that is not in the plan. With `allow`, it is sent. With `report`, `warning` listeners are notified
-   * and the event is sent. With `drop`, the event fails with `plugin`. Default: `allow`.
+   * and the event is sent. With `drop`, it fails with the code `plugin`. Default: `allow`.
    */
   unknownEvents?: 'allow' | 'report' | 'drop' | undefined
 }
@@ -64,8 +62,9 @@ const CHOICES = {
  * properties is checked as `{}` and, if that is not valid, as `undefined`.
  * @throws TypeError when a value in `schemas` is not a schema, or an option is invalid.
  * @example
- * const plan = trackingPlan({ 'Order Completed': z.object({ total: z.number() }) }, { onViolation: 'drop' }) const analytics =
- * new Analytics<InferEvents<typeof plan>>({ writeKey }) await analytics.register(plan)
+ * const plan = trackingPlan({ 'Order Completed': z.object({ total: z.number() }) }, { onViolation: 'drop' })
+ * const analytics = new Analytics<InferEvents<typeof plan>>({ writeKey })
+ * await analytics.register(plan)
  */
 export function trackingPlan<Schemas extends PlanSchemas>(
   schemas: Schemas,

@@ -32,16 +32,17 @@ type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
  * If the program has its own handler for the signal, the waiting events are sent, but the client stays open, and the handler
  * decides when the process ends. Without such a handler, a second signal ends the process at once.
  *
- * In worker threads and on Cloudflare Workers, no signal can arrive: `closeOn` only shows a warning that says what to do
- * instead.
+ * In worker threads and on Cloudflare Workers, no signal can arrive: `closeOn` only warns, and says what to do instead.
  *
  * @param signals The signals, for example `['SIGTERM', 'SIGINT']`.
  * @returns A function that removes the listeners.
  * @throws TypeError when the list is empty, or contains a signal that cannot be handled.
  * @example
- * import { Analytics } from 'trackpost' import { closeOn } from 'trackpost/node'
+ * import { Analytics } from 'trackpost'
+ * import { closeOn } from 'trackpost/node'
  *
- * const analytics = new Analytics({ writeKey }) closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 5_000 })
+ * const analytics = new Analytics({ writeKey })
+ * closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 5_000 })
  */
 export function closeOn(
   analytics: ClosableClient,
@@ -61,8 +62,7 @@ export function closeOn(
   }
   const end = (signal: NodeJS.Signals): void => {
     remove()
-    // If there are other listeners, another client is still closing, or the program has added a handler, which then ends the
-    // process.
+    // Other listeners belong to a client that is still closing, or to the program, which then ends the process itself.
     if (process.listenerCount(signal) === 0) raise(signal)
   }
   const listener: Listener = (signal) => {

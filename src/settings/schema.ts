@@ -1,6 +1,6 @@
 import type { AnalyticsSettings, OAuthSettings } from './settings.ts'
 
-/** The rule for one setting. `min` and `max` of an integer are allowed values. */
+/** The rule for one setting. `min` and `max` of an integer are themselves allowed. */
 export type Rule =
   | {
       readonly type: 'integer'

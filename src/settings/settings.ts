@@ -33,7 +33,8 @@ export interface AnalyticsSettings {
   path?: string | undefined
   /**
    * Number of retries of a batch after its first attempt. If all of them fail, the events fail with `retries_exhausted`. 0
-   * means only one attempt. Default: 3; 0 to 1,000 retries.
+   * means only one attempt. If it is not set, events that no caller awaits wait for the end of an outage. Default: 3; 0 to
+   * 1,000 retries.
    */
   maxRetries?: number | undefined
   /**

@@ -57,7 +57,7 @@ export class FileSpool implements Spool {
   readonly #log: SegmentLog
   readonly #orphans: OrphanedSegments
   readonly #room = new ReadingRoom()
-  /** Segments with acknowledgements of this turn. */
+  /** Segments (files of the spool) with acknowledgements of this turn. */
   readonly #touched = new Set<Segment>()
   /** Segments whose acknowledgement file may be open. */
   readonly #acknowledged = new Set<Segment>()

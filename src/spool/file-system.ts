@@ -19,7 +19,7 @@ import process from 'node:process'
 import { promisify } from 'node:util'
 import { currentUser } from './rights.ts'
 
-/** The type of a path. A symbolic link is neither a file nor a directory. */
+/** The type and the state of a path. A symbolic link is neither a file nor a directory. */
 export interface PathInfo {
   readonly kind: 'file' | 'directory' | 'other'
   readonly size: number

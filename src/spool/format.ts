@@ -54,7 +54,7 @@ export type Found =
    * No valid record up to `end`. `isTorn` is set when these bytes may be the beginning of a record that a crash has cut short.
    */
   | { readonly kind: 'damage'; readonly end: number; readonly isTorn: boolean }
-  /** The record is longer than the bytes read so far. It has the length `bytes`. */
+  /** The record is longer than the bytes read so far. Its length is at least `bytes`. */
   | { readonly kind: 'incomplete'; readonly bytes: number }
 
 /**

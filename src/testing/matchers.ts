@@ -85,12 +85,12 @@ function wantedOf(type: Kind, partial: unknown = {}): Wanted {
 
 /**
  * Matchers for `expect.extend` of Jest and Vitest. They take a test client, its `analytics`, or a list of messages, and pass
- * when at least one message matches. The types are included for the global `expect`; for the `expect` of `@jest/globals`,
- * declare them: `declare module 'expect' { interface Matchers<R extends void | Promise<void>, T> extends TrackpostMatchers<R,
- * T> {} }`.
+ * when at least one message matches. The types are included for the global `expect`; for that of `@jest/globals`, declare:
+ * `declare module 'expect' { interface Matchers<R extends void | Promise<void>, T> extends TrackpostMatchers<R, T> {} }`.
  *
  * @example
- * expect.extend(matchers) expect(client).toHaveTracked('Order Completed', { userId: 'ada', properties: { total: 42.5 } })
+ * expect.extend(matchers)
+ * expect(client).toHaveTracked('Order Completed', { userId: 'ada', properties: { total: 42.5 } })
  */
 export const matchers = {
   /** Finds a `track` message with this name and the values in `partial`. */

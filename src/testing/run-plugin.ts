@@ -64,7 +64,7 @@ export interface PluginRun {
  * it. Time limits and failures have the same effect as in production.
  *
  * @param settings The settings of the client, as for {@link createTestClient}.
- * @returns The result. The promise rejects only when `plugin` is not a plugin, or `message` is invalid.
+ * @returns The result. The promise rejects only when `plugin`, `message` or `settings` are invalid.
  * @example
  * const { event, dropped } = await runPlugin(redact, { type: 'track', userId: 'ada', event: 'Signed Up' })
  */

@@ -111,8 +111,9 @@ type Constructor = new (
  *
  * @throws SettingsError for invalid settings.
  * @example
- * const client = createTestClient() await checkout(client.analytics) expect(client.find({ event: 'Order Completed'
- * })).toHaveLength(1)
+ * const client = createTestClient()
+ * await checkout(client.analytics)
+ * expect(client.find({ event: 'Order Completed' })).toHaveLength(1)
  */
 export function createTestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
   settings: TestClientSettings = {},
