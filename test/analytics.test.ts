@@ -760,7 +760,7 @@ describe('closeAndFlush', () => {
   })
 
   // docs/faults.md, row F79.
-  test('waits for 75 s by default, longer than a rate limit of a minute', async () => {
+  test('waits longer than a rate limit of a minute by default', async () => {
     const { analytics, clock } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
     trackPurchases(analytics, 2)
 
@@ -904,7 +904,7 @@ describe('waitUntil', () => {
   })
 })
 
-describe('local events', () => {
+describe('the events that a client emits', () => {
   test('initialize contains the settings in force, without secrets', async () => {
     const { analytics } = createAnalytics({ flushAt: 7, waitUntil: () => {} })
     const seen: unknown[] = []
@@ -1049,7 +1049,7 @@ function createPlugin(name: string, type: Plugin['type'], track?: Plugin['track'
 }
 
 describe('plugins', () => {
-  test('when a before plugin throws, only its own event fails, with the code plugin', async () => {
+  test('when a before plugin cancels an event, only this event fails, with the code plugin', async () => {
     const { analytics, client } = createAnalytics()
     const errors: ErrorEvent[] = []
     analytics.on('error', (event) => errors.push(event))
@@ -1160,7 +1160,7 @@ describe('plugins', () => {
     expect(messages).toEqual(['messageId: a plugin replaced it by one that the service refuses'])
   })
 
-  test('the timestamp is a Date that belongs to the plugin', async () => {
+  test('a plugin gets the timestamp as a Date, which is not the object of the caller', async () => {
     const { analytics } = createAnalytics()
     const seen: Date[] = []
     await analytics.register(
@@ -1183,7 +1183,7 @@ describe('plugins', () => {
     ['another Date', () => new Date('2019-07-01T10:00:00.5Z'), '2019-07-01T10:00:00.500Z'],
     ['an invalid Date', () => new Date(Number.NaN), null],
     ['a text', () => 'hier', 'hier'],
-    ['nothing', () => undefined, undefined],
+    ['undefined', () => undefined, undefined],
     [
       'the same Date, set to another time',
       ({ timestamp }) => timestamp.setUTCFullYear(2019) && timestamp,
@@ -1191,7 +1191,7 @@ describe('plugins', () => {
     ],
   ]
   test.each(stamps)(
-    'a timestamp that a plugin changes to %s is sent as changed',
+    'a timestamp that a plugin changes to %s is sent as JSON writes it',
     async (_label, change, sent) => {
       const { analytics, client } = createAnalytics()
       await analytics.register(
@@ -1650,7 +1650,7 @@ describe('an HTTP client that misbehaves', () => {
     ],
     ['a response of undefined', [() => undefined as never]],
     ['a connection that is lost each time', [networkError('ECONNRESET')]],
-  ])('%s causes retries, and the event fails with retries_exhausted', async (_label, replies) => {
+  ])('%s: requests are repeated, and the event fails with retries_exhausted', async (_label, replies) => {
     const { analytics, clock } = createAnalytics({ maxRetries: 1 }, replies)
     const { outcomes, callback } = recordOutcomes()
 

@@ -68,7 +68,7 @@ test('the credentials are created once, and every call is passed on to them', as
   ])
 })
 
-test('the code is loaded at construction: later, the process may have no free file descriptor to read it', async () => {
+test('the code for OAuth is loaded at construction: later, the process may have no free file descriptor to read it', async () => {
   const loaded = recorded()
   let isReadable = true
   const credentials = new LazyCredentials(async () => {

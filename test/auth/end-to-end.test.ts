@@ -218,7 +218,7 @@ test('a token that is revoked twice within 30 s loses no event', async () => {
   expect(tokens.requests).toHaveLength(3)
 })
 
-test('a batch whose token arrives during a rate limit of the API waits until its end', async () => {
+test('a batch whose token arrives during a rate limit of the API waits until the limit ends', async () => {
   const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 60 })
   trackPurchases(analytics, 1)
   await analytics.flush()
@@ -249,7 +249,7 @@ test.each([
   [403, 'auth', 1, 1],
   [400, 'rejected', 1, 1],
   [511, undefined, 2, 2],
-])('%d from the API: %s', async (status, code, tokenRequests, apiRequests) => {
+])('after a %d from the API, the failure code is %s', async (status, code, tokenRequests, apiRequests) => {
   const { tokens, api, analytics, codes } = await start()
   api.statuses.push(status)
 
@@ -479,7 +479,7 @@ describe('a clock that is wrong', () => {
     ['garbage', 'garbage'],
     ['in 1970', 'Thu, 01 Jan 1970 00:00:00 GMT'],
     ['in 9999', 'Fri, 31 Dec 9999 23:59:59 GMT'],
-  ])('is not suspected when Date is %s', async (_, date) => {
+  ])('is not assumed because of a Date header that is %s', async (_, date) => {
     const { tokens, api, analytics } = await start()
     tokens.replies.push((_request, response) => {
       response.sendDate = false
@@ -494,8 +494,8 @@ describe('a clock that is wrong', () => {
   })
 })
 
-describe('a close during a token request', () => {
-  test('waits for the token', async () => {
+describe('closing a client with access tokens', () => {
+  test('waits for a token request', async () => {
     const { api, analytics } = await start({}, {}, { delayMs: 150 })
     trackPurchases(analytics, 3)
 
@@ -519,7 +519,7 @@ describe('a close during a token request', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('gives up the request at the timeout of the close', async () => {
+  test('gives up a token request at the timeout of the close', async () => {
     const { tokens, api, analytics, codes } = await start()
     let isAborted = false
     tokens.replies.push((_request, response) => {
@@ -653,7 +653,7 @@ describe('tokens over plain http', () => {
     ['to this machine by IPv6', { host: 'http://[::1]:8080' }, { authServer: 'http://auth.localhost' }],
     ['over https', { host: 'https://api.example.test' }, { authServer: 'https://oauth2.example.test' }],
     ['that are not used', { oauthSettings: undefined }, { authServer: 'http://oauth2.example.test' }],
-  ])('%s cause no warning', (_, settings, oauth) => {
+  ])('no warning is caused by tokens %s', (_, settings, oauth) => {
     expect(warningsOf(settings, oauth)).toEqual([])
   })
 })

@@ -15,8 +15,8 @@ type Sign = Signer['sign']
 const sign: Sign = async (data) => new Uint8Array(signWith('sha256', data, CLIENT_KEY))
 
 /**
- * A client with an external signer, and a token server that accepts every assertion. `answers` are the first results
- * of the signer; later results are valid signatures.
+ * A client with an external signer, and a token server that accepts every assertion. `answers` handle the first calls
+ * of the signer; later calls return valid signatures.
  */
 function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   const assertions: string[] = []
@@ -210,7 +210,7 @@ describe('the settings', () => {
 
   test.each<[string, object, RegExp]>([
     ['a signer and a key', { clientKey: CLIENT_PEM, signer }, /^oauthSettings.signer: .*got both/],
-    ['neither', {}, /^oauthSettings.clientKey: .*got undefined/],
+    ['neither a signer nor a key', {}, /^oauthSettings.clientKey: .*got undefined/],
     ['text as signer', { signer: 'kms' }, /^oauthSettings.signer: expected an object, got a string/],
     ['null as signer', { signer: null }, /^oauthSettings.signer: expected an object, got null/],
     ['a signer that cannot sign', { signer: { algorithm: 'RS256' } }, /^oauthSettings.signer: .*undefined/],

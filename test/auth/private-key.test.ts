@@ -63,7 +63,7 @@ describe('a key that is accepted', () => {
 describe('a key that is refused: the error names the reason, and shows nothing of the key', () => {
   const encrypted = { cipher: 'aes-256-cbc', passphrase: 'Geheimnis-7' }
   test.each<[string, unknown, RegExp]>([
-    ['nothing', undefined, /got undefined/],
+    ['undefined', undefined, /got undefined/],
     ['null', null, /got object/],
     ['a number', 17, /got number/],
     ['empty text', '', /not PEM/],

@@ -17,7 +17,7 @@ function pem(key: KeyObject, type: 'pkcs8' | 'pkcs1' = 'pkcs8'): string {
 test.each([
   ['PKCS#8', pem(key)],
   ['PKCS#8 on one line', pem(key).replaceAll('\n', '\\n')],
-])('without node:crypto, %s signs', async (_label, text) => {
+])('without node:crypto, a key in %s can sign', async (_label, text) => {
   expect(await signsWith(text, createPublicKey(key))).toEqual([true])
 })
 

@@ -65,7 +65,7 @@ test('a clock that jumps after it was corrected is corrected again', () => {
 
 test.each([
   ['absent', undefined],
-  ['no number', Number.NaN],
+  ['not a number', Number.NaN],
   ['in 1970', 0],
   ['in 9999', Date.UTC(9999, 0)],
 ])('a Date header that is %s changes nothing', (_, dateMs) => {

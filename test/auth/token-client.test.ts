@@ -124,7 +124,7 @@ describe('a usable response', () => {
 describe('a 200 without a usable token leads to a retry', () => {
   test.each<[string, Reply]>([
     ['HTML', text('<!doctype html><title>Anmelden</title>')],
-    ['nothing', text('')],
+    ['an empty body', text('')],
     ['null', text('null')],
     ['an array', text('[]')],
     ['a number', text('17')],
@@ -177,7 +177,7 @@ describe('another status', () => {
     ],
     ['a Retry-After that is too long', { 'retry-after': '9999999999' }, 300_000],
     ['a malformed Retry-After', { 'retry-after': '120abc' }, undefined],
-  ])('429 with %s', async (_, headers, waitMs) => {
+  ])('429 with %s leads to a retry, after the wait in a valid header', async (_, headers, waitMs) => {
     const answer = await answerOf(json({}, 429, headers))
 
     expect(answer).toMatchObject({ outcome: 'retry', waitMs, isLimited: true })
@@ -226,7 +226,7 @@ describe('a refusal', () => {
     ['a Date', 'Fri, 20 Nov 2026 10:30:00 GMT', Date.UTC(2026, 10, 20, 10, 30)],
     ['no Date', undefined, undefined],
     ['a malformed Date', 'garbage', undefined],
-  ])('with %s', async (_, date, dateMs) => {
+  ])('with %s contains the time of the server, if the header is valid', async (_, date, dateMs) => {
     const answer = await answerOf(json({}, 400, date === undefined ? {} : { Date: date }))
 
     expect(answer).toMatchObject({ outcome: 'refused', dateMs })

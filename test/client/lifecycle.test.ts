@@ -62,7 +62,7 @@ describe('flush', () => {
   )
 
   test.each([0, undefined, Number.NaN, -1, '5'])(
-    'has no time limit with a timeout of %s',
+    'has no time limit with a timeout of %o',
     async (timeout) => {
       const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
       trackPurchases(analytics, 1)

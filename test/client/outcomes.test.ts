@@ -277,7 +277,7 @@ describe('a listener that is attached after the call', () => {
   test.each([
     ['is delivered', false],
     ['is disabled', true],
-  ])('gets the event with its log entries when it %s', async (_label, isDisabled) => {
+  ])('gets an event that %s, with its log entries', async (_label, isDisabled) => {
     const { analytics } = createAnalytics({ disable: () => isDisabled })
     await analytics.register(note)
 
@@ -294,7 +294,7 @@ describe('a listener that is attached after the call', () => {
     expect(seen).toEqual(['purchase-1', ['prix en euros']])
   })
 
-  test('gets a disabled event without log entries', async () => {
+  test('gets a disabled event that has no log entries', async () => {
     const { analytics } = createAnalytics({ disable: () => true })
     await analytics.register({ ...note, track: (ctx: Context) => ctx })
 

@@ -341,7 +341,7 @@ describe('the return value of a plugin', () => {
   })
 
   test.each([null, false, 5, 'x', {}])(
-    'of a before plugin makes the event fail when it is %j',
+    'of type before makes an event fail when this value is %j',
     async (value) => {
       const { analytics, client } = createAnalytics()
       const { outcomes, callback } = recordOutcomes()

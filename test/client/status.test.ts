@@ -7,7 +7,7 @@ import { hangUntilAborted, networkError, silence, status } from '../support/scri
 vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 
 describe('status', () => {
-  test('of a new client', () => {
+  test('of a new client shows no events, no pause and no error', () => {
     const { analytics } = createAnalytics()
 
     expect(analytics.status).toEqual({
@@ -192,7 +192,7 @@ describe('status', () => {
     expect(analytics.status).toMatchObject({ queued: 0, queuedBytes: 0, inFlight: 0 })
   })
 
-  test('loses no event when a mocked clock throws', async () => {
+  test('a mocked clock that throws loses no event', async () => {
     const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1)
     const flushed = analytics.flush()

@@ -249,7 +249,7 @@ describe('a scope', () => {
   test.each([
     [32, { outer: 1, inner: 2 }],
     [33, { inner: 2 }],
-  ])('objects %i levels deep are merged to %j', async (levels, expected) => {
+  ])('when objects %i levels deep are merged, the innermost object is %j', async (levels, expected) => {
     const nest = (leaf: object): object => {
       let value = leaf
       for (let level = 0; level < levels; level++) value = { a: value }
@@ -360,7 +360,7 @@ describe('combine', () => {
     ['an array', [[createAnalytics().analytics]]],
     ['undefined', [createAnalytics().analytics, undefined]],
     ['an object', [createAnalytics().analytics.with({})]],
-  ])('throws when it gets %s instead of a client, not at the first call', (given, clients) => {
+  ])('throws when it is called with invalid clients, not later: %s', (given, clients) => {
     expect(() => combine(...(clients as never[]))).toThrow(
       new RegExp(`^combine: expected clients.* got ${given}$`),
     )

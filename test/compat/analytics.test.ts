@@ -32,7 +32,7 @@ describe('options', () => {
     [{ flushAt: -5 }, 1],
     [{ flushAt: 7 }, 7],
     [{ flushAt: 'many' as never }, 20],
-  ])('flushAt of %j means %d, as in the original SDK', (options, flushAt) => {
+  ])('with the options %j, flushAt is %d, as in the original SDK', (options, flushAt) => {
     expect(new Analytics('wk', options).flushAt).toBe(flushAt)
   })
 
@@ -63,7 +63,7 @@ describe('options', () => {
     ['axiosInstance', { axiosInstance: {} }],
     ['axiosInstance', { axiosInstance: 5 }],
   ])(
-    '%s that is invalid, or has no counterpart, throws an error that says what to write',
+    '%s that is invalid, or has no counterpart, throws an error that names the setting',
     (setting, options) => {
       const key = setting === 'writeKey' ? '' : 'wk'
 
@@ -181,7 +181,7 @@ describe('failures', () => {
     })
   })
 
-  test('errorHandler is called once for a batch, with an error as of axios, and flush resolves', async () => {
+  test('errorHandler is called once for a batch, with an error like those of axios, and flush resolves', async () => {
     const { httpClient } = setUp(402)
     const errors: Error[] = []
     const analytics = new Analytics('wk', { httpClient, errorHandler: (error) => errors.push(error) })

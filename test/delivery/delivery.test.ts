@@ -952,7 +952,7 @@ describe('a batch that is too large for the service', () => {
     expect(client.batchSizes.slice(before)).toEqual([2_000])
   })
 
-  test('the largest size grows by a tenth with every 20 accepted requests', async () => {
+  test('the size limit that was learned from a 413 grows step by step while requests are accepted', async () => {
     let limit = 50
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 100 },
@@ -974,7 +974,7 @@ describe('a batch that is too large for the service', () => {
     expect(counts.at(-1)).toBeLessThanOrEqual(first / 4)
     for (const [index, count] of counts.entries())
       expect(count).toBeLessThanOrEqual(counts[index - 1] ?? 1_000)
-    // The size grows step by step: the first round still needs more than half as many requests.
+    // The first round still needs more than half as many requests.
     expect(counts[0]).toBeGreaterThan(first / 2)
   })
 
@@ -1153,19 +1153,19 @@ describe('errors on the side of the client', () => {
     return { fault, fail, clockThat }
   }
 
-  test.each(['throws', 'is NaN', 'cannot encode', 'rejects the encoding', 'has no memory'])(
+  test.each(['clock throws', 'time is NaN', 'encoder throws', 'encoder rejects', 'no memory'])(
     'a batch is retried and no event is lost when a part of the client fails: %s',
     async (kind) => {
       const { fault, fail, clockThat } = createFaults()
       const encode: Encode = (bytes) => {
-        if (fault.isOn && kind === 'cannot encode') fail()
-        if (fault.isOn && kind === 'rejects the encoding') return Promise.reject(new Error('kaputt'))
+        if (fault.isOn && kind === 'encoder throws') fail()
+        if (fault.isOn && kind === 'encoder rejects') return Promise.reject(new Error('kaputt'))
         return { bytes, encoding: undefined }
       }
       const store = new SlabStore()
       const copy = store.copy.bind(store)
-      store.copy = (...given) => (fault.isOn && kind === 'has no memory' ? fail() : copy(...given))
-      const value = kind === 'throws' ? fail : kind === 'is NaN' ? () => Number.NaN : undefined
+      store.copy = (...given) => (fault.isOn && kind === 'no memory' ? fail() : copy(...given))
+      const value = kind === 'clock throws' ? fail : kind === 'time is NaN' ? () => Number.NaN : undefined
       const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1, maxRetries: 3, maxConcurrentRequests: 2 },
         encode,

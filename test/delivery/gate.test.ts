@@ -9,7 +9,7 @@ class EvenHost extends FakeClock {
   }
 }
 
-/** The gate is the circuit breaker of the client: while it is shut, no request is sent. */
+/** The gate holds requests back after a failure or a rate limit. The first one that it lets through afterwards is the probe. */
 function setUp(maxConcurrent = 4): { gate: Gate; clock: EvenHost } {
   const clock = new EvenHost()
   return { gate: new Gate(maxConcurrent, clock), clock }

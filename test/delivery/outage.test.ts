@@ -335,7 +335,7 @@ describe('with strict order, an event that the service cannot process', () => {
     },
   )
 
-  test('is searched for when an outage still accepts requests without events, which costs four good events', async () => {
+  test('is searched for if requests without events are accepted in an outage, which costs four good events', async () => {
     for (const ofEmpty of [200, 400, 402, 413]) {
       let isOver = true
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -363,7 +363,7 @@ describe('with strict order, an event that the service cannot process', () => {
     }
   })
 
-  test('does not delay the failure of awaited events when an outage still accepts requests without events', async () => {
+  test('does not delay the failure of awaited events if requests without events are accepted in an outage', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
       replies: [(request) => status(request.batch.length === 0 ? 200 : 503)(request)],
@@ -560,7 +560,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the 
 })
 
 describe('a deadline', () => {
-  test('says up to which place events have waited too long, until end() is called', () => {
+  test('says which events have waited too long, until end() is called', () => {
     const deadline = new Deadline(1_000)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
 
@@ -589,7 +589,7 @@ describe('a deadline', () => {
     expect([deadline.expiredUpTo(1_100), deadline.expiredUpTo(1_101)]).toEqual([6, 7])
   })
 
-  test('keeps about 1,000 marks for 100,000 events', () => {
+  test('keeps about 1,000 points in time for 100,000 events', () => {
     const deadline = new Deadline(1_000_000)
 
     for (let ms = 0; ms < 1_000_000; ms += 10) deadline.begin(ms, ms)

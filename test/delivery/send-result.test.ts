@@ -12,7 +12,7 @@ function errorOf(status: number, statusText: string, headers?: HTTPHeaders, body
   return toDeliveryError('rejected', { status, statusText, headers, body }, URL, asIs)
 }
 
-describe('the error of a response', () => {
+describe('the error of a request', () => {
   test.each([400, 429, 500, 503, 505])('an HTTP failure with %i shows status and status text', (status) => {
     const text = STATUS_CODES[status] as string
 

@@ -96,8 +96,8 @@ class ByteClient implements ByteHTTPClient {
   }
 }
 
-describe('a client that takes bytes', () => {
-  test.each([true, false])('gets the same body as bytes or as a string: %s', async (isWilling) => {
+describe('an HTTP client', () => {
+  test.each([true, false])('gets the same body, in bytes only if it takes them: %s', async (isWilling) => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const { client, store, envelope, sender, range } = setUpWith(new ByteClient(isWilling), clock)
     const longer = new Range([
@@ -302,7 +302,7 @@ describe('one attempt', () => {
 
     expect(await attempt.result).toEqual({ action: 'unsent', error: undefined })
     expect(client.requests).toEqual([])
-    // No observer was told of a request, and nothing counted as an attempt.
+    // No observer has seen a request, and nothing counted as an attempt.
     expect(requests).toEqual([])
     expect(range.attempts).toBe(0)
   })

@@ -39,7 +39,7 @@ describe('a lost connection', () => {
     ['an unknown name', coded('getaddrinfo ENOTFOUND', 'ENOTFOUND')],
     ['a TLS failure', coded('self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT')],
     ['an error without a code', new Error('ECONNRESET')],
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['text', 'ECONNRESET'],
     ['a number', 104],

@@ -85,7 +85,7 @@ test('a sample keeps the same users in each process', async () => {
   expect(users.length).toBeLessThan(150)
 })
 
-test('a custom plugin gets every kind of event', async () => {
+test('a custom plugin adds the version of the app to the context', async () => {
   const exit = await runExample('Your own')
 
   expect(exit).toMatchObject({ code: 0, stdout: '{ delivered: 1, failed: 0, pending: 0 }\n' })

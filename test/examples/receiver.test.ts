@@ -76,7 +76,7 @@ test.each([
   ['no JSON', 400, {}, '{"userId":'],
   ['a message over 32 KB', 400, {}, { ...order('m-1'), text: 'é'.repeat(16_400) }],
   ['a message that the receiver was told to reject', 400, {}, order('m-1', 'Never Welcome')],
-])('%s leads to %i', async (_, expected, headers, body) => {
+])('the status for %s is %i', async (_, expected, headers, body) => {
   const status = await post('/v1/track', body, headers as Record<string, string>)
 
   expect(status).toBe(expected)

@@ -56,7 +56,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       maxCopies: 1_000,
     })
   }
-  /** Adds a case: an event with `make()` as the property `v` has one of `outcomes`. */
+  /** Adds a case: an event with `make()` as the property `v` ends as one of `outcomes`. `maxCopies` limits its cost. */
   const costs = (
     id: string,
     name: string,
@@ -672,7 +672,7 @@ for (const flushAt of [1, 3, 100]) {
   row(
     'B0',
     `the whole table of bad values and calls, batches of ${flushAt}`,
-    'no error, the good events before and after arrive unchanged, one outcome each, exit code 0',
+    'no call throws, the good events before and after arrive unchanged, one outcome each, exit code 0',
     async (row) => {
       const { run, results: cases } = await results()
       const report = expectOracleRules(run, [await server.report()], {
@@ -981,7 +981,7 @@ row(
 )
 
 for (const [name, execArgv] of [
-  ['enumerable keys and toJSON on Object.prototype', []],
+  ['enumerable keys on Object.prototype', []],
   ['--disable-proto=throw', ['--disable-proto=throw']],
   ['--disable-proto=delete', ['--disable-proto=delete']],
   ['Object.freeze(Object.prototype)', []],
@@ -1046,7 +1046,7 @@ elsewhere('B39', 'the host uses fake timers', {
 
 row(
   'B67',
-  'random values of a seeded generator, each as properties, traits and context',
+  'random values of a seeded generator, each in properties and in context',
   'never throws, one outcome each; the message agrees with JSON.stringify where that works; no pollution',
   async (row) => {
     const cases = size(2_000, 100_000)

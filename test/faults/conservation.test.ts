@@ -6,7 +6,7 @@ import { row } from './harness/row.ts'
 row(
   'F01',
   'connection closed after the request was read, 10 %',
-  '0 lost, repeats byte-equal, requests <= 1.15 x batches',
+  '0 lost, repeats byte-equal, requests <= 1.15 x batches (1.25 x in the default size)',
   async (row) => {
     const events = size(2_000, 100_000)
     const perBatch = size(10, 100)

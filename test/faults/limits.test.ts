@@ -5,7 +5,7 @@ import { elsewhere, row } from './harness/row.ts'
 
 row(
   'B56',
-  'events of 32,767 / 32,768 / 32,769 bytes from nine kinds of text',
+  'events of 32,767 / 32,768 / 32,769 bytes from ten kinds of content',
   'the first two are delivered with exactly that many bytes, the third is too_large',
   async (row) => {
     const server = await serve()

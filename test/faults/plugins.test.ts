@@ -14,7 +14,7 @@ import { elsewhere, row } from './harness/row.ts'
 row(
   'F101',
   'plugins of four types that throw, reject, throw null, or throw an object that throws when it is read',
-  'a before plugin makes the event fail with plugin, after the other types it goes on; one error each; the host is unaffected',
+  'the event fails with the code plugin in a before plugin, and is delivered in the others; one report each; the host is unaffected',
   async (row) => {
     const server = await serve()
 
@@ -316,7 +316,7 @@ row(
 row(
   'F105',
   'a plugin that tracks for each event, flushes, deregisters itself, closes',
-  'at most one level deep; no deadlock, no stack overflow',
+  'events that plugins track may track others only one level deep; no deadlock, no stack overflow',
   async (row) => {
     const server = await serve()
 

@@ -15,7 +15,7 @@ for (const [name, raw, allowed] of [
   ],
   ['only 103s, for ever', 'HTTP/1.1 103 Early Hints\r\n\r\n', ['retries_exhausted']],
 ] as const) {
-  row('F21', name, `${allowed.join(' or ')}, never lost`, async (row) => {
+  row('F21', name, `all events end as ${allowed.join(' or ')}`, async (row) => {
     const server = await serve({
       state: { raw, isEndless: name.endsWith('ever') },
       script: async (_request, io) => {
@@ -121,7 +121,7 @@ row(
 row(
   'F24',
   'every status from 200 to 599, and 99, 600, 999',
-  'requests, outcome and waits as in the policy table',
+  'outcome and number of requests as in the policy table',
   async (row) => {
     const server = await serve({
       script: (request, io) => {
@@ -321,7 +321,7 @@ for (const status of [200, 503]) {
   row(
     'F28',
     `a response of ${status} with an endless body`,
-    'at most 64 KiB read, RSS bounded, handled by its status',
+    'only a small part is read, RSS bounded, handled by its status',
     async (row) => {
       const limit = size(50_000_000, 1_000_000_000)
       const server = await serve({

@@ -121,7 +121,7 @@ row(
 elsewhere('B62', 'hosts', { row: 'B61' })
 elsewhere('B63', 'numbers', { row: 'B61' })
 
-row('B64', 'unknown and misspelt settings', 'one warning each, with the nearest name', async (row) => {
+row('B64', 'unknown and misspelt settings', 'one warning each, with any similar name', async (row) => {
   const server = await serve()
 
   const run = await runHost(
@@ -141,7 +141,7 @@ row('B64', 'unknown and misspelt settings', 'one warning each, with the nearest 
 
 row(
   'B65',
-  'settings changed or frozen after construction, with getters, on a polluted prototype',
+  'settings changed after construction, frozen, with getters, on a polluted prototype',
   'copied values, each read once',
   async (row) => {
     const server = await serve()

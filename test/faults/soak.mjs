@@ -1,8 +1,8 @@
 /**
  * The soak test: `npm run soak -- --minutes 60`. A client sends 1,000 events a second to a server that causes another
  * fault every 5 s. The client uses a spool and OAuth: a token lasts 40 s, and every third token request fails. The
- * script prints its progress and a summary. It fails when an event is lost, a repeat has other bytes, memory grows by
- * 1 MB an hour or more, or file descriptors stay open.
+ * script prints its progress and a summary. It fails when an event is lost, a repeat has other bytes, file descriptors
+ * stay open, or memory grows by 1 MB an hour or more (checked in runs of at least 30 minutes).
  */
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -311,7 +311,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   return checks.every(({ isGood }) => isGood)
 }
 
-/** The slope of the line through `points`, an hour being the unit of x, by the method of least squares. */
+/** The slope per hour of the line through `points` ([ms, value]), by the method of least squares. */
 function slopePerHour(points) {
   const count = points.length
   if (count < 3) return 0

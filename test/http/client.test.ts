@@ -195,7 +195,7 @@ describe('reading a header', () => {
     ['a Map-like object', { get: (name: string) => (name === 'retry-after' ? '2' : null), forEach() {} }],
     ['names in lower case', { 'retry-after': '2' }],
     ['names in odd case', { 'rEtRy-AfTeR': '2' }],
-    ['a number', { 'retry-after': 2 }],
+    ['a value that is a number', { 'retry-after': 2 }],
   ]
 
   test.each(shapes)('finds it in %s', (_label, headers) => {

@@ -74,7 +74,7 @@ test('a dispatcher that wraps the one of fetch is not bypassed', async () => {
   await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
 })
 
-test('a connection that is closed without a status makes the request reject', async () => {
+test('a response that switches the protocol (101) makes the request reject', async () => {
   const server = await listen(() => {})
   open.push(() => server.close())
   server.server.on('upgrade', (_request, socket) => socket.destroy())
@@ -149,7 +149,7 @@ test('the connections of a shared client are closed when its owner closes them',
   httpClient.close()
 })
 
-test('a request that is aborted before its module was loaded is not sent', async () => {
+test('a request that is aborted before node:http was loaded rejects', async () => {
   vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
   const client = new NodeHTTPClient()
   const abortion = createAbort(client)

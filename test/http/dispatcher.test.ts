@@ -296,7 +296,7 @@ describe('the default client', () => {
     },
   )
 
-  test('calls fetch when there is no dispatcher behind it', () => {
+  test('uses no dispatcher that lacks the method dispatch', () => {
     const original = fetchDispatcher()
     try {
       for (const odd of [undefined, null, {}, { dispatch: 1 }]) {

@@ -449,7 +449,7 @@ describe('the body of a request', () => {
   test.each([
     [true, bytes],
     [false, text],
-  ])('consists of bytes for a client that supports them: %s', async (isWilling, body) => {
+  ])('consists of bytes only if the client takes bytes: %s', async (isWilling, body) => {
     let given: unknown
     const client = {
       takesBytes: () => isWilling,
@@ -511,7 +511,7 @@ describe('an error that contains a response', () => {
   })
 
   test.each<[string, object]>([
-    ['a 2xx: the response may have been cut off', { status: 200 }],
+    ['a 2xx, which may have been cut off,', { status: 200 }],
     ['a status outside of HTTP', { status: 14 }],
     ['a status that is text', { status: '429' }],
     ['a response without a status', { response: {} }],

@@ -41,11 +41,11 @@ describe('taking items', () => {
   })
 
   test.each([
-    ['exactly what fits, commas included', 21, [0, 1]],
-    ['one byte less', 20, [0]],
+    ['two items that fit exactly, commas included', 21, [0, 1]],
+    ['one item if the second lacks a byte', 20, [0]],
     ['the first alone, even if it is too large', 1, [0]],
-    ['all', 32, [0, 1, 2]],
-    ['one byte less than all', 31, [0, 1]],
+    ['all items that fit exactly', 32, [0, 1, 2]],
+    ['two items if the third lacks a byte', 31, [0, 1]],
   ])('takes %s', (_label, maxBytes, seqs) => {
     const line = fill(10, 10, 10)
 

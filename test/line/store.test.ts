@@ -74,7 +74,7 @@ describe('a stored message', () => {
 })
 
 test.each([4_094, 4_095, 4_096, 4_097])(
-  'of %i bytes, about the size of the first slab, is followed by its comma',
+  'a message of %i bytes, about the size of the first slab, is followed by its comma',
   (bytes) => {
     const store = new SlabStore()
     const entries = storeAll([messageOf(bytes), { n: 1 }, { n: 2 }], store)

@@ -201,7 +201,7 @@ describe('page and screen', () => {
 
 describe('arguments that are not an event', () => {
   test.each([
-    ['nothing', undefined, 'undefined'],
+    ['undefined', undefined, 'undefined'],
     ['null', null, 'null'],
     ['a number', 5, 'a number'],
     ['text', 'Commande passée', 'a string'],
@@ -760,7 +760,7 @@ describe('toIsoTime', () => {
     ['an hour 25', '2026-11-20T25:00:00Z'],
     ['NaN', Number.NaN],
     ['Infinity', Number.POSITIVE_INFINITY],
-    ['beyond what a Date can hold', 8.64e15 + 1],
+    ['a number beyond what a Date can hold', 8.64e15 + 1],
     ['an object', { $date: 0 }],
     ['a boolean', true],
     ['a BigInt', 1n],

@@ -20,7 +20,7 @@ describe.each([
   { runtime: 'without Buffer', hasBuffer: false },
 ])('in a runtime $runtime', ({ hasBuffer }) => {
   test.each([
-    ['nothing', '', 0],
+    ['empty text', '', 0],
     ['ASCII', 'cafe', 4],
     ['an accent', 'café', 5],
     ['a currency sign', '12 €', 6],

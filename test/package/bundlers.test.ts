@@ -159,7 +159,7 @@ test.each(Object.entries(BUNDLERS))(
 test.each([
   ['trackpost', 'trackpost/node'],
   ['trackpost/node', 'trackpost'],
-])('the files into which esbuild splits a program run, with %s first and %s after it', async (...entries) => {
+])('a program that imports %s, then %s, runs after esbuild has split it into files', async (...entries) => {
   const text = `import * as one from '${entries[0]}'
 import * as other from '${entries[1]}'
 const { Analytics, NodeHTTPClient } = { ...one, ...other }

@@ -239,30 +239,30 @@ async function compileAll(snippets: Record<string, string>): Promise<Map<string,
   )
 }
 
-test.each(Object.keys(ACCEPTED))('%s compiles', (name) => {
+test.each(Object.keys(ACCEPTED))('compiles: %s', (name) => {
   expect(complaints.get(name)).toEqual([])
 })
 
-test.each(Object.keys(ACCEPTED_SHAPES))('%s compiles', (name) => {
+test.each(Object.keys(ACCEPTED_SHAPES))('compiles: %s', (name) => {
   expect(complaints.get(name)).toEqual([])
 })
 
-test.each(Object.keys(ACCEPTED_NAMES))('%s compile', (name) => {
+test.each(Object.keys(ACCEPTED_NAMES))('compiles: %s', (name) => {
   expect(complaints.get(name)).toEqual([])
 })
 
-test.each(Object.keys(ACCEPTED_TYPED))('%s compile', (name) => {
+test.each(Object.keys(ACCEPTED_TYPED))('compiles: %s', (name) => {
   expect(complaints.get(name)).toEqual([])
 })
 
 test.each(Object.entries(REFUSED_TYPED))(
-  '%s does not compile, and the error says why',
+  'does not compile, and the error says why: %s',
   (name, [, mentions]) => {
     expect(complaints.get(name)?.join(' ')).toContain(mentions)
   },
 )
 
-test.each(Object.keys(REFUSED))('%s does not compile', (name) => {
+test.each(Object.keys(REFUSED))('does not compile: %s', (name) => {
   expect(complaints.get(name)).toHaveLength(1)
 })
 

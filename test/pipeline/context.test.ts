@@ -251,7 +251,7 @@ describe('contexts created by hand', () => {
 
 describe('a cancelation', () => {
   test.each([
-    ['nothing', new ContextCancelation(), 'cancelled', 'plugin Error', false],
+    ['no arguments', new ContextCancelation(), 'cancelled', 'plugin Error', false],
     ['a text', new ContextCancelation('sans accord'), 'sans accord', 'plugin Error', false],
     ['a reason', new ContextCancelation({ reason: 'sans accord' }), 'sans accord', 'plugin Error', false],
     ['all of it', new ContextCancelation({ reason: 'a', type: 'b', retry: true }), 'a', 'b', true],

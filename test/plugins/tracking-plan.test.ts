@@ -310,7 +310,7 @@ describe('a broken schema', () => {
       'expected properties from the schema, got a num',
     ],
     ['returns a list', () => ({ value: [] }), 'expected properties from the schema, got an array'],
-    ['returns a trap', () => throwing, 'piège'],
+    ['returns an object that throws', () => throwing, 'piège'],
     ['returns issues whose properties throw', () => ({ issues: [throwing] }), 'piège'],
     [
       'returns a promise whose then throws',

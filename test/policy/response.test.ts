@@ -153,7 +153,7 @@ describe('several values', () => {
 // docs/faults.md, row F43.
 describe('malformed values', () => {
   test.each([
-    ['nothing', ''],
+    ['empty text', ''],
     ['a word', 'garbage'],
     ['a negative number', '-5'],
     ['a signed number', '+5'],
@@ -280,7 +280,7 @@ describe('the headers of a rate limit', () => {
 
   test.each([
     ['no header', {}],
-    ['zero', { 'retry-after': '0' }],
+    ['a Retry-After of zero', { 'retry-after': '0' }],
     ['a date in the past', { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
     ['an epoch in the past', { 'x-ratelimit-reset': '1000000000' }],
     ['epoch milliseconds in the past', { 'x-ratelimit-reset': '1000000000000' }],
@@ -338,7 +338,7 @@ describe('the status policy', () => {
   })
 
   test.each(rows)(
-    '$status is $writeKey with a write key and $token with a token',
+    'the action after $status is $writeKey with a write key and $token with a token',
     ({ status, writeKey, token }) => {
       expect(classify(status, false)).toBe(writeKey)
       expect(classify(status, true)).toBe(token)

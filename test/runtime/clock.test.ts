@@ -109,7 +109,7 @@ describe('in its own process', () => {
 const START_MS = new FakeClock().monotonic()
 const elapsedMs = (clock: SteadyClock): number => clock.monotonic() - START_MS
 
-/** A clock whose time stands still, and whose timers fire when the test says so. */
+/** A `SteadyClock` around a clock whose time stands still, and whose timers fire when the test says so. */
 function setUp() {
   const timers: (() => void)[] = []
   const below = new FakeClock()
@@ -136,7 +136,7 @@ test('a timer that fires moves the clock to the time for which the timer was set
   expect(elapsedMs(clock)).toBe(850)
 })
 
-test('when the clock of the host throws, only the time is unknown', () => {
+test('when the wrapped clock throws, the time is NaN', () => {
   const below = new FakeClock()
   below.now = () => {
     throw new Error('mocked away')
@@ -185,7 +185,7 @@ test.each([
   ['is not a number', () => Number.NaN],
   ['is infinite', () => Number.POSITIVE_INFINITY],
   ['goes back', () => 3],
-])('while the wrapped clock %s, this clock stands still', (_label, monotonic: () => number) => {
+])('while the wrapped clock %s, a SteadyClock stands still', (_label, monotonic: () => number) => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)
   below.stall(100)

@@ -31,7 +31,7 @@ describe('the runtime', () => {
       'cloudflare-worker',
     ],
     ['Vercel Edge', { process: node, EdgeRuntime: 'edge-runtime' }, 'vercel-edge'],
-  ])('%s is recognized although it has a Node.js version', async (_label, globals, jsRuntime) => {
+  ])('%s is recognized where process.versions has a Node.js version', async (_label, globals, jsRuntime) => {
     expect(await detectWith(globals)).toEqual({ nodeVersion: '20.20.2', jsRuntime })
   })
 
@@ -40,7 +40,7 @@ describe('the runtime', () => {
     ['Vercel Edge', { EdgeRuntime: 'edge-runtime', process: { env: {} } }, 'vercel-edge'],
     ['a browser', { document: {}, navigator: { userAgent: 'Mozilla/5.0' } }, 'browser'],
     ['something else', {}, 'unknown'],
-  ])('%s without a process has no Node.js version', async (_label, globals, jsRuntime) => {
+  ])('%s is recognized without a Node.js version', async (_label, globals, jsRuntime) => {
     const metadata = await detectWith({ process: undefined, ...globals })
 
     expect(metadata).toEqual({ jsRuntime })

@@ -45,7 +45,7 @@ function emit(name: string): void {
 }
 
 describe('the exit', () => {
-  test('before any client has events there are no listeners', () => {
+  test('before any client is watched there are no listeners', () => {
     expect(events).toEqual([])
   })
 
@@ -55,7 +55,7 @@ describe('the exit', () => {
     expect(events).toEqual(['beforeExit'])
   })
 
-  test('every client with events is called when the process runs out of work', async () => {
+  test('every watched client is called when the process runs out of work', async () => {
     const clients = [createClient(), createClient()]
     for (const client of clients) exit.watchExit(client)
 

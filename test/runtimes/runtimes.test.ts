@@ -208,8 +208,7 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   else {
     expect(results['functionClient']).toEqual({ ...delivered(1), requests: 1 })
     expect(eventsOf('function')).toHaveLength(1)
-    // Only `fetch` adds this header. By default the client uses the dispatcher of undici directly, which does not add
-    // it.
+    // Only `fetch` adds this header: neither node:http nor the dispatcher of undici, which the client uses by default.
     if (one.jsRuntime === 'node') expect(of('function')[0]?.fetchMode).toBe('cors')
   }
   if (one.jsRuntime === 'node')

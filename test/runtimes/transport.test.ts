@@ -119,7 +119,7 @@ test('on Node.js 16 events are sent over node:http', async () => {
 })
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events are sent over node:http until fetch is replaced, or a program listens to its diagnostics channels',
+  'on Node.js %i events are sent over node:http unless fetch is replaced, or a program listens to its diagnostics channels',
   async (node) => {
     expect(await run(node, 'growing.cjs')).toEqual({
       untouched: ['node:http', 200],
@@ -142,7 +142,7 @@ test.each([18, 20, 22, 24, 26])(
   },
 )
 
-test.each([18, 20, 22, 24, 26])('on Node.js %i events are mocked by msw and nock', async (node) => {
+test.each([18, 20, 22, 24, 26])('on Node.js %i msw and nock intercept the requests', async (node) => {
   const { msw, nock, unmocked } = (await run(node, 'mocked.cjs')) as Record<string, unknown[]>
 
   expect([msw?.[1], nock?.[1], unmocked?.[1]]).toEqual([202, 203, 200])

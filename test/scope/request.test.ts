@@ -159,7 +159,7 @@ describe('behind trusted proxies', () => {
     ['everybody', ['0.0.0.0/0', '::/0'], '203.0.113.66'],
     ['nobody', [], '10.0.0.7'],
     ['the network, mapped into IPv6', ['::ffff:10.0.0.0/104'], '198.51.100.9'],
-  ])('trusting %s', (_who, trustProxy, ip) => {
+  ])('trusting %s decides which address counts', (_who, trustProxy, ip) => {
     expect(requestScope(node(chain), { trustProxy }).context.ip).toBe(ip)
   })
 

@@ -152,7 +152,7 @@ describe.each([
   ['await analytics.flush()', 'aws-lambda.mjs'],
   ['waitUntil', 'vercel-route.mjs'],
 ])('with %s', (_, module) => {
-  test(`${TOTAL} invocations, each frozen as soon as the handler returns, deliver ${3 * TOTAL} events`, async () => {
+  test(`${TOTAL} invocations, each frozen as soon as it has ended, deliver ${3 * TOTAL} events`, async () => {
     const arrived = await run(module, TOTAL)
 
     expect(arrived.filter((count) => count !== 3)).toEqual([])
@@ -161,20 +161,20 @@ describe.each([
     expect(requests).toBe(TOTAL)
   })
 
-  test('a process that is killed as soon as the handler returns has delivered its events', async () => {
+  test('a process that is killed as soon as an invocation has ended has delivered its events', async () => {
     for (let process = 0; process < 20; process++) expect(await run(module, 2)).toEqual([3, 3])
 
     expect(messages).toHaveLength(120)
   })
 })
 
-test('a handler without flush and waitUntil loses events, so the tests above would notice a loss', async () => {
+test('a handler with neither flush nor waitUntil loses events, so the tests above would notice a loss', async () => {
   const arrived = await run('forgetful.mjs', 5)
 
   expect(arrived.reduce((sum, count) => sum + count)).toBeLessThan(15)
 })
 
-test.each(['node-18', 'node-22', 'node-24'])('the Lambda handler runs on %s, as on Lambda', async (name) => {
+test.each(['node-18', 'node-22', 'node-24'])('on %s the Lambda handler delivers in order', async (name) => {
   expect(await run('aws-lambda.mjs', 3, runtime(name))).toEqual([3, 3, 3])
 
   const types = messages.slice(0, 3).map(({ type, event }) => event ?? type)
@@ -197,8 +197,7 @@ test.each(['node-20', 'node-22'])(
 )
 
 /**
- * Starts a bundled Worker, an example or one of this folder, and passes its URL to `use`. Returns the text of its
- * log.
+ * Bundles and starts a Worker: an example, or one of this folder. Passes its URL to `use`, and returns its log.
  */
 async function withWorker(
   name: string,

@@ -178,7 +178,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   }
 
   test(
-    'requests that end while they wait for the first token do not affect other requests',
+    'requests that end early (with OAuth, before the first token) do not affect other requests',
     async () => {
       const calls = FORMS.flatMap((form) => [create(form), create(form)])
       const early = FORMS.filter((form) => form !== 'waitUntil').map((form) => create(form, true))
@@ -217,7 +217,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   test.each<[string, () => Reply]>([
     ['takes everything', () => once(200)],
     ['fails the first time with 503', () => once(503)],
-    ['has a rate limit the first time', () => once(429)],
+    ['fails the first time with 429', () => once(429)],
     ['breaks the first connection', () => once('reset')],
     ...(hasOAuth ? [['refuses the first token', () => once(401)] as [string, () => Reply]] : []),
   ])(
@@ -263,7 +263,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     ['503', 503],
     ['broken connections', 'reset'],
   ])(
-    'while the service responds only with %s, each request gets the failure',
+    'while every attempt fails (%s), each request that waits for its event gets the failure',
     async (_, failure) => {
       reply = () => failure
       const calls = createCalls()

@@ -246,7 +246,7 @@ describe('enumerations and booleans', () => {
         { value: {}, got: 'an object' },
       ].map((bad) => ({ name, ...bad })),
     ),
-  )('$name refuses a value of type $got', ({ name, value, got }) => {
+  )('$name refuses $got', ({ name, value, got }) => {
     const error = refusalOf({ writeKey: WRITE_KEY, [name]: value })
 
     expect(error.setting).toBe(name)
@@ -495,7 +495,7 @@ describe('region and host', () => {
     ['a number', 8080],
     ['null', null],
     ['a URL object', new URL('https://geheim.example')],
-  ])('a host with %s is refused without showing it', (_label, host) => {
+  ])('a host is refused without showing it: %s', (_label, host) => {
     const error = refusalOf({ writeKey: WRITE_KEY, host })
 
     expect(error.setting).toBe('host')
@@ -553,7 +553,7 @@ describe('path', () => {
     ['a backslash', '\\\\other.example\\v1', '\\\\'],
     ['null', null, 'null'],
     ['a number', 1, 'number'],
-  ])('a path with %s is refused', (_label, path, got) => {
+  ])('a path is refused: %s', (_label, path, got) => {
     const error = refusalOf({ writeKey: WRITE_KEY, path })
 
     expect(error.setting).toBe('path')

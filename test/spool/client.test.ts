@@ -166,7 +166,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('makes all events in memory fail after maxTotalBackoffDuration, but no event that is only in files', async () => {
+  test('makes the events in memory fail after maxTotalBackoffDuration, and events that were only in files later', async () => {
     const { analytics, client, clock } = createHost().start(
       { flushAt: 1, maxQueueSize: 4, maxConcurrentRequests: 1, maxTotalBackoffDuration: 60 },
       [unavailable],

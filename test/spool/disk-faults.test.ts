@@ -23,7 +23,7 @@ const BEAT_MS = 15_000
 const FIRST_RETRY_MS = 1_000
 
 function failure(code: string): Error {
-  return Object.assign(new Error(`${code}: as the test has it`), { code })
+  return Object.assign(new Error(`${code}: injected by the test`), { code })
 }
 
 /** Returns the code of the error with which an operation on this path fails. */
@@ -80,7 +80,7 @@ describe('a failing disk', () => {
   })
 
   test.each(['never', 'interval'] as const)(
-    'keeps messages that were written before a write failed: %s',
+    "keeps messages that were written before a write failed, with sync: '%s'",
     async (sync) => {
       const [fs, clock] = [createDisk(), new FakeClock()]
       const directory = temporaryDirectory()
@@ -184,8 +184,8 @@ describe('a failing disk', () => {
 const SCAN_MS = 60_000
 
 test.each([
-  ['a file', 'open', '.seg'],
-  ['its acknowledgements', 'open', '.ack'],
+  ['a file of messages', 'open', '.seg'],
+  ['a file of acknowledgements', 'open', '.ack'],
   ['a folder', 'list', '.1'],
 ] as const)(
   'files that could not be opened are read at the next scan: %s',
@@ -242,7 +242,7 @@ test('closing leaves no file open, not even a full one', async () => {
   expect(files.size).toBe(0)
 })
 
-test('a listener that tracks an event when the spool is full is called once', async () => {
+test('a listener that tracks an event at each warning of a full spool does not cause endless warnings', async () => {
   const spool = open(temporaryDirectory(), nodeFileSystem, new FakeClock(), { maxBytes: 1_048_576 })
   const { analytics } = createAnalytics({ spool, maxQueueBytes: 100_000_000, flushAt: 1_000 })
   let warnings = 0
@@ -380,7 +380,7 @@ describe('a runtime that denies every sync', () => {
     await spool.close()
   })
 
-  test("sync: 'never' makes no sync, and keeps its promise", async () => {
+  test("with sync: 'never', a call of sync() resolves with true", async () => {
     const disk = createDisk()
     Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
     const spool = open(temporaryDirectory(), disk)

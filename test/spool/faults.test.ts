@@ -122,7 +122,7 @@ describe('a damaged file', () => {
     expect(last.warnings).toEqual([expect.stringContaining('damaged')])
   })
 
-  test('of a later version stays unchanged', async () => {
+  test('a file of a later version is left alone', async () => {
     const { createHeader } = await import('../../src/spool/format.ts')
     const change = (bytes: Buffer): Buffer => {
       createHeader(2).copy(bytes)
@@ -305,11 +305,11 @@ describe('damage in a file of this process', () => {
 
   test.each([
     ['the first record', [0], ['(lost)', 'b', 'c', 'd', 'e']],
-    ['one in the middle', [2], ['a', 'b', '(lost)', 'd', 'e']],
+    ['a record in the middle', [2], ['a', 'b', '(lost)', 'd', 'e']],
     ['two adjacent records', [1, 2], ['a', '(lost)', '(lost)', 'd', 'e']],
-    ['two apart', [1, 3], ['a', '(lost)', 'c', '(lost)', 'e']],
+    ['two separate records', [1, 3], ['a', '(lost)', 'c', '(lost)', 'e']],
     ['the last record', [4], ['a', 'b', 'c', 'd', '(lost)']],
-    ['all of them', [0, 1, 2, 3, 4], ['(lost)', '(lost)', '(lost)', '(lost)', '(lost)']],
+    ['all records', [0, 1, 2, 3, 4], ['(lost)', '(lost)', '(lost)', '(lost)', '(lost)']],
   ])('loses only the damaged events: %s', async (_label, damaged, expected) => {
     const { disk, start } = createMachine()
     const { spool } = start()
@@ -333,7 +333,7 @@ describe('damage in a file of this process', () => {
     expect(disk.paths.filter((one) => one.endsWith('.seg'))).toEqual([])
   })
 
-  test('a record that was moved in the file is not confused with another record', async () => {
+  test('records that have moved in the file by one byte are lost, and not confused with other records', async () => {
     const { disk, start } = createMachine()
     const { spool } = start()
     for (const text of texts) spool.append(bytesOf(text), false)

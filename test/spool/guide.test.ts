@@ -59,7 +59,7 @@ const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
     [FAULTS, 'every byte of a record changed: those before and after it are read'],
     [FAULTS, 'cut at every byte of the last record: the others are read'],
   ],
-  'a file of a later version of this library': [[FAULTS, 'of a later version stays unchanged']],
+  'a file of a later version of this library': [[FAULTS, 'a file of a later version is left alone']],
   "another user's files in the directory": [
     ['test/spool/file-spool.test.ts', 'are neither sent nor changed, and reported once'],
     ['test/spool/file-spool.test.ts', 'of another user (the test runs only as root)'],
@@ -88,7 +88,7 @@ describe('the promises about the spool in the guide', () => {
   const section = read('docs/spool.md').split('## What is promised')[1]?.split('\n## ')[0] ?? ''
   const [byMode = [], whatever = []] = tablesOf(section)
 
-  test('have a test for each promise, and every test here belongs to a promise', () => {
+  test('each have a test here, and every test here belongs to a promise', () => {
     const [heading = [], ...rows] = byMode
     const causes = rows.flatMap(([cause = '']) => cause.split(', '))
 

@@ -14,7 +14,8 @@ function createTable(table: Record<number, string>, thread?: number): Processes 
 
 const table = { 7: '100', 8: '200' }
 
-describe('an owner is alive', () => {
+// An owner is silent when it has not touched its lock for too long: 90 s, for worker threads 60 s.
+describe('whether an owner counts as alive', () => {
   test.each<[string, Partial<Owner> | undefined, number, boolean]>([
     ['its own process', {}, 1_000_000, true],
     ['another process', { pid: 8, started: '200' }, 1_000_000, true],
@@ -23,7 +24,6 @@ describe('an owner is alive', () => {
     ['another machine, not silent', { host: 'shop-2' }, 89_000, true],
     ['another machine, silent', { host: 'shop-2' }, 90_000, false],
     ['a lock that cannot be read, not silent', undefined, 89_000, true],
-    // Threads of the same process.
     ['a worker thread of its own process, not silent', { thread: 3 }, 59_000, true],
     ['a worker thread of its own process, silent', { thread: 3 }, 60_000, false],
     ['a worker thread of another process, silent', { pid: 8, started: '200', thread: 3 }, 60_000, false],

@@ -49,7 +49,7 @@ export function createProcess(alive: Set<number>): Processes & { readonly clock:
   }
 }
 
-/** Reads the waiting messages of a spool, up to `count`. */
+/** Reads waiting messages of a spool, until it has at least `count`. */
 export async function readMessages(spool: Spool, count: number): Promise<string[]> {
   return (await readRecords(spool, count)).map(({ text }) => text)
 }
@@ -58,7 +58,7 @@ export interface ReadRecord extends Pick<RecoveredMessage, 'record' | 'isOwn'> {
   readonly text: string
 }
 
-/** Reads the waiting messages of a spool, up to `count`, with their records. */
+/** Reads waiting messages of a spool with their records, until it has at least `count`. */
 export async function readRecords(spool: Spool, count: number): Promise<ReadRecord[]> {
   const read: ReadRecord[] = []
   if (count === 0) return read

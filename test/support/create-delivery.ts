@@ -17,7 +17,7 @@ import { type Reply, ScriptedClient, status } from './scripted-client.ts'
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
 
-/** An event as a test gives it. */
+/** An event that a test adds to the queue: its id, and its message as JSON. */
 export interface Entry {
   readonly id: string
   readonly json: string
@@ -132,7 +132,7 @@ export function setUpDelivery({
     ids.set(item, id)
     return { item, json }
   }
-  /** Adds events with these ids to the queue. Returns for each whether it was accepted. */
+  /** Adds these events, or events with these ids, to the queue. Returns for each whether it was accepted. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
     entries.map((given) => {
       const { item, json } = makeItem(given)

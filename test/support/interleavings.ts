@@ -221,7 +221,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     void analytics.flush(isTimed ? { timeout: 1 + below(5_000) } : {}).then((summary) => {
       record.summary = summary
       if (isTimed) return
-      for (const index of covered) check(calls[index]?.outcomes === 1, `a flush left call ${index}`)
+      for (const index of covered) check(calls[index]?.outcomes === 1, `a flush missed call ${index}`)
       check(summary.pending === 0, 'a flush resolved with events pending')
     })
   }

@@ -62,11 +62,11 @@ describe('a matcher passes', () => {
       'with any value of a property that is expected to be undefined',
       toHaveTracked(createShop(), 'Order Completed', { userId: undefined }),
     ],
-    ['of identify', toHaveIdentified(createShop(), { traits: { plan: 'pro' } })],
-    ['of page', toHavePaged(createShop(), { name: 'Pricing' })],
-    ['of screen', toHaveScreened(createShop(), { name: 'Basket' })],
-    ['of group', toHaveGrouped(createShop(), { groupId: 'engines' })],
-    ['of alias', toHaveAliased(createShop(), { previousId: 'v-17' })],
+    ['for identify', toHaveIdentified(createShop(), { traits: { plan: 'pro' } })],
+    ['for page', toHavePaged(createShop(), { name: 'Pricing' })],
+    ['for screen', toHaveScreened(createShop(), { name: 'Basket' })],
+    ['for group', toHaveGrouped(createShop(), { groupId: 'engines' })],
+    ['for alias', toHaveAliased(createShop(), { previousId: 'v-17' })],
     ['with the Analytics object', toHaveTracked(createShop().analytics, 'Order Completed')],
     ['with a list of messages', toHaveTracked(createShop().find({ userId: 'zoe' }), 'Order Completed')],
   ])('%s', (_label, result) => {
@@ -173,7 +173,7 @@ describe('expected values are compared in the form in which they are sent', () =
   }
   const passed: [label: string, value: unknown, others: unknown[]][] = [
     ['NaN', Number.NaN, [0, 1, 'NaN']],
-    ['Infinity', Number.NEGATIVE_INFINITY, [0, '-Infinity']],
+    ['-Infinity', Number.NEGATIVE_INFINITY, [0, '-Infinity']],
     ['minus zero', -0, [1]],
     ['a bigint', 12n, [12, '13']],
     ['a Date', new Date(0), [0, '1970']],
@@ -338,7 +338,7 @@ describe('in Vitest', () => {
   })
 })
 
-test.each([-1, 1.5, Number.NaN, '1', undefined])('%s is not a number of times', (times) => {
+test.each([-1, 1.5, Number.NaN, '1', undefined])('%o is not a number of times', (times) => {
   expect(() => toHaveTrackedTimes(createShop(), 'Order Completed', times as number)).toThrow('how many times')
 })
 

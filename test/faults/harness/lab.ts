@@ -14,7 +14,7 @@ import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
 import type { Row } from './row.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
-/** Use the numbers of docs/faults.md instead of smaller ones. */
+/** Whether rows use the numbers of docs/faults.md instead of smaller ones. */
 export const isFull = process.env['FAULTS_FULL'] === '1'
 /** `normal` in the default size of a row, `full` in the full size. */
 export const size = (normal: number, full: number): number => (isFull ? full : normal)

@@ -41,7 +41,8 @@ interface RowOptions {
 }
 
 /**
- * Defines the test of the row `id` of docs/faults.md. `injected` describes the fault, `title` the required result.
+ * Defines the test of a row. `id` is a row of docs/faults.md, or `8.1`, a section of docs/spec.md, or `H05`, a run without
+ * faults. `injected` describes the fault, `title` the required result.
  */
 export function row(
   id: string,

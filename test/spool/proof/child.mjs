@@ -1,5 +1,6 @@
 /**
- * A process with a spool, which the tests kill. Usage: child.mjs DIRECTORY HOST MODE NAME
+ * A process with a spool, which the tests kill. Usage: child.mjs DIRECTORY HOST MODE NAME. With the HOST `none`, every
+ * request fails with 503; with `stub`, every request succeeds. The modes:
  *
  * - `track`: tracks five events every 5 ms; prints `stored N` when the first N events are stored
  * - `burst`: tracks COUNT events; prints `stored COUNT` when they are stored, and keeps running

@@ -168,7 +168,7 @@ test(`no stored event is lost in ${ROUNDS} deaths by SIGKILL, with an unreliable
 const DEATHS = { kill: 'SIGKILL', throw: 1, exit: 0, memory: 'SIGABRT', thread: 0 }
 
 test.each(['never', 'interval', 'always'])(
-  "with sync: '%s', the death of a process loses nothing: SIGKILL, an exception, exit, no memory, a terminated thread",
+  "with sync: '%s', the death of a process loses nothing: SIGKILL, an exception, exit, out of memory, a terminated thread",
   async (sync) => {
     isDown = true
     const lives = Object.keys(DEATHS).map((mode) =>
