@@ -1,6 +1,6 @@
 // Checks the public declarations. Every exported name, and every member of an exported class, interface or object
 // type, must have a docstring. A member may inherit the docstring of the interface that it implements, as in editors.
-// The target of every @see and @link must exist. `npm run docs` lists the problems, and fails if there are any.
+// The target of every @see must exist. `npm run docs` lists the problems, and fails if there are any.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'

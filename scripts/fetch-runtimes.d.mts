@@ -1,4 +1,4 @@
-/** The exact version of a runtime that is installed. */
+/** The package of a runtime, in the exact version to install. */
 export interface Pin {
   package: string
   version: string

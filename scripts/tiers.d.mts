@@ -1,6 +1,6 @@
-/** The steps by name, each with a description of its tests. */
+/** The steps that only the full form runs, by name, each with a description of its tests. */
 export declare const FULL_STEPS: Readonly<Record<string, string>>
-/** The files and folders of tests, by subject. */
+/** The files and folders of tests that only the full form runs, by subject. */
 export declare const FULL_FILES: Readonly<Record<string, readonly string[]>>
 /** Files and folders that only the full form runs, because they take long. */
 export declare const LONG_FILES: readonly string[]

@@ -6,7 +6,7 @@ export const FULL_STEPS = {
   runtimes: 'the package on Node.js 16 to 26, Bun, Deno and workerd',
   frameworks: 'the examples with web frameworks',
   site: 'the documentation site, in a real Chromium',
-  mutation: 'that tests notice changes of the sources: six of one file',
+  mutation: 'mutation testing: whether the tests notice six changes of one source file',
   'bench:guard': 'CPU per event, compared with the floor',
 }
 

@@ -76,7 +76,7 @@ function write(root, text, visitMutant) {
 
 function asleep(number, to, kind, inner) {
   const isAwake = `globalThis.isMutant(${number})`
-  // The outer braces keep an `else` that follows from belonging to this `if`.
+  // Without the outer braces, an `else` after this text would belong to this `if`.
   if (kind === 'no call') return `{ if (!${isAwake}) { ${inner} } }`
   if (kind === 'empty body') return `{ if (${isAwake}) return; ${inner.slice(1)}`
   return `(${isAwake} ? (${to}) : (${inner}))`
@@ -121,8 +121,8 @@ function changesOf(node, raw) {
 }
 
 /**
- * Whether a node is the condition of an `if` or of a `? :`. Conditions of loops are left out, because most of their
- * mutants never end.
+ * Whether a node is the condition of an `if` or of a `? :`. Binary expressions are left out, because their
+ * operator is changed; so are conditions of loops, because most of their mutants never end.
  */
 function isCondition(node) {
   const { parent } = node

@@ -56,7 +56,7 @@ const all = FOLDERS.flatMap((folder) => files(folder, '.ts'))
     return found.map((mutant, index) => ({ ...mutant, file, index }))
   })
 if (all.length === 0 || testFiles.length === 0) {
-  console.error(`there are ${all.length} possible changes, and ${testFiles.length} test files to notice them`)
+  console.error(`nothing to do: ${all.length} possible changes, ${testFiles.length} test files`)
   process.exit(1)
 }
 const sample = shuffle(all, Number(values.seed)).slice(0, Number(values.sample))
