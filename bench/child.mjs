@@ -62,7 +62,7 @@ const shapes = {
     return { events: run.events, ...percentiles(micros) }
   },
 
-  /** Sends one event at a time and awaits its delivery, up to `events` and for at most `budgetMs`. */
+  /** Sends up to `events` events, one at a time, awaiting the delivery of each, for at most `budgetMs`. */
   async confirm(open) {
     const client = await open()
     const millis = []

@@ -64,8 +64,8 @@ function olderShape(client) {
 }
 
 /**
- * The scenarios, by the title of their row in the table. `run`: the actions of the child process. `answer`: the response of the server.
- * `cell`: the text of the cell, from the results.
+ * The scenarios, by the title of their row in the table. `run`: the actions of the child process. `answer`: the
+ * response of the server. `cell`: the text of the cell, from the results.
  */
 const SCENARIOS = {
   'one bad event of ten (400): good ones that arrive': {

@@ -41,7 +41,7 @@ const rows = (...adapters) =>
  */
 const shortened = (run, note) => (row) => (row.adapter === 'rudderstack' ? { ...row, run, note } : row)
 
-/** The batch size in all scenarios, except those that measure default settings. */
+/** The batch size, unless a scenario sets another one. */
 const flushAt = 100
 
 /**
@@ -93,7 +93,7 @@ const measured = [
         over: 'floor',
         overWithFetch: 'floor-dispatcher',
         limit: LIMITS.burstRss,
-        text: 'RSS growth over the floor with the same client',
+        text: 'RSS growth over the floor',
       },
     ],
   },

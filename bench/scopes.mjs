@@ -30,7 +30,7 @@ const settings = { writeKey: 'benchmark-key', httpClient, flushAt: 100 }
 const plain = new Analytics(settings)
 const scoped = new Analytics({ ...settings, scope: currentScope })
 
-/** Each function handles one request of a server, whose calls get their context in another way. */
+/** Each function handles one request of a server. They differ in how the calls get their context. */
 const WAYS = {
   explicit(events) {
     const context = makeContext()

@@ -9,7 +9,7 @@
  *   `close()` resolves when all events are delivered. So does `flush()`, if the client can be used after a flush.
  *
  * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth, feature }`. With `isDefault`, only the key and the
- * URL are set, and a `flushAt` of 15 if the default differs.
+ * URL are set, and `flushAt: 15` for clients with another default.
  */
 export const adapterNames = [
   'floor',
