@@ -19,8 +19,8 @@ class Tracking implements OnApplicationShutdown {
   })
 
   /**
-   * The same calls, but the compiler does not require a `userId` or an `anonymousId`: the scope of the
-   * request adds it.
+   * Has the calls of the client, but the compiler does not require a `userId` or an `anonymousId`: the scope
+   * of the request adds it.
    */
   readonly tracker = this.#analytics.with({})
 

@@ -77,7 +77,7 @@ function checkArrivals(check, expected, { events, duplicates, refused }, started
     const sent = { ...message, timestamp: message.originalTimestamp }
     const timeMs = Date.parse(sent.timestamp)
     const isNow = timeMs >= startedMs && timeMs <= endedMs
-    check(isNow || event.message.timestamp !== undefined, `${id} has the time ${sent.timestamp}`)
+    check(isNow || event.message.timestamp !== undefined, `${id} has a wrong time: ${sent.timestamp}`)
     const movedMs = Date.parse(message.timestamp) - timeMs
     check(movedMs >= 0 && movedMs <= endedMs - startedMs, `the time of ${id} was moved by ${movedMs} ms`)
     for (const difference of differences({ type: event.kind, ...event.message }, sent)) {

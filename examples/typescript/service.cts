@@ -1,4 +1,4 @@
-// The same client in TypeScript that compiles to CommonJS.
+// The client in TypeScript that compiles to CommonJS.
 import type { Analytics, Callback, Plugin } from 'trackpost'
 
 import trackpost = require('trackpost')
