@@ -13,7 +13,8 @@
 /**
  * The targets of the SDK, as ratios. A run reports for each whether it is met, and fails if one is missed. The SDK is
  * compared with a minimal client: `floor` posts over `node:http`. In a process that uses `fetch`, the SDK sends over
- * the undici dispatcher of `fetch`. There it is compared with `floor-dispatcher`, which also uses the dispatcher, so
+ * the undici dispatcher of `fetch`. There its memory and its start (`overWithFetch`) are compared with `floor-dispatcher`,
+ * which also uses the dispatcher, so
  * that the dispatcher's memory and loading time do not count against the SDK.
  */
 const LIMITS = {

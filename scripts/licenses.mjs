@@ -30,7 +30,7 @@ export function licenses(path, within) {
       texts.set(name, () => (file === undefined ? license : readFileSync(`${folder}/${file}`, 'utf8')))
     }
     const parts = [...texts].sort().map(([name, text]) => `${name}\n\n${text().trim()}\n`)
-    // The folder may not exist yet: esbuild writes the build after its plugins have run.
+    // The folder may not exist yet: tsup writes the build after the plugins of esbuild have run.
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, parts.join(BETWEEN))
   }

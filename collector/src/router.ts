@@ -189,7 +189,7 @@ function isWorthIt(path: string, request: IncomingMessage, status: number): bool
   // Health probes come every few seconds, and not from clients.
   if (OPS_PATHS.has(path) && status !== 401 && status !== 403) return false
   if (path.startsWith('/v1/') || path === '/token' || status === 403) return true
-  // A request without a token is not a failed login, because a user who opens the page sends one.
+  // A request without a token is not a failed login: a browser sends such a request when its user opens the page.
   if (status === 401) return path === '/login' || request.headers.authorization !== undefined
   // Requests of the page, and requests that browsers send by themselves, are not from clients.
   const isPageOrApi = path === '/' || path.startsWith('/api/')

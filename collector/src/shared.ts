@@ -37,8 +37,8 @@ export function roleOf({
 }
 
 /**
- * Returns the parts whose health is checked: the log, if there is one, and the store. If there is a log, only a worker cannot
- * work without the store.
+ * Returns the parts whose health is checked: the log, if there is one, and the store. With a log, the store is required only in
+ * a worker.
  */
 export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
   const ofStore = { part: 'store' as const, ask: () => store.health() }

@@ -51,7 +51,7 @@ export interface RudderOptions extends AnalyticsNodeOptions {
  * Checks that the options are an object. Older versions of RudderStack's library took the URL of the data plane as a string
  * here; ignoring it would send events to the wrong service.
  *
- * @throws SettingsError for anything but an object.
+ * @throws SettingsError unless it is an object, `null` or `undefined`.
  */
 export function readOptions(given: RudderOptions | null | undefined): RudderOptions {
   if (given === undefined || given === null) return {}
@@ -125,7 +125,7 @@ function clampBody(bytes: number): number {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Returns the timeout in milliseconds. A string is read as by the package `ms`: `'500'`, `'10s'`, `'2 minutes'`. */
+/** Returns the timeout in milliseconds. Reads the format of the package `ms`, up to hours: `'500'`, `'10s'`, `'2 minutes'`. */
 function toMs(timeout: number | string | false | undefined): number | undefined {
   if (typeof timeout === 'number') return timeout || undefined
   if (typeof timeout !== 'string') return undefined

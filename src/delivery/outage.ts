@@ -9,8 +9,8 @@ interface Mark {
 }
 
 /**
- * Limits how long events wait for the end of an outage or a rate limit. The wait of an event begins with the first failure at
- * which the event was due.
+ * Limits how long events wait for the end of an outage or a rate limit. The wait of an event begins with the first failed
+ * request after the event was ready to be sent.
  */
 export class Deadline {
   readonly #durationMs: number

@@ -34,6 +34,6 @@ export function warn(code: string, text: string): void {
   try {
     console.warn(`trackpost: ${message}`)
   } catch {
-    // The console may be mocked and throw, because of which no event must be lost.
+    // The console may be mocked and throw. That must not lose an event.
   }
 }

@@ -27,7 +27,7 @@ const SPILLED: StoredMessage = { bytes: 0 }
 interface Row {
   readonly entry: SpooledEntry
   readonly kinds: unknown[]
-  /** Index of the first event whose message was not read again. */
+  /** Index of the first event whose message has not been read back from the spool. */
   next: number
 }
 
@@ -91,7 +91,8 @@ class Connection implements SpoolConnection {
   spill(entry: SpooledEntry, json: string): boolean {
     if (this.#append(this.#encoder.encode(json), false) === undefined) return false
     this.length++
-    // Marks the event as stored. If a stack overflow cuts the call short before this line, the mark is missing.
+    // Marks the event as stored. If a stack overflow ends the call before this line, `settleCutShort` finds the event without
+    // this mark.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = elementAt(this.#rows, -1)

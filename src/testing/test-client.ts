@@ -149,7 +149,7 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     },
     failNext: (failure?: RequestFailure) => service.failNext(failure),
   }
-  // Pending events that are not in the store are inside plugins. Assertions that depend on these events throw.
+  // Pending events that are not in the store are inside plugins. A matcher whose result depends on such an event throws.
   markMessages(analytics, messages, () => Math.max(0, analytics.stats.pending - recorder.live))
   // The overloads only narrow the type of the result.
   return client as unknown as TestClient<Events, User, Group>

@@ -18,7 +18,7 @@ import { row, unproved } from './harness/row.ts'
 row(
   'F03',
   'RST before any response byte, three times',
-  'retried at once without counting as a retry, then after 0.5-1 s and 1-2 s; delivered with attempt 4',
+  'retried at once without using up one of maxRetries, then after 0.5-1 s and 1-2 s; delivered with attempt 4',
   async (row) => {
     const scale = 2
     const server = await serve({
@@ -182,7 +182,7 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
   row(
     'F08',
     `slow-loris response: ${where}, 1 byte every 100 ms`,
-    'one deadline for headers and body; retried or delivered by the status',
+    'one deadline for headers and body; the status, if there is one, then decides',
     async (row) => {
       const server = await serve({
         state: { where, ends: [] },
@@ -271,7 +271,7 @@ for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'hand
   row(
     'F12',
     `TLS: ${fault}`,
-    'counted retries, then retries_exhausted with the code; nothing sent in clear',
+    'counted retries, then retries_exhausted with the TLS error in its message; nothing sent unencrypted',
     async (row) => {
       const { key, cert } = certificate(fault)
       const server = await serve(
@@ -362,7 +362,7 @@ row(
 row(
   'F13',
   'keep-alive race: the server drops idle connections when the next request arrives',
-  'each request is retried once, at once, without counting as a retry; 0 lost',
+  'each dropped request is retried once, at once, without using up one of maxRetries; 0 lost',
   async (row) => {
     const requests = size(300, 5_000)
     const server = await serve({
@@ -452,7 +452,7 @@ row(
         state.waiting--
         io.acknowledge()
         for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
-          // Pauses before each slice, not after it: the client takes the last slice as the end of the request.
+          // Pauses before each slice, not after it: the response ends with the last slice.
           await io.sleep(1)
           io.raw(slice)
         }

@@ -228,7 +228,7 @@ describe('values that JSON.stringify cannot write', () => {
       ),
     ],
   ]
-  test.each(thrown)('a getter that throws %s loses only its key', (_label, error) => {
+  test.each(thrown)('if a getter throws %s, only its value is replaced', (_label, error) => {
     const value = {
       before: 1,
       get bad() {

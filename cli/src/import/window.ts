@@ -16,7 +16,7 @@ export interface WindowLimits {
 }
 
 /**
- * The lines from the first one without an outcome to the last one that was read.
+ * The lines from the first one that is neither delivered nor refused to the last one that was read.
  *
  * Limits how much is read ahead. An interrupted import continues at the first line without an outcome.
  */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
-// The imported module is bundled into the command line, since it has no dependencies.
+// The imported module is bundled into the package, since it has no dependencies.
 import { findJsonError, position } from '../../../collector/src/json/json-error.ts'
 import { fileProblem, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
@@ -116,7 +116,7 @@ function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
     const hint = meant === undefined ? `expected one of ${KEYS.join(', ')}` : `did you mean ${meant}?`
     throw refusal([key], `this is not a part of a plan; ${hint}`)
   }
-  // Formats (`"format": "date"`) do not matter for types.
+  // Formats (`"format": "date"`) do not change the generated types.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
   for (const kind of NAMED) {
     const schemas = plan[kind] ?? {}

@@ -13,7 +13,7 @@ const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
-/** The operations of the API on destinations, and those that change something. */
+/** Operations for deleting events, for destinations and their deliveries, and for replaying and releasing events. */
 export interface Actions {
   clear(): Promise<void>
   destinations(): Promise<unknown[]>
@@ -28,7 +28,7 @@ export interface Actions {
   release(id: string): Promise<ReleaseResult>
 }
 
-/** Handles requests that change something (DELETE, POST). Returns false for all other requests. */
+/** Handles requests that delete all events, or that retry, replay or release events. Returns false for other requests. */
 export async function handleAction(
   actions: Actions,
   path: string,

@@ -77,8 +77,8 @@ const MIN_RECORDS = 1000
 /** Number of records per page. A record may have 32 KB. */
 const PAGE = 100
 /**
- * Maximum number of waits that query at the same time. Other waits queue, so that the page does not have to wait for all their
- * queries.
+ * Maximum number of waits that query at the same time. Other waits queue, so that the queries of the web page do not have to
+ * wait for all of theirs.
  */
 const ASKING = 4
 /** Longest time in milliseconds for which checks of waits are started in one turn of the event loop. */
@@ -188,7 +188,7 @@ export class Waiters {
     if (waiter.isLooking) return
     waiter.isLooking = true
     try {
-      // Queues again for each check: while events keep arriving, one wait would never leave the queue to the others.
+      // Takes a new place in the queue for each check. Otherwise, one wait could keep its place for as long as events arrive.
       while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
         await this.#gate.run(() => this.#lookOnce(waiter))
       }

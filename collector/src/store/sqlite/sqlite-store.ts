@@ -25,7 +25,8 @@ export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOu
 }
 
 /**
- * The longest rest of the writer, see `WriterParts.restMs`. A commit writes every page that it changes, and events that arrive
+ * The maximum pause of the writer between two commits, milliseconds; see `WriterParts.restMs`. A commit writes every page that
+ * it changes, and events that arrive
  * within a few milliseconds mostly change the same pages. A longer rest would save no more time, and would delay the responses
  * to clients.
  */
@@ -174,7 +175,7 @@ export class SqliteStore implements EventStore {
           this.#listener.changed()
           this.#checkpointer?.committed(0)
         }
-        // After a clear, the log is truncated to free its space on the disk.
+        // After a clear, the WAL is truncated to free its space on the disk.
         if (hasSwept) this.local.checkpoint('TRUNCATE')
         if (hasMore) this.#scheduleTrim()
       } catch (cause) {
