@@ -188,7 +188,6 @@ test('a click on a value filters the list by it, as a chip that can be negated a
   await page.locator('.chip.not').locator('.chip-remove').click()
   await expect.poll(() => names(page)).toHaveLength(4)
 
-  // A click on a property in the opened event also filters the list.
   await row(page, 'C c').click()
   await panel(page).locator('.json').getByRole('button', { name: 'total:' }).click()
   await page.getByRole('button', { name: 'Only events with this value' }).click()
@@ -280,7 +279,6 @@ test('an invalid search shows its error and position beside the line, and the ro
   await search(page, 'x'.repeat(1001))
   await search(page, '(a')
   await page.locator('.search .problem').waitFor()
-  // The state of the connection does not change.
   expect(await page.locator('#connection').textContent()).toBe('live')
   // The rows that are still shown are marked as belonging to an older search.
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
@@ -387,6 +385,7 @@ test('arrow keys and Enter work on a page that was just loaded, and on a screen 
   await page.keyboard.press('ArrowDown')
   await panel(page).locator('.facts', { hasText: 'nameless' }).waitFor()
   await page.keyboard.press('Escape')
+  await expect.poll(() => panel(page).count()).toBe(0)
 
   await page.keyboard.press('g')
   await page.keyboard.press('u')
@@ -411,12 +410,38 @@ test('arrow keys and Enter work on a page that was just loaded, and on a screen 
   expect(await page.locator('.row[aria-selected=true]').count()).toBe(0)
 })
 
+test('a key that is pressed the moment the list or the panel appears is not lost', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const page = await openPage(collector, { at: 'requests' })
+  // An observer is called before the browser draws what has changed, so no key can be earlier.
+  await page.evaluate(() => {
+    const keys = [
+      ['.events .row', 'Enter'],
+      ['.panel', 'Escape'],
+    ]
+    const pressed: string[] = []
+    Object.assign(window, { pressed })
+    new MutationObserver(() => {
+      const [selector, key] = keys[pressed.length] ?? []
+      if (key === undefined || document.querySelector(selector ?? '') === null) return
+      pressed.push(key)
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }))
+    }).observe(document.body, { childList: true, subtree: true })
+  })
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('e')
+
+  await expect.poll(() => page.evaluate(() => Reflect.get(window, 'pressed'))).toEqual(['Enter', 'Escape'])
+  await expect.poll(() => panel(page).count()).toBe(0)
+})
+
 test('events of other days are separated from those of today', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector)
   await page.locator('.separator', { hasText: 'Today' }).waitFor()
-  // The clock of the browser advances to noon of the next day.
   const tomorrow = new Date()
   tomorrow.setDate(tomorrow.getDate() + 1)
   tomorrow.setHours(12)

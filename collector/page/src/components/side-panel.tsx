@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { isNarrow } from '../lib/media.ts'
 import { Dialog } from './dialog.tsx'
 
-/** Shows the details of a row: beside the list if there is room, otherwise over the list. */
+/** Beside the list if there is room, otherwise over the list. */
 export function SidePanel({
   label,
   onClose,
@@ -13,7 +13,8 @@ export function SidePanel({
   onClose(): void
   children: ComponentChildren
 }) {
-  useEffect(() => {
+  // Not `useEffect`, which runs after the panel is shown: an Escape in between would be lost.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isElsewhere = document.querySelector('dialog[open], [popover]:popover-open') !== null
       if (event.key === 'Escape' && !event.defaultPrevented && !isElsewhere) onClose()

@@ -6,25 +6,24 @@ import {
   Virtualizer,
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 
-/** The properties of a list whose rows have known heights and stable keys. */
+/** The rows have known heights and stable keys. */
 interface ListProps<T> {
   label: string
   items: readonly T[]
   keyOf(item: T): string
   heightOf(item: T): number
   render(item: T): ComponentChildren
-  /** Whether an item can be selected. Separators cannot be selected. */
+  /** Separators cannot be selected. */
   isRow(item: T): boolean
   selectedKey: string | undefined
-  /** `isOpened` is true after a click or Enter. It is false if the user has only moved to the row. */
+  /** `isOpened` is true after a click or Enter, and false if the user has only moved to the row. */
   onSelect(item: T, isOpened: boolean): void
   onKey?(event: KeyboardEvent, item: T | undefined): void
   onNearEnd(): void
-  /** Called with the visible items. `isAtTop` says whether the list is scrolled to its top. */
   onView(isAtTop: boolean, visible: readonly T[]): void
-  /** Content that stays above the rows while they scroll. `headHeight` is its height in pixels. */
+  /** Stays above the rows while they scroll. `headHeight` is its height in pixels. */
   head?: ComponentChildren
   headHeight: number
   isStale?: boolean
@@ -114,7 +113,6 @@ function useSelectedInView<T>(
   return index
 }
 
-/** Returns the index of the row to which a key moves; `undefined` for a key that does not move. */
 function targetOf(key: string, current: number, rowsInView: number, last: number): number | undefined {
   const targets: Record<string, number> = {
     ArrowDown: current + 1,
@@ -186,7 +184,8 @@ export function VirtualList<T>(props: ListProps<T>) {
     onSelect(item, false)
   }
 
-  useEffect(() => {
+  // Not `useEffect`, which runs after the rows are shown: a key in between would be lost.
+  useLayoutEffect(() => {
     const onFreeKey = (event: KeyboardEvent) => {
       if (hasTaker(event)) return
       onKeyDown(event)
