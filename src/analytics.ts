@@ -35,12 +35,12 @@ import { publicSettings, type ResolvedSettings, resolveSettings } from './settin
 import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
 
-/** Where `Symbol.asyncDispose` is missing (Node.js 16), esbuild and Babel use this other symbol; tsc needs a polyfill. */
+/** Where `Symbol.asyncDispose` is missing (Node.js 16), esbuild and Babel use this other symbol. */
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
 
 /**
- * The client: takes events, delivers them in batches, and reports the outcome of each one.
+ * The client: takes events, delivers them in batches, and reports the outcome of each event.
  *
  * The constructor throws on bad settings. The six calls throw on bad arguments when `strict` is set. The calls of `promises`
  * reject when an event is not delivered. Nothing else throws or rejects. Methods may be detached from the client.
@@ -59,7 +59,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   #promises: TrackerPromises<Events, User, Group> | undefined
 
   /**
-   * Makes a client. It opens no connection and sets no timer before the first event.
+   * Makes a client. Opens no connection before the first event.
    *
    * @throws SettingsError when a setting is missing, invalid, or named as in another SDK; the error names the setting.
    */
@@ -159,8 +159,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    *
    * @param options The options, or a callback, which is called with `(undefined, summary)`.
    * @returns How many of the events that this call waited for were delivered, have failed, and are still pending; `pending` is
-   * 0 unless `timeout` was reached. Events that already had their outcome are counted only in `stats`. The `void` in the type
-   * lets programs declare the result as `Promise<void>`.
+   * 0 unless `timeout` was reached. Events that already had their outcome are counted only in `stats`.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
@@ -173,10 +172,10 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   /**
    * Accepts no further events and flushes. At the timeout, open requests are aborted. Every remaining event then fails with
    * `shutdown_timeout`, or stays in the spool with the outcome `deferred`, before the promise resolves. Events that are tracked
-   * after this call fail with `closed`. A second call waits for the first one. Never rejects.
+   * after this call fail with `closed`. A second call waits for the first. Never rejects.
    *
-   * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Instead of options, a callback, which is
-   * called with `(undefined, summary)`.
+   * @param options The `timeout` in milliseconds (0 means no limit, a negative number no time; default: 75,000), or a callback,
+   * which is called with `(undefined, summary)`.
    * @returns As for `flush`; `pending` is always 0.
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
@@ -221,9 +220,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Loads plugins and appends each to the plugins of its type. A function counts as a `before` plugin: it receives each event
-   * and returns the event to deliver, or `null` to drop it. A value that is not a valid plugin, and a plugin that does not load
-   * within 5 s, are reported and left out.
+   * Loads plugins and appends each to the plugins of its type. A function counts as a `before` plugin that returns the event to
+   * deliver, or `null` to drop the event. A value that is not a valid plugin is reported and left out, and so is a plugin
+   * that does not load within 5 s, unless its `onLoadFailure` is `'drop'`.
    *
    * @returns Resolves when the plugins have loaded and receive events. Never rejects.
    * @example
@@ -269,7 +268,6 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 }
 
-/** The names of all methods that can be detached. Set when the first client is made. */
 let methodNames: readonly string[] | undefined
 
 /** The names of the methods of these classes, without methods whose key is a symbol. */
@@ -278,7 +276,7 @@ function methodsOf(...classes: readonly { readonly prototype: object }[]): strin
     .flatMap(({ prototype }) => Object.entries(Object.getOwnPropertyDescriptors(prototype)))
     .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor')
     .map(([name]) => name)
-  // A subclass may override a method of its base class; the name is listed once.
+  // A subclass may override a method of its base class.
   return [...new Set(names)]
 }
 

@@ -30,15 +30,15 @@ export interface LifecycleOptions {
   readonly warnings: Warnings
   readonly emitter: Emitter<AnalyticsEvents>
   readonly spool: SpoolConnection | undefined
-  /** Counts the events of the client that have no outcome yet. */
+  /** Counts the pending events of the whole client. On edge runtimes, `ledger` counts only those of one incoming request. */
   readonly countPending: () => number
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
-/** How long `close` waits for the spool: a hanging disk must not keep the process alive forever. */
+/** A hanging disk must not keep the process alive forever. */
 const SPOOL_TIMEOUT_MS = 5_000
 
-/** Sends queued events at once on flush, on close and at the process's end. The last two give events up at a time limit. */
+/** Sends queued events at once on flush, on close and at the end of the process. */
 export class Lifecycle {
   readonly #options: LifecycleOptions
   #closing: Promise<FlushSummary> | undefined
@@ -51,25 +51,19 @@ export class Lifecycle {
     this.#unwatchExit = watchExit(this)
   }
 
-  /**
-   * Sends all queued events; resolves when everything accepted so far has its outcome.
-   *
-   * @param timeout Longest wait in milliseconds. No limit for 0, a negative number, and a value that is not a number.
-   */
+  /** @param timeout In milliseconds. No limit for 0 and a value that is not a number; with a negative number, no time is left. */
   flush(timeout: unknown): Promise<FlushSummary> {
     return this.#drain(limitOf(timeout, undefined), () => {}, this.#running)
   }
 
   /**
-   * Accepts no further events, flushes, and at the timeout gives up the remaining events. Every call returns the promise of the
-   * first call. The exception is a call by a plugin, because that promise waits for the event that the plugin is handling.
-   *
-   * @param timeout Longest wait in milliseconds; 0 means no limit. Default: 75,000.
+   * Every call returns the promise of the first call, except for a later call by a plugin: the first promise waits for the
+   * event that the plugin is handling.
    */
   close(timeout: unknown): Promise<FlushSummary> {
     if (this.#closing === undefined) {
       let closed: (summary: FlushSummary) => void = () => {}
-      // The promise is set before the work begins, because a listener that runs during the work may also close or track.
+      // Set before the work begins, because a listener that runs during the work may close again.
       this.#closing = new Promise((resolve) => {
         closed = resolve
       })
@@ -83,7 +77,6 @@ export class Lifecycle {
       : this.#drain(limitOf(timeout, CLOSE_TIMEOUT_MS), () => {}, running)
   }
 
-  /** Resolves to whether everything accepted so far is as safe as the spool promises. */
   async stored(): Promise<boolean> {
     const { line, spool } = this.#options
     if (spool === undefined) return false
@@ -91,7 +84,6 @@ export class Lifecycle {
     return spool.secure()
   }
 
-  /** Flushes at the end of this turn of the event loop, and hands the promise to `waitUntil`. */
   flushAfterTurn(): void {
     const { waitUntil } = this.#options.settings
     if (this.#isTurnHandedOver || waitUntil === undefined) return
@@ -107,7 +99,7 @@ export class Lifecycle {
     )
   }
 
-  /** @param exempt Events not to wait for, because the plugin that called flush or close is handling them. */
+  /** @param exempt Events not to wait for: the plugin that called flush or close is handling them. */
   #drain(
     timeoutMs: number | undefined,
     onTimeout: () => void,
@@ -124,7 +116,7 @@ export class Lifecycle {
       let cancelTimer = (): void => {}
       let isOver = false
       const end = (): void => {
-        // Runs only once: after a timeout, the barrier still calls it.
+        // After a timeout, the barrier still calls `end`.
         if (isOver) return
         isOver = true
         cancelTimer()
@@ -133,7 +125,7 @@ export class Lifecycle {
         resolve(barrier.summary())
       }
       barrier.onceReached(end)
-      // If the flush is already over, no timer is set: it would give up later events.
+      // The flush is already over: a timer would give up later events.
       if (isOver) return
       if (timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
@@ -150,7 +142,7 @@ export class Lifecycle {
     const abandon = (): void => this.abandon(message)
     const summary = await this.#drain(timeoutMs, abandon, exempt)
     const shutDown = (): Promise<void> => this.#shutDown(message)
-    // A plugin has called close. The event that it is handling finishes as usual, and the client shuts down after that.
+    // A plugin has called close: the event that the plugin is handling finishes first, and then the client shuts down.
     if (exempt.some(({ state }) => state !== 'done')) void this.#drain(timeoutMs, abandon, []).then(shutDown)
     else await shutDown()
     return summary
@@ -170,7 +162,7 @@ export class Lifecycle {
     this.#unwatchExit()
   }
 
-  /** The events that the currently running plugin code is handling. */
+  /** The events that the running plugin code is handling. */
   get #running(): readonly Item[] {
     return this.#options.pipeline.subjects as readonly Item[]
   }
@@ -194,18 +186,16 @@ export class Lifecycle {
     tokens?.abort()
   }
 
-  /** The last pending event has its outcome. */
   onDrained(): void {
     const { countPending, emitter } = this.#options
     if (countPending() === 0) emitter.emit('drained')
   }
 
-  /** The number of events accepted so far. */
   get accepted(): number {
     return this.#options.ledger.accepted
   }
 
-  /** The process has run out of work. Returns whether the process is kept alive. */
+  /** Called when the process has run out of work. Returns whether the process is kept alive. */
   onExit(): boolean {
     const exit = this.#exit
     if (exit.isRunning || this.#options.ledger.pending === 0) return exit.isRunning
@@ -225,24 +215,24 @@ export class Lifecycle {
     return true
   }
 
-  /** The process ends although events have no outcome: they fail. */
+  /** Called when the process ends although events may still wait. */
   onEnd(): void {
     if (this.#options.ledger.pending > 0) this.abandon(EXIT_MESSAGE)
   }
 }
 
-const EXIT_MESSAGE = 'the process ended, and exitTimeout with it'
+const EXIT_MESSAGE = 'the process ended before the delivery (exitTimeout)'
 
-/** @returns The time limit in milliseconds: `undefined` for no limit, `missing` when no valid timeout was given. */
+/** In milliseconds; `undefined` for no limit, `missing` without a valid timeout. */
 function limitOf(timeout: unknown, missing: number | undefined): number | undefined {
-  if (typeof timeout !== 'number' || !(timeout >= 0)) return missing
-  return timeout === 0 ? undefined : timeout
+  if (typeof timeout !== 'number' || Number.isNaN(timeout)) return missing
+  return timeout === 0 ? undefined : Math.max(timeout, 0)
 }
 
 /**
- * How long the process is kept alive at its end. After a wait in which no event was delivered, all further waits together take
- * less than a second: code that tracks an event for each lost event must not keep the process alive forever. The further waits
- * are not 0, so that a script that goes on after an outage does not lose its later events.
+ * After a wait in which no event was delivered, all further waits together take less than a second: code that tracks an event
+ * for each lost event must not keep the process alive forever. The further waits are not 0, so that a script that goes on after
+ * an outage does not lose its later events.
  */
 function exitLimit(exitTimeoutMs: number, losses: number): number {
   return losses === 0 ? exitTimeoutMs : Math.min(exitTimeoutMs, 1_000) / 2 ** losses

@@ -61,25 +61,35 @@ describe('flush', () => {
     },
   )
 
-  test.each([0, undefined, Number.NaN, -1, '5'])(
-    'has no time limit with a timeout of %o',
-    async (timeout) => {
-      const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
-      trackPurchases(analytics, 1)
-      let isOver = false
+  test.each([0, undefined, Number.NaN, '5'])('has no time limit with a timeout of %o', async (timeout) => {
+    const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
+    trackPurchases(analytics, 1)
+    let isOver = false
 
-      void analytics.flush({ timeout: timeout as number }).then(() => {
-        isOver = true
-      })
-      await clock.advance(59_999)
+    void analytics.flush({ timeout: timeout as number }).then(() => {
+      isOver = true
+    })
+    await clock.advance(59_999)
 
-      expect(isOver).toBe(false)
-      expect(clock.holdCount).toBe(1)
-      const closing = analytics.closeAndFlush({ timeout: 1 })
-      await clock.advance(1)
-      await closing
-    },
-  )
+    expect(isOver).toBe(false)
+    expect(clock.holdCount).toBe(1)
+    const closing = analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(1)
+    await closing
+  })
+
+  test('ends at once with a negative timeout: no time is left', async () => {
+    const { analytics, clock } = createAnalytics({}, [silence])
+    trackPurchases(analytics, 1)
+
+    const flushed = analytics.flush({ timeout: -500 })
+    await clock.advance(0)
+    expect(await flushed).toEqual({ delivered: 0, failed: 0, pending: 1 })
+    const closed = analytics.closeAndFlush({ timeout: -1 })
+    await clock.advance(0)
+
+    expect(await closed).toEqual({ delivered: 0, failed: 1, pending: 0 })
+  })
 
   test('takes a callback, as earlier SDKs did', async () => {
     const { analytics } = createAnalytics()
