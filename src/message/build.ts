@@ -5,7 +5,7 @@ import { dateMs, describe, isRecord } from './describe.ts'
 import { mergeDeep } from './merge.ts'
 import { isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
 import type { EventProperties } from './shapes.ts'
-import { snapshot } from './snapshot.ts'
+import { snapshot, THROWS } from './snapshot.ts'
 import type { Kind, Message } from './types.ts'
 
 /** The parts that the client adds to every message. */
@@ -14,13 +14,9 @@ export interface MessageStamp {
   readonly metadata: Message['_metadata']
 }
 
-/**
- * Defaults for the fields of a message. The values of the call win; `context` and `integrations` are merged at every level. The
- * defaults are checked like the values of a call.
- */
+/** The fields of a `Scope`, not yet checked. */
 export interface MessageDefaults {
   readonly userId?: unknown
-  /** Ignored by `alias`, which has no `anonymousId`. */
   readonly anonymousId?: unknown
   readonly context?: unknown
   readonly integrations?: unknown
@@ -31,9 +27,8 @@ type Fields = Record<string, unknown>
 type ToJSON = (this: unknown, key: string) => unknown
 
 /**
- * Builds the message of one call. Reads each top-level field of `params` once; the serialiser reads the values inside
- * `properties`, `traits`, `context` and `integrations`. Leaves out unknown fields, and fields from a polluted
- * `Object.prototype`.
+ * Builds the message of one call. Reads each top-level field of `params` once. Leaves out unknown fields, and fields from a
+ * polluted `Object.prototype`.
  *
  * @param nowMs The time of the call in milliseconds since the epoch; NaN when the clock cannot be read.
  * @throws DeliveryError with the code `invalid` when a field is missing or has the wrong type; any error that a getter throws.
@@ -90,7 +85,7 @@ function readProperties(
   return properties ?? {}
 }
 
-/** Returns a copy of `base` with additional keys. If `base` cannot be copied, adds the keys to a {@link snapshot} of it. */
+/** Adds keys to a copy of `base`. If a getter throws, the keys are added to a {@link snapshot} of `base`. */
 function extend(base: Fields | undefined, keys: Fields): Fields {
   try {
     // Spread copies an own `__proto__` key as plain data; `Object.assign` would set the prototype.
@@ -150,7 +145,6 @@ function readEventName(kind: Kind, fields: Fields): string {
   throw invalid(kind, 'event', 'a non-empty string', value)
 }
 
-/** Reads a string field. Numbers become strings, as in ids. */
 function readText(kind: Kind, fields: Fields, name: string): string | undefined {
   const value = readField(fields, name)
   if (typeof value === 'string') return value
@@ -181,7 +175,7 @@ function readMerged(
   }
 }
 
-/** Whether `value` is an object literal. A fast check before `isRecord`, because most callers pass a literal. */
+/** A fast check before `isRecord`, because most callers pass a literal. */
 function isLiteral(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }
@@ -189,28 +183,23 @@ function isLiteral(value: unknown): value is Fields {
 function readObject(kind: Kind, fields: Fields, name: string): Fields | undefined {
   const value = readField(fields, name)
   if (value === undefined || value === null) return undefined
-  let toJSON: unknown
   try {
     if (!isLiteral(value) && !isRecord(value)) throw invalid(kind, name, 'an object', value)
-    toJSON = value['toJSON']
+    const { toJSON } = value
+    return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
   } catch (error) {
     if (isInstance(error, DeliveryError)) throw error
-    // The value is a proxy that throws. The serialiser will replace it with a placeholder.
-    return value as Fields
+    // `toJSON`, its getter or a proxy throws. An object is sent, because services refuse events in which this field is a text.
+    return { toJSON: THROWS }
   }
-  return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
 }
 
-/**
- * Calls `toJSON` and checks its result. If `toJSON` throws, returns the object itself, which the serialiser will replace with a
- * placeholder.
- */
 function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Fields | undefined {
   let result: unknown
   try {
     result = toJSON.call(value, name)
   } catch {
-    return value
+    result = { toJSON: THROWS }
   }
   if (result === undefined || result === null) return undefined
   if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')
@@ -221,8 +210,7 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
 
 function readMessageId(kind: Kind, fields: Fields): string {
   const value = readField(fields, 'messageId')
-  // `platform` is read only here, and not when this module is loaded: with code splitting, this module may run before the
-  // module of the platform.
+  // `platform` is not read when this module is loaded: with code splitting, this module may run before the platform module.
   if (value === undefined || value === null) return platform.randomId()
   if (isMessageId(value)) return value
   const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
@@ -266,10 +254,7 @@ const LATEST_MS = 8.64e15
 let cachedMs = Number.NaN
 let cachedText = ''
 
-/**
- * Formats milliseconds since the epoch in ISO 8601. The last result is cached, because many calls fall into the same
- * millisecond.
- */
+/** Caches the last result, because many calls fall into the same millisecond. */
 export function isoTime(ms: number): string {
   if (ms !== cachedMs) {
     cachedText = new Date(ms).toISOString()
@@ -283,10 +268,7 @@ export function msOf(text: string): number {
   return text === cachedText ? cachedMs : Date.parse(text)
 }
 
-/**
- * Converts a timestamp of the caller to ISO 8601 in UTC: a `Date` of any realm, an ISO-8601 string, or milliseconds since the
- * epoch. Returns `undefined` for anything else.
- */
+/** Converts a `Timestamp` to ISO 8601 in UTC. Returns `undefined` for any other value. */
 export function toIsoTime(value: unknown): string | undefined {
   let ms: number | undefined
   if (typeof value === 'number') ms = value
