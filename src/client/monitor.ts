@@ -17,7 +17,7 @@ import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
-/** The channels. They are kept here, because Node.js has only weak references to them. */
+/** Kept here, because Node.js has only weak references to channels. */
 export const channels = {
   accepted: openChannel('trackpost:accepted'),
   request: openChannel('trackpost:request'),
@@ -38,7 +38,7 @@ export interface LastError {
   readonly code?: FailureCode
 }
 
-/** Observes a client, for the logger, the diagnostics channels, `status` and the request listeners. Never throws. */
+/** Informs the logger, the diagnostics channels, `status` and the request listeners. Never throws. */
 export class Monitor implements RequestObserver, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
@@ -74,7 +74,6 @@ export class Monitor implements RequestObserver, OutageObserver {
     return this.#last === undefined ? undefined : { at: new Date(this.#last.atMs), ...this.#last.error() }
   }
 
-  /** A call was accepted. */
   onAccepted(kind: Kind, messageId: string | undefined): void {
     this.#publish(channels.accepted, () => ({ kind, messageId }))
   }
@@ -83,7 +82,6 @@ export class Monitor implements RequestObserver, OutageObserver {
     return this.#listeners.has('http_response')
   }
 
-  /** A request is about to be sent. */
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd {
     const client = this.#client
     const log = this.#log
@@ -95,7 +93,7 @@ export class Monitor implements RequestObserver, OutageObserver {
     return (status, describe, toInfo) => {
       if (toInfo !== undefined && this.wantsBodies) client.emit('http_response', toInfo())
       if (describe === undefined) {
-        this.#lastDeliveredAtMs = this.#nowMs()
+        this.#lastDeliveredAtMs = this.#clock.now()
         this.#isOutageReported = false
       } else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
       if (startedAtMs === undefined) return
@@ -106,40 +104,36 @@ export class Monitor implements RequestObserver, OutageObserver {
     }
   }
 
-  /** No request is sent for this long. */
   onPause(waitMs: number): void {
     if (this.#log.isVerbose)
       this.#log.note('info', `no request is sent for ${Math.ceil(waitMs)} ms`, { waitMs })
     this.#publish(channels.pause, () => ({ waitMs }))
   }
 
-  /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void {
-    // On edge runtimes, each incoming request has its own delivery. Only the first delivery reports the outage.
+    // On edge runtimes, each incoming request has its own delivery, but an outage is reported only once.
     if (this.#isOutageReported) return
     this.#isOutageReported = true
-    const nowMs = this.#nowMs()
-    const since = nowMs === undefined ? '' : ` since ${new Date(nowMs - durationMs).toISOString()}`
+    const start = new Date(this.#clock.now() - durationMs)
+    // A mocked clock may give a time that no date can have.
+    const since = Number.isNaN(start.getTime()) ? '' : ` since ${start.toISOString()}`
     this.#warnings.reportOutage(
       `the service has taken no request${since} (${problem}). Events that wait: ${this.#countPending()}.`,
     )
   }
 
-  /** The service refuses the address or the credentials, and events wait until it accepts them. */
   onRefusal(problem: string): void {
     this.#warnings.reportOutage(
       `the service refuses the address or the credentials (${problem}). Events that wait: ${this.#countPending()}.`,
     )
   }
 
-  /** Requests are accepted again. */
   onRecovery(durationMs: number): void {
     this.#warnings.reportOutage(
       `the service takes requests again after ${Math.round(durationMs / 1_000)} s. Events that wait: ${this.#countPending()}.`,
     )
   }
 
-  /** An event has its outcome. */
   onOutcome(
     kind: Kind,
     messageId: () => string | undefined,
@@ -159,26 +153,16 @@ export class Monitor implements RequestObserver, OutageObserver {
     try {
       channel.publish({ client: this.#client, ...message() })
     } catch {
-      // Reading the event has thrown, or a subscriber has thrown and the runtime has passed the error on.
+      // Reading the event threw, or a subscriber threw and the runtime passed the error on.
     }
   }
 
   #keep(error: () => Omit<LastError, 'at'>): void {
-    const atMs = this.#nowMs()
-    if (atMs !== undefined) this.#last = { atMs, error }
-  }
-
-  /** The time; `undefined` when the clock throws, because a test has mocked it. An outcome must not depend on that. */
-  #nowMs(): number | undefined {
-    try {
-      return this.#clock.now()
-    } catch {
-      return undefined
-    }
+    this.#last = { atMs: this.#clock.now(), error }
   }
 }
 
-/** How a client is doing at this instant: for health checks, dashboards and metrics. */
+/** The state of a client at this instant: for health checks, dashboards and metrics. */
 export interface Status {
   /** Events that wait to be sent or to be sent again, without events in flight and inside plugins. */
   readonly queued: number
@@ -196,7 +180,6 @@ export interface Status {
   readonly url: string
 }
 
-/** The objects from which `readStatus` takes its values. */
 export interface StatusSources {
   readonly spool: SpoolConnection | undefined
   readonly delivery: Delivery

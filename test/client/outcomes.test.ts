@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { on, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
@@ -93,6 +94,27 @@ describe('failures that lose no event', () => {
       `the service takes requests again after ${Math.round(lastedMs / 1_000)} s. Events that wait: 3.`,
     ])
   })
+
+  test.each<[string, () => number]>([
+    ['throws', () => assert.fail('no time')],
+    ['gives no number', () => undefined as unknown as number],
+    ['gives a time that no date can have', () => 1e300],
+  ])(
+    'of the service cause a warning, and each event gets its outcome, when the clock %s',
+    async (_label, now) => {
+      const { analytics, clock } = createAnalytics({ maxRetries: 1 }, new Array(20).fill(status(503)))
+      const { outcomes, callback } = recordOutcomes()
+      const warnings: string[] = []
+      analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
+
+      trackPurchases(analytics, 1, callback)
+      clock.now = now
+      await clock.advance(600_000)
+
+      expect(outcomes).toEqual(['retries_exhausted'])
+      expect(warnings[0]).toMatch(/^the service has taken no request \(.+\). Events that wait: 1.$/)
+    },
+  )
 
   test('of a warning listener cause a process warning, and no further warning event', async () => {
     const { analytics } = createAnalytics()
@@ -209,7 +231,6 @@ describe('outcomes that are known within their call', () => {
   })
 })
 
-/** Fills the queue to exactly `maxQueueBytes`. */
 function fillQueue(analytics: Analytics, maxQueueBytes: number): void {
   const track = (event: string): void => {
     analytics.track({ userId: 'usr_Zoë', event, messageId: event.slice(0, 9) })
