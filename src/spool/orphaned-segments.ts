@@ -33,7 +33,6 @@ export class OrphanedSegments {
   #reading: Reading | undefined
   #isClosed = false
   #syncedFolder = ''
-  /** Number of files that were partly unreadable. */
   damaged = 0
 
   constructor(options: OrphanedSegmentsOptions) {
@@ -89,7 +88,6 @@ export class OrphanedSegments {
     this.collect(segment)
   }
 
-  /** Removes the segment if it was read to its end and all its records are acknowledged. */
   collect(segment: Segment): void {
     if (!segment.isDone) return
     const { folders, account, warn } = this.#options
@@ -179,6 +177,11 @@ export class OrphanedSegments {
   #removeAcknowledgements(path: string, names: readonly string[]): void {
     const segment = basename(path).replace(/\.ack$/, '.seg')
     if (segmentNumber(segment) === undefined || names.includes(segment)) return
-    if (acknowledgementsOf(join(dirname(path), segment)) === path) this.#options.fs.remove(path)
+    if (acknowledgementsOf(join(dirname(path), segment)) !== path) return
+    try {
+      this.#options.fs.remove(path)
+    } catch {
+      // The segments after it are still read.
+    }
   }
 }

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { SpoolRecord } from '../../src/line/spool.ts'
 import { type FileSystem, nodeFileSystem } from '../../src/spool/file-system.ts'
@@ -212,6 +212,26 @@ test.each([
     await spool.close()
   },
 )
+
+test('a file of acknowledgements that cannot be removed does not keep the segments after it from being read', async () => {
+  const directory = temporaryDirectory()
+  const alive = new Set<number>()
+  const former = createProcess(alive)
+  const left = open(directory, nodeFileSystem, new FakeClock(), {}, former)
+  left.append(bytesOf('a'), true)
+  await turn()
+  former.end()
+  const [segment = ''] = filesIn(directory).filter((name) => name.endsWith('.seg'))
+  // A directory in the place of the file: nobody can remove it as a file.
+  mkdirSync(join(directory, dirname(segment), '00000000.ack'))
+  const spool = open(directory, nodeFileSystem, new FakeClock(), {}, createProcess(alive))
+
+  const reading = readMessages(spool, 1)
+  await turns()
+  expect(spool.stats.bytes).toBeGreaterThan(0)
+  expect(await reading).toEqual(['a'])
+  await spool.close()
+})
 
 test('closing leaves no file open, not even a full one', async () => {
   const files = new Set<number>()
