@@ -1,13 +1,14 @@
+import { randomUUID } from 'node:crypto'
+
 const authorization = `Basic ${Buffer.from('bench:').toString('base64')}`
 
-/** Makes complete requests with events of a shop. Builds them as text, since the load must be cheap. */
+/** Builds the requests as text, since the load must be cheap. */
 export function eventMaker(host) {
-  const run = Math.random().toString(36).slice(2, 10)
   let nextId = 0
   const item = () => {
     const id = nextId++
     return (
-      `{"type":"track","userId":"user-${id % 5000}","event":"Order Completed","messageId":"${run}-${id.toString(36)}-4f6e-9a55-1c0ffee",` +
+      `{"type":"track","userId":"user-${id % 5000}","event":"Order Completed","messageId":"${randomUUID()}",` +
       `"timestamp":"2026-05-17T09:30:00.000Z","properties":{"orderId":"order-${id}","total":19.9,"currency":"EUR","items":["kettle","Größe L"]},` +
       `"context":{"library":{"name":"trackpost","version":"0.1.0"},"locale":"de-DE"},"integrations":{},"_metadata":{"nodeVersion":"20.0.0","jsRuntime":"node"}}`
     )

@@ -2,7 +2,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { exactDigits, parseExact, stringifyExact, withExactNumbers } from '../src/json/exact-json.ts'
+import {
+  exactDigits,
+  mayBeInexact,
+  parseExact,
+  stringifyExact,
+  withExactNumbers,
+} from '../src/json/exact-json.ts'
 import { contentComparer } from '../src/store/same-content.ts'
 import { openCollector, post } from './support.ts'
 
@@ -14,9 +20,33 @@ test.each([
   `["\\u0001exact:5","${LONG}"]`.replace('\\u0001exact:5', 'a\\\\'),
   LONG,
   '[1e+1000,1.0000000000000000,123456789012345680000]',
+  '[123456789.12345678901,12345678901234.123456,{"a":-1234567.891234567890}]',
+  '{"a":1e400}',
 ])('%s is written with the same digits as it was read', (text) => {
   expect(stringifyExact(parseExact(text))).toBe(text)
   expect(stringifyExact(withExactNumbers(JSON.parse(text), parseExact(text)))).toBe(text)
+})
+
+test.each([`{"a":${LONG}\n}`, `[${LONG} , 1]`, `${LONG}\r\n`, '[1e400]', '{"a":1E+400 }'])(
+  'a long number is found: %j',
+  (text) => {
+    expect(mayBeInexact(text)).toBe(true)
+  },
+)
+
+test('long runs of digits, exponents and spaces in a string are checked in one pass', () => {
+  const parts = ['1'.repeat(500_000), '1e111'.repeat(100_000), `1e111${' '.repeat(500_000)}`]
+
+  expect(parts.map((part) => mayBeInexact(JSON.stringify(part)))).toEqual([true, false, false])
+})
+
+test('a UUID and a timestamp are not taken for a long number', () => {
+  const text = JSON.stringify({
+    ids: ['41e1234f-9e99-4e12-8abc-1234567e1234', '1e999'],
+    at: '2026-11-23T08:00:00.000Z',
+  })
+
+  expect(mayBeInexact(text)).toBe(false)
 })
 
 test('all other text is parsed as by JSON.parse', () => {
@@ -51,7 +81,6 @@ test('messages that differ only in the last digits are different', () => {
   expect(contentComparer()(body(LONG), body('12345678901234567892'))).toBe(false)
 })
 
-/** Starts a webhook receiver that records the body of each request as text. */
 async function startHook(): Promise<{ url: string; received: string[] }> {
   const received: string[] = []
   const server = createServer(async (request, response) => {

@@ -8,25 +8,22 @@ import { MAX_EVENT_BYTES } from './message.ts'
 
 /** Maximum size of a batch. The service documents 500 KB, which is read as 500 x 1024 bytes. */
 export const MAX_BATCH_BYTES = 500 * 1024
-/** Maximum nesting depth of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
-/** Maximum number of messages in a batch, because even a tiny message costs time. */
+/** Limited, because even a tiny message costs time. */
 export const MAX_ITEMS = 5000
 
 const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** A parsed request. */
 export interface TrackingRequest {
   writeKey: unknown
   sentAt: unknown
   context: unknown
   integrations: unknown
-  /** The parsed messages. */
   items: unknown[]
   /** The place of each message in the body. */
   slices: readonly Slice[]
-  /** The whole body as `parseExact` returns it; undefined if JavaScript can represent all its numbers exactly. */
+  /** The whole body as `parseExact` returns it; undefined if the body has no long numbers. */
   exact: unknown
   /** Warnings about every message of the request. */
   warnings: Warning[]
@@ -39,13 +36,11 @@ export interface BadRequest {
   items?: RefusedItem[]
 }
 
-/** One message of a refused request. */
 export interface RefusedItem {
   value: unknown
   reason: Reason
 }
 
-/** Maximum size of a body for a path, in bytes. */
 export function maxBodyBytes(path: Kind | 'batch'): number {
   return path === 'batch' ? MAX_BATCH_BYTES : MAX_EVENT_BYTES
 }
@@ -56,10 +51,8 @@ export function refusal(refused: Reason): BadRequest {
 }
 
 /**
- * Parses a body, or returns why it is refused.
- *
  * The size of a message in a batch is the number of its bytes in the body. If one message is over the limit, the service
- * refuses the whole batch with 400, so no message of the batch may be stored.
+ * refuses the whole batch with 400, so no message of the batch may be accepted.
  */
 export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest | BadRequest {
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -95,7 +88,7 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
-  // Refuses the whole batch. After a 200, the client would believe that the messages over the limit were delivered too.
+  // After a 200, the client would believe that the messages over the limit were delivered too.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
@@ -143,7 +136,6 @@ function refusedAt(
   return { refused, problem: { code: refused, message, offset, line, column } }
 }
 
-/** Returns the offset of the first byte that is not valid UTF-8. */
 function invalidUtf8At(bytes: Buffer): number {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let low = 0

@@ -1,26 +1,26 @@
 /**
- * Prefix of a string that stands for a JSON number that JavaScript cannot represent exactly, such as a 64-bit id. `parseExact`
- * creates these strings, and `stringifyExact` turns them back into numbers. A string can be passed to another thread; an object
- * of a class cannot. If a client itself sends a string with this control character before a number, the string is shown as a
+ * Prefix of a string that stands for a JSON number which JavaScript cannot represent exactly, such as a 64-bit id. A string can
+ * be passed to another thread; an object of a class cannot. If a client itself sends such a string, the string is shown as a
  * number.
  */
 const MARK = '\u0001exact:'
-/** Matches only values. It does not match keys, or the middle of a string, where a backslash precedes the quote. */
+/** Matches only values: not keys, and not the middle of a string, where a backslash precedes the quote. */
 const MARKED = /(^|[[:,\s])"\\u0001exact:(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)"(?!:)/g
 
-// `\d` is repeated instead of `\d{16}`: with a count, V8 tests every character, and this runs for each request.
-const MAY_BE_INEXACT = new RegExp(`${'\\d'.repeat(16)}|\\d[eE]\\+?\\d\\d\\d`)
+// `[\d.]` is repeated instead of `[\d.]{16}`: with a count, V8 tests every character, and this runs for each request. After an
+// exponent, the end of the number is tested too, because UUIDs often contain `1e123`.
+const MAY_BE_INEXACT = new RegExp(`${'[\\d.]'.repeat(16)}|\\d[eE]\\+?\\d\\d\\d+\\s*(?:[,\\]}]|$)`)
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 /** A number of at most this many characters has no more digits than JavaScript can represent. */
 const CHARACTERS_KEPT = 15
 
-/** Whether a text may contain a number that JavaScript cannot represent. A fast check, because most texts contain none. */
+/** A fast check: `false` only if JavaScript can represent all numbers of the text, except those too close to 0. */
 export function mayBeInexact(text: string): boolean {
   return MAY_BE_INEXACT.test(text)
 }
 
 /**
- * Parses JSON. Numbers that JavaScript cannot represent exactly become marked strings.
+ * Numbers that JavaScript cannot represent exactly become marked strings.
  *
  * @throws SyntaxError
  */
@@ -50,7 +50,7 @@ export function exactDigits(value: unknown): string | undefined {
   return typeof value === 'string' && value.startsWith(MARK) ? value.slice(MARK.length) : undefined
 }
 
-/** Returns the first characters of a string. Any other value is returned unchanged, and so is a number from `parseExact`. */
+/** Shortens strings, but not those that `parseExact` has made from numbers. Returns any other value unchanged. */
 export function shortened(value: unknown, characters: number): unknown {
   return typeof value === 'string' && exactDigits(value) === undefined ? value.slice(0, characters) : value
 }
