@@ -224,6 +224,9 @@ test('if the disk is too full to delete anything, clear() makes a new file; the 
   const [before] = await store.outbox.claim('Hook', 1, 1000)
   expect(await store.assertions.use('j1', 5000, 0)).toBe(true)
   expect(await store.tokenKeys.replace(undefined, 'keys')).toBe('keys')
+  const group = { key: 'message 7', events: [newEvent('b')] }
+  const again = { groups: [group], requests: [], isOnce: true }
+  expect(store.commit(again)).toHaveLength(1)
   const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
     throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   })
@@ -231,13 +234,14 @@ test('if the disk is too full to delete anything, clear() makes a new file; the 
   expect(store.clear()).toBe(true)
   full.mockRestore()
 
+  expect(store.commit(again)).toEqual([])
   expect(store.events()).toEqual([])
   expect(store.isSameFile()).toBe(true)
-  expect(store.commit(batchOf([newEvent('a', { deliveries })]))).toMatchObject([{ seq: 2, reason: null }])
+  expect(store.commit(batchOf([newEvent('a', { deliveries })]))).toMatchObject([{ seq: 3, reason: null }])
   const [after] = await store.outbox.claim('Hook', 1, 1000)
   expect([before?.key, after?.key].map((key) => key?.split('-'))).toEqual([
     [expect.any(String), '1'],
-    [before?.key.split('-')[0], '2'],
+    [before?.key.split('-')[0], '3'],
   ])
   expect(await store.assertions.use('j1', 5000, 0)).toBe(false)
   expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })

@@ -25,7 +25,9 @@ import { runQueryNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { executorOn, runNow, stepRunner } from './steps.ts'
 
-/** Options of the store. */
+/** Of the idempotency keys, the newest survive the replacement of a full file: a log repeats messages within minutes. */
+const MAX_KEYS_CARRIED = 100_000
+
 export interface SyncStoreOptions {
   /** A file path, or `:memory:`. */
   path: string
@@ -34,21 +36,21 @@ export interface SyncStoreOptions {
    * `power`: acknowledged events also survive a power cut (`synchronous = FULL`), at the cost of one disk flush per commit.
    */
   durability: 'process' | 'power'
-  /** Milliseconds for which a messageId is remembered; undefined = for ever. */
+  /** Undefined = messageIds are remembered for ever. */
   dedupWindowMs?: number | undefined
-  /** The maximum number of events. Older events are deleted, but their messageIds are still remembered. */
+  /** Older events are deleted, but their messageIds are still remembered. */
   maxEvents: number
-  /** Days for which events are kept; undefined = for ever. */
+  /** Undefined = events of any age are kept. */
   retentionDays?: number | undefined
-  /** The maximum size of the database, bytes; undefined = as large as the disk. Writes that need more space fail. */
+  /** Writes that need more space fail. Undefined = as large as the disk. */
   maxBytes?: number | undefined
-  /** The current time, milliseconds since the epoch. Default: the system clock. */
+  /** Milliseconds since the epoch. Default: the system clock. */
   now?: () => number
   /** Called after results of deliveries were written. */
   onOutcomes?: () => void
 }
 
-/** The version of the data. `data` is the pragma `data_version`, which changes when another process writes. */
+/** `data` is the pragma `data_version`, which changes when another process writes. */
 export interface Version {
   data: number
   epoch: number
@@ -58,14 +60,12 @@ export interface Version {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * The connection of this process that writes to the SQLite file. Several processes may use the file at the same time.
- *
- * Every method is synchronous, so a transaction never stays open between two turns of the event loop.
+ * The connection of this process that writes to the SQLite file. Other processes may use the file at the same time. Every
+ * method is synchronous; see `Database`.
  */
 export class SyncStore {
   readonly database: Database
   readonly outbox: Outbox
-  /** The keys that sign tokens. */
   readonly tokenKeys: TokenKeys
   readonly assertions: Assertions
   /** How often the file has been opened, including this time. */
@@ -106,9 +106,8 @@ export class SyncStore {
   }
 
   /**
-   * Stores events and requests in one transaction, and returns the result of each event, in order.
-   *
-   * The primary key of the table `seen` makes deduplication exact, across processes and restarts.
+   * Returns the result of each event, in order. The primary key of the table `seen` makes deduplication exact, across processes
+   * and restarts.
    *
    * @throws when the database cannot write; then nothing was stored.
    */
@@ -126,7 +125,6 @@ export class SyncStore {
     }
   }
 
-  /** The events that match, with their messages; by default oldest first. */
   events({ order = 'oldest', limit = Number.MAX_SAFE_INTEGER, ...filter }: EventQuery = {}): EventRecord[] {
     const query = { ...searchInNumbers(filter), order, limit }
     return runQueryNow(this.database, this.#now(), function* (context) {
@@ -138,7 +136,6 @@ export class SyncStore {
     })
   }
 
-  /** The number of events that match. */
   count(filter: EventFilter = {}): number {
     const query = searchInNumbers(filter)
     return runQueryNow(this.database, this.#now(), (context) => count(context, query)).count
@@ -158,10 +155,8 @@ export class SyncStore {
   }
 
   /**
-   * Deletes all events, requests, deliveries and known messageIds. Sequence numbers continue.
-   *
    * @returns Whether the file had to be replaced, because the disk was too full to delete rows. Other connections must then be
-   * opened again.
+   *   opened again.
    */
   clear(): boolean {
     try {
@@ -179,23 +174,27 @@ export class SyncStore {
     const kept = { id: readMeta(database, 'id'), openings: readMeta(database, 'openings') }
     const epoch = readMeta<number>(database, 'epoch') + 1
     const meta = { ...kept, epoch, floor: newestSeq(database) }
-    const assertions = database.all<Row>('SELECT jti, expires_at FROM assertion')
-    const keys = database.all<Row>("SELECT key, value FROM meta WHERE key = 'token_keys'")
+    const tables = [
+      ['assertion', 'SELECT jti, expires_at FROM assertion'],
+      ['consumed', `SELECT key, at FROM consumed ORDER BY at DESC LIMIT ${MAX_KEYS_CARRIED}`],
+      ['meta', "SELECT key, value FROM meta WHERE key = 'token_keys'"],
+    ] as const
+    const carried = tables.map(([table, query]) => ({ table, rows: database.all<Row>(query) }))
     database.startOver()
     database.transaction(() => {
       for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
-      for (const row of assertions) database.run('INSERT INTO assertion VALUES (?, ?)', ...Object.values(row))
-      for (const row of keys) database.run('INSERT INTO meta VALUES (?, ?)', ...Object.values(row))
+      for (const { table, rows } of carried) {
+        for (const row of rows) database.run(`INSERT INTO ${table} VALUES (?, ?)`, ...Object.values(row))
+      }
     })
     this.#commit.failed()
   }
 
-  /** Deletes some of the data beyond the limits. */
   trim(): Trimmed {
     return this.#retention.trim(this.#now())
   }
 
-  /** Copies the write-ahead log into the file. `PASSIVE` never waits, and leaves a part of the log if a query reads from it. */
+  /** `PASSIVE` never waits, and leaves a part of the log if a query reads from it. */
   checkpoint(mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
     this.database.pragma(`wal_checkpoint(${mode})`)
   }
@@ -211,9 +210,7 @@ export class SyncStore {
 
   /**
    * Opens the file that is at the path now, if it has the same database id: another process may have replaced the file in
-   * `clear`.
-   *
-   * @returns Whether the file was opened.
+   * `clear`. Returns whether the file was opened.
    */
   reopen(): boolean {
     const { path } = this.database
@@ -234,7 +231,7 @@ export class SyncStore {
     return true
   }
 
-  /** Closes the file. First copies the write-ahead log into the file, so that the file alone contains all data. */
+  /** First copies the write-ahead log into the file, so that the file alone contains all data. */
   close(): void {
     try {
       this.checkpoint('TRUNCATE')
