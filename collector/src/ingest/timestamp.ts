@@ -1,4 +1,3 @@
-/** A time that a client has sent. Many formats are accepted, as long as their meaning is clear. */
 export interface ReadTime {
   /** Milliseconds since the Unix epoch. */
   ms: number
@@ -21,7 +20,7 @@ const DAY_MS = 86_400_000
 /**
  * Reads an ISO 8601 date, or date and time.
  *
- * @returns Undefined if the value has another format, or a day or hour that does not exist.
+ * @returns Undefined for another format, and for a day or hour that does not exist.
  */
 export function readTime(value: unknown): ReadTime | undefined {
   if (typeof value !== 'string' || value.length > MAX_CHARACTERS) return undefined
@@ -63,7 +62,7 @@ function sameDayMs(text: string): number | undefined {
   return hour <= 23 && minute <= 59 && second <= 59 && !Number.isNaN(ms) ? ms : undefined
 }
 
-/** Parses digits. Returns NaN if there is any other character. */
+/** Returns NaN if there is any other character. */
 function digits(text: string, from: number, to: number): number {
   let value = 0
   for (let at = from; at < to; at++) {
@@ -84,7 +83,7 @@ function dayMs(year: number, month: number, day: number): number | undefined {
 function timeOfDayMs(hour: number, minute: number, second: number, fraction: number): number | undefined {
   const ms = (hour * 60 + minute) * MINUTE_MS + second * 1000 + Math.floor(fraction * 1000)
   const isClockTime = hour <= 23 && minute <= 59 && second <= 60
-  return isClockTime || ms === DAY_MS ? ms : undefined
+  return isClockTime || (hour === 24 && ms === DAY_MS) ? ms : undefined
 }
 
 function zoneMs(zone: string | undefined): number | undefined {
