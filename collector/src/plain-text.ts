@@ -2,17 +2,14 @@
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * Returns an id as text; null if it is missing or has another type. Numbers are accepted, since services in other languages
- * send them.
- *
- * Lone surrogates are replaced, because the database could not tell two such ids apart.
+ * Accepts numbers, since services in other languages send them. Replaces lone surrogates, because the database could not tell
+ * two such ids apart.
  */
 export function idText(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   return typeof value === 'number' && Number.isFinite(value) ? String(value) : null
 }
 
-/** Returns a text; null if it is empty or not a string. */
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? storable(value) : null
 }
@@ -26,4 +23,13 @@ export function isUnclearId(value: unknown): boolean {
 export function storable(value: string): string {
   const text = value.toWellFormed()
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
+}
+
+/** Percent-decodes a text. Returns the text unchanged if its encoding is invalid. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

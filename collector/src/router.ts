@@ -6,14 +6,14 @@ import { HttpProblem, replyJson, replyProblem } from './http/reply.ts'
 import type { RequestNotes } from './http/request-notes.ts'
 import type { RequestRecorder } from './http/request-recorder.ts'
 import { brokenOn } from './http/server.ts'
-import { decoded, readTarget } from './http/target.ts'
+import { readTarget } from './http/target.ts'
 import type { TrackingApi } from './ingest/tracking-api.ts'
 import type { TrustedProxies } from './network-address.ts'
 import { OPS_PATHS, type OpsApi } from './ops/ops-api.ts'
+import { decoded } from './plain-text.ts'
 import { isKind, type Kind } from './record.ts'
 import { isStoreUnavailable } from './store/unavailable.ts'
 
-/** The handlers to which the router passes requests, and the parts that check requests. */
 export interface RouterParts {
   guard: OriginGuard
   proxies: TrustedProxies
@@ -46,7 +46,6 @@ const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
 const METRICS = 'm'
 const MAX_METRICS_BYTES = 65_536
 
-/** Checks each request, and passes it to its handler. */
 export class Router {
   readonly #parts: RouterParts
 
@@ -54,7 +53,7 @@ export class Router {
     this.#parts = parts
   }
 
-  /** Handles a request until its response has been sent. Never rejects. */
+  /** Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { recorder, proxies } = this.#parts
     const url = readTarget(request.url ?? '')
@@ -119,7 +118,7 @@ export class Router {
     replyJson(response, 200, { success: true })
   }
 
-  /** Returns the settings that a browser library loads at its start. The settings make it send all events to this collector. */
+  /** The settings that a browser library loads at its start. They make the library send all events to this collector. */
   #browserSettings([writeKey, file]: string[], request: IncomingMessage, response: ServerResponse): void {
     if (file !== 'settings' || writeKey === undefined) throw notFound()
     if (this.#parts.guard.answerPreflight(request, response)) return
@@ -149,7 +148,7 @@ export class Router {
   ): Promise<void> {
     const { guard, admin, handleApi, servePage } = this.#parts
     const path = url?.pathname ?? ''
-    // All paths from here on can read recorded data. Pages of other sites must not do so.
+    // All paths from here on can read recorded data, which pages of other sites must not do.
     guard.refuseForeign(request, this.#isPage(path, request))
     if (request.method === 'POST' && admin.hasToken) {
       if (path === '/login') return admin.login(request, response, notes.address)
@@ -162,7 +161,7 @@ export class Router {
     throw notFound()
   }
 
-  /** Whether a request is for the page itself. Other sites may link to the page. */
+  /** Other sites may link to the page itself. */
   #isPage(path: string, request: IncomingMessage): boolean {
     return request.method === 'GET' && !path.startsWith('/api/') && !path.startsWith('/v1/')
   }
@@ -184,7 +183,7 @@ export class Router {
   }
 }
 
-/** Whether a request is recorded. Requests of clients are recorded, and so are refused requests for the page and its API. */
+/** Whether a request is recorded: requests of clients are, and refused requests for the page and its API. */
 function isWorthIt(path: string, request: IncomingMessage, status: number): boolean {
   // Health probes come every few seconds, and not from clients.
   if (OPS_PATHS.has(path) && status !== 401 && status !== 403) return false

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { ReleaseResult } from '../destinations/release.ts'
 import { readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson } from '../http/reply.ts'
-import { decoded } from '../http/target.ts'
+import { decoded } from '../plain-text.ts'
 
 const MAX_BODY_BYTES = 65_536
 const MAX_RELEASED = 100
@@ -13,7 +13,6 @@ const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
-/** Operations for deleting events, for destinations and their deliveries, and for replaying and releasing events. */
 export interface Actions {
   clear(): Promise<void>
   destinations(): Promise<unknown[]>
@@ -23,12 +22,11 @@ export interface Actions {
    * Resolves with the destinations that get the event again; undefined if there is no such event, null if it was not accepted.
    */
   replay(id: string, destinations: string[] | undefined): Promise<string[] | undefined | null>
-  /** Address of the service to which events may be released; null if there is none. */
   releaseTarget(): string | null
   release(id: string): Promise<ReleaseResult>
 }
 
-/** Handles requests that delete all events, or that retry, replay or release events. Returns false for other requests. */
+/** Returns false for a request that does not delete, retry, replay or release anything. */
 export async function handleAction(
   actions: Actions,
   path: string,
@@ -93,7 +91,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
   replyJson(response, 200, { released, failed })
 }
 
-/** Checks a body. @throws HttpProblem 400 when the body does not match the schema. */
+/** @throws HttpProblem 400 when the body does not match the schema. */
 export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body)
   if (result.success) return result.data
@@ -105,7 +103,7 @@ export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   )
 }
 
-/** Reads a body as JSON. An empty body counts as `{}`; undefined if the client has closed the connection. */
+/** An empty body counts as `{}`. Resolves with undefined if the client has closed the connection. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined

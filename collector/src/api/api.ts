@@ -5,12 +5,12 @@ import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { goneSignal } from '../http/gone.ts'
 import { HttpProblem, JSON_TYPE, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
-import { decoded } from '../http/target.ts'
 import { Gate } from '../live/gate.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { SharedLog } from '../log/ports.ts'
 import { logState } from '../log/state.ts'
+import { decoded } from '../plain-text.ts'
 import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { CursorError, type EventReader } from '../store/event-reader.ts'
@@ -22,7 +22,6 @@ import { exportEvents, exportRequests } from './export.ts'
 import { readCursorOrSeq, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 import { type WaitParts, wait } from './wait.ts'
 
-/** The version and settings of the collector. */
 export interface About {
   version: string
   startedAt: string
@@ -35,15 +34,14 @@ export interface About {
   hasPlan: boolean
   /** Null if there is no limit. */
   maxEvents: number | null
-  /** The role of this process if there is a log, otherwise `single`. */
+  /** `single` if there is no log. */
   role: 'single' | 'front' | 'worker'
-  /** The address of the log, without credentials; null if there is none. */
+  /** Without credentials; null if there is no log. */
   log: string | null
   /** Whether the API requires the admin token. The page then offers to log out. */
   needsToken: boolean
 }
 
-/** The parts of the collector that answer queries. */
 export interface ApiParts extends WaitParts {
   reader: EventReader
   changes: ChangeFeed
@@ -52,7 +50,6 @@ export interface ApiParts extends WaitParts {
   actions: Actions
   now(): number
   stats(): Stats
-  /** The log that this process shares with others; undefined if there is none. */
   log?: SharedLog | undefined
 }
 
@@ -147,8 +144,8 @@ const questions = new ConcurrencyLimit({
 })
 
 /**
- * Maximum number of pages with complete messages that are written at the same time. Writing such a page blocks the event loop
- * for up to 10 ms. Without the limit, all finished pages would be written in one turn of the event loop.
+ * Writing a page with complete messages blocks the event loop for up to 10 ms. Without this limit, all finished pages would be
+ * written in one turn of the event loop.
  */
 const FULL_PAGES = 4
 const fullPages = new Gate(FULL_PAGES)
@@ -156,7 +153,7 @@ const fullPages = new Gate(FULL_PAGES)
 const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
-/** Handles `/api/...`, for scripts and the page. Returns false if there is no such path. */
+/** Returns false if there is no such path. */
 export async function handleApi(
   parts: ApiParts,
   url: URL,

@@ -1,15 +1,13 @@
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
+import { decoded } from '../plain-text.ts'
 
 type Level = 'info' | 'error'
 
-/** Fields of a log line, for programs. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>
 
-/** Settings of the log. */
 export interface LogOptions {
   format: 'text' | 'json'
-  /** Whether only errors are printed. */
   isQuiet: boolean
   /** Texts that are never logged. */
   secrets: readonly (string | undefined)[]
@@ -39,11 +37,8 @@ const MAX_CAUSE_CHARACTERS = 1000
 const MIN_SECRET_CHARACTERS = 4
 
 /**
- * The log of the process: a few lines at the start and the end, and faults in between.
- *
  * In text format, errors go to stderr. In JSON format, all lines go to stdout, where log collectors read them. Requests of
- * clients are not logged, because they are in the store. A log library, with a dozen packages, is not worth it for so few
- * lines.
+ * clients are not logged, because they are in the store. A log library, with a dozen packages, is not worth it for a few lines.
  */
 export class Log {
   readonly #options: LogOptions
@@ -56,7 +51,6 @@ export class Log {
     this.#secrets = [...options.secrets, ...passwords].flatMap(formsOf)
   }
 
-  /** Logs a line that is not about a fault. */
   info(message: string, fields: LogFields = {}): void {
     if (!this.#options.isQuiet) this.#write('info', message, fields)
   }
@@ -87,8 +81,7 @@ export class Log {
   }
 
   /**
-   * Logs that a fault is over. Suppressed causes are dropped, so that the last line shows the current state. If the fault
-   * occurs again, it is logged at once.
+   * Drops suppressed causes, so that the last line shows the current state. If the fault occurs again, it is logged at once.
    *
    * @param fault The fault that was logged.
    */
@@ -127,7 +120,6 @@ export class Log {
   }
 }
 
-/** Reads the value of `--log-format`. */
 export function readLogFormat(text: string): 'text' | 'json' {
   if (text === 'text' || text === 'json') return text
   throw new ConfigError(`--log-format: expected text or json, got ${JSON.stringify(text)}`)
@@ -152,15 +144,6 @@ function formsOf(secret = ''): string[] {
   return [...new Set([secret, decoded(secret)])].filter((form) => form.length >= MIN_SECRET_CHARACTERS)
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-/** Formats a cause as one line. */
 export function oneLine(cause: unknown): string {
   const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
   if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; use --port <another>`
@@ -169,8 +152,7 @@ export function oneLine(cause: unknown): string {
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
   if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-    // Cuts off the end of the message of Node.js, which says that only options are allowed. That does not help a user who has
-    // misspelt a command.
+    // The rest of the message says that only options are allowed, which does not help a user who has misspelt a command.
     const [argument] = error.message.split('. This command')
     return printable(
       `${argument}: the commands are ${COMMANDS}, and come first; see trackpost-collector --help`,
@@ -182,7 +164,7 @@ export function oneLine(cause: unknown): string {
   return printable(cause instanceof Error ? cause.message : String(cause))
 }
 
-/** Replaces control characters. They could come from a caller, and could forge a line of the log. */
+/** Replaces control characters, with which a caller could forge a line of the log. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes control characters
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')

@@ -1,17 +1,16 @@
 import { stringifyExact } from '../json/exact-json.ts'
+import { decoded } from '../plain-text.ts'
 import type { EventRecord, Message } from '../record.ts'
 
-/** The parts of an event that are needed to release it, which means to send it to another service. */
+/** Releasing an event means sending it to another service. */
 export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { sent: Message | null }
 
-/** The service to which events are released, and the write key of a source in that service. */
 export interface ReleaseTarget {
-  /** URL without the write key, because users see this URL. */
+  /** Without the write key, because users see this URL. */
   url: string
   writeKey: string
 }
 
-/** The result of releasing one event. */
 export type ReleaseResult = { released: true } | { released: false; reason: string }
 
 const TIMEOUT_MS = 15_000
@@ -20,7 +19,7 @@ const TIMEOUT_MS = 15_000
 export function readReleaseTarget(text: string): ReleaseTarget | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
-  const writeKey = decodeURIComponent(url.username)
+  const writeKey = decoded(url.username)
   if (!['http:', 'https:'].includes(url.protocol) || writeKey === '' || url.password !== '') return undefined
   url.username = ''
   return { url: `${url.origin}${url.pathname.replace(/\/$/, '')}`, writeKey }

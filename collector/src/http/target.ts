@@ -1,10 +1,10 @@
-/** Paths that are cached after they were parsed: nearly all requests have one of a few paths. */
+/** Only these paths are cached: nearly all requests have one of a few paths. */
 const USUAL = /^\/v1\/[a-z]{1,10}$/
 const MAX_KNOWN = 100
 const known = new Map<string, URL>()
 
 /**
- * Parses the target of a request line. Returns undefined if the target has no path. The result is shared: do not change it.
+ * Returns undefined if the target of the request line has no path. The result is shared: do not change it.
  *
  * Repeated slashes count as one, and a slash at the end is removed: in some clients, `host` ends with a slash and the path
  * begins with another.
@@ -25,13 +25,4 @@ function parse(target: string): URL | undefined {
   const clean = path.replace(/\/{2,}/g, '/').replace(/(.)\/$/, '$1')
   const address = `http://collector${clean}${queryAt < 0 ? '' : absolute.slice(queryAt)}`
   return URL.canParse(address) ? new URL(address) : undefined
-}
-
-/** Decodes a part of a path. Returns the part unchanged if its encoding is invalid. */
-export function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

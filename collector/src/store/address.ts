@@ -1,15 +1,16 @@
-/** Whether the address of a store is a PostgreSQL URL. */
+import { decoded } from '../plain-text.ts'
+
 export function isPostgres(address: string): boolean {
   return /^postgres(ql)?:/i.test(address)
 }
 
-/** An address cannot be used. The message contains no part of the address, because that might be a part of the password. */
+/** The message contains nothing that might be a part of the password. */
 export class AddressError extends Error {
   override readonly name = 'AddressError'
 }
 
 /**
- * The part of an address that may be shown: scheme, host, port and database, without user, password and options.
+ * The part of an address that may be shown: scheme, host, port and database.
  *
  * @throws AddressError when the text is not a URL, or the user or password contains special characters that are not
  *   percent-encoded. A part of the password could then be parsed as the host or path, and would be shown.
@@ -23,7 +24,7 @@ export function shownAddress(address: string): string {
   return `postgres://${host}${pathname}`
 }
 
-// Contains no example with a login, because logins in output are redacted, also those of examples.
+// Contains no example with a login, because logins in output are redacted.
 const EXPECTED =
   'expected postgres://host:port/database, with user:password@ before the host, and special characters of the password percent-encoded (# is %23)'
 
@@ -50,18 +51,9 @@ export function withPlainSslMode(address: string): string {
   return address.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/g, '$1verify-full')
 }
 
-/** Replaces the password of an address by `***` wherever a text contains it. */
+/** Replaces the password of `address` by `***` in `text`. */
 export function withoutPassword(text: string, address: string): string {
   const given = URL.canParse(address) ? new URL(address).password : ''
   if (given === '') return text
   return [given, decoded(given)].reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    // The text contains a % that does not begin a valid escape.
-    return text
-  }
 }

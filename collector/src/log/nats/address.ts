@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from '@nats-io/transport-node'
 import { ConfigError } from '../../config/config-error.ts'
+import { decoded } from '../../plain-text.ts'
 
 /**
  * Parses an address such as `nats://user:password@host:4222,other:4222`. `shown` is the address without the login.
@@ -25,13 +26,5 @@ export function readAddress(address: string): {
     servers: hosts.map((host) => (scheme === 'tls' ? `tls://${host}` : host)),
     shown: `${scheme}://${hosts.join(',')}`,
     login: { ...(at >= 0 && login), ...(scheme === 'tls' && { tls: {} }) } as Partial<ConnectionOptions>,
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }
