@@ -5,7 +5,6 @@ import { APPEND_BUCKETS, type Labelled, type Meter } from './meter.ts'
 
 const PREFIX = 'trackpost_collector_'
 
-/** The parts of the collector from which the metrics are read. */
 export interface MetricsParts {
   meter: Meter
   version: string
@@ -20,9 +19,7 @@ export interface MetricsParts {
  */
 let ofProcess: Registry | undefined
 
-/**
- * The Prometheus metrics of a collector. This module and the Prometheus library are loaded with the first request for metrics.
- */
+/** This module and the Prometheus library are loaded with the first request for metrics. */
 export class Metrics {
   readonly #parts: MetricsParts
   readonly #registry = new Registry()
@@ -42,7 +39,6 @@ export class Metrics {
 
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
 
-  /** Returns the metrics in the text format. */
   async text(): Promise<string> {
     const { parts, destinations } = this.#parts
     ;[this.#states, this.#destinations] = await Promise.all([parts(), destinations()])
@@ -89,8 +85,12 @@ export class Metrics {
       'Events that this process has accepted and not written yet.',
       ({ waiting }) => waiting,
     )
-    gauge('lag_events', 'Events in the log that are not in the store yet.', ({ lag }) => lag?.waiting)
-    gauge('lag_seconds', 'Age of the oldest event in the log that is not in the store yet.', ({ lag }) =>
+    gauge(
+      'lag_messages',
+      'Messages in the log that are not in the store yet, each with the events of a request or a part of them.',
+      ({ lag }) => lag?.waiting,
+    )
+    gauge('lag_seconds', 'Age of the oldest message in the log that is not in the store yet.', ({ lag }) =>
       lag === undefined ? undefined : (lag.oldestMs ?? 0) / 1000,
     )
     gauge(
@@ -162,9 +162,7 @@ export class Metrics {
   }
 }
 
-/**
- * Creates a histogram from the counts of `Meter`. A histogram of the library would only count from the time when it is loaded.
- */
+/** Made from the counts of `Meter`, because a histogram of the library would count only from the time when it is loaded. */
 function appendDurations(meter: Meter): Metric {
   const name = `${PREFIX}append_duration_seconds`
   const get = async () => ({

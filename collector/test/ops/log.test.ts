@@ -24,7 +24,7 @@ natsTest(
 
     // No worker runs yet.
     await expect
-      .poll(async () => seriesOf(await metrics(front), 'lag_events', { part: 'log' }))
+      .poll(async () => seriesOf(await metrics(front), 'lag_messages', { part: 'log' }))
       .toBeGreaterThan(0)
     const ofFront = await metrics(front)
     expect(seriesOf(ofFront, 'logged_events_total', { reason: '' })).toBe(2)
@@ -44,7 +44,7 @@ natsTest(
     const store = { ...log, part: 'store' }
     expect(await readiness(worker)).toMatchObject({ code: 200, parts: [log, store] })
     await worker.waitFor({ count: 2 })
-    await expect.poll(async () => seriesOf(await metrics(worker), 'lag_events', { part: 'log' })).toBe(0)
+    await expect.poll(async () => seriesOf(await metrics(worker), 'lag_messages', { part: 'log' })).toBe(0)
     const ofWorker = await metrics(worker)
     expect(seriesOf(ofWorker, 'events_total', { reason: '' })).toBe(2)
     expect(seriesOf(ofWorker, 'dead_letters', { part: 'log' })).toBe(0)
