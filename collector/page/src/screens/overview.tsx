@@ -11,7 +11,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** The steps from receiving to delivering an event. `lost` describes the events that do not reach the step. */
+/** `lost` describes the events that do not reach the step. */
 const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
   received: { title: 'Received', meaning: 'events that clients sent', lost: '' },
   accepted: { title: 'Accepted', meaning: 'valid events that were not duplicates', lost: 'not accepted' },
@@ -47,7 +47,6 @@ function useBeginning(isWanted: boolean): string | undefined {
   return times.sort()[0] ?? '1970-01-01T00:00:00Z'
 }
 
-/** The first screen: how many events arrived, how far they got, and where events were lost. */
 export function OverviewScreen() {
   const from = chosenFrom()
   const beginning = useBeginning(from === undefined)
@@ -112,7 +111,7 @@ function Steps({ overview, from }: { overview: Overview; from: string | undefine
               {requests.refused > 0 && (
                 <>
                   ,{' '}
-                  <a class="bad-text" href={href('requests', { q: 'status>=400 OR status:0', from })}>
+                  <a class="bad-text" href={href('requests', { q: 'status>=400', from })}>
                     {count(requests.refused)} refused
                   </a>
                 </>
@@ -127,7 +126,6 @@ function Steps({ overview, from }: { overview: Overview; from: string | undefine
   )
 }
 
-/** The search behind the link of each step. */
 const LINES: Readonly<Record<Step['name'], string>> = {
   received: '',
   accepted: 'status:accepted',
@@ -170,7 +168,7 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
         {step.pending !== undefined && step.pending > 0 && `, ${count(step.pending)} waiting`}
       </p>
       <progress
-        aria-label={`${title}, as a share of the events that reached this step`}
+        aria-label={`${title}, as a share of the step before`}
         max={before === undefined ? Math.max(1, most) : Math.max(1, whole)}
         value={step.count}
       />

@@ -9,7 +9,6 @@ import type { RequestDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
-/** Shows one request: its sender, its content and its problem. */
 export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
   const request = query.data?.id === id ? query.data : undefined
@@ -139,16 +138,14 @@ function Facts({ request }: { request: RequestDetails }) {
   )
 }
 
-/** If the mistake is at a higher offset than this, in characters, the text around it is also shown above the body. */
+/** If the mistake is further down than this, the text around the mistake is also shown above the body. */
 const IN_SIGHT = 400
 const AROUND = 60
 
-/** Shows the body that was sent, with the mistake marked. */
 function Body({ request }: { request: RequestDetails }) {
   const { body, bodyIsCut, problem } = request
   if (body === null || body === '') return null
-  const offset = problem?.offset ?? null
-  const place = offset !== null && offset <= body.length ? offset : undefined
+  const place = placeOf(body, problem)
   return (
     <section class="panel-section">
       <div class="section-head">
@@ -170,7 +167,19 @@ function Body({ request }: { request: RequestDetails }) {
   )
 }
 
-/** Shows a text with one character marked. */
+/** Line and column count UTF-16 code units, as texts do here; `offset` counts bytes. */
+function placeOf(body: string, problem: RequestDetails['problem']): number | undefined {
+  if (problem === null || problem.line === null) return undefined
+  const before = body
+    .split('\n')
+    .slice(0, problem.line - 1)
+    .map((line) => `${line}\n`)
+    .join('')
+  const mark = body.startsWith('\ufeff') && before === '' ? 1 : 0
+  const place = before.length + mark + (problem.column ?? 1) - 1
+  return place <= body.length ? place : undefined
+}
+
 function Marked({ text, place }: { text: string; place: number }) {
   return (
     <>
