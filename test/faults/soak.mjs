@@ -1,6 +1,6 @@
 /**
  * The soak test: `npm run soak -- --minutes 60`. A client sends 1,000 events a second to a server that causes another
- * fault every 5 s. The client uses a spool and OAuth: a token lasts 40 s, and every third token request fails. The
+ * fault every 5 s. The client uses a spool and OAuth: a token lasts 40 s, and a token request fails every two minutes. The
  * script prints its progress and a summary. It fails when an event is lost, a repeat has other bytes, file descriptors
  * stay open, or memory grows by 1 MB an hour or more (checked in runs of at least 30 minutes).
  */
@@ -250,9 +250,9 @@ async function runSoak() {
 function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   const checks = []
   const check = (name, isGood, figure) => checks.push({ name, isGood, figure })
-  check('exit code of the host is 0', code === 0, String(code))
+  check('exit code of the sender is 0', code === 0, String(code))
   if (end === undefined) {
-    console.log('the host ended without a report')
+    console.log('the sender ended without a report')
     return false
   }
   const bytes = Buffer.from(ledger.ledger, 'base64')

@@ -618,16 +618,25 @@ row(
           await t.close(client)
         }
         let cancelled = 0
+        let respond = (): void => {}
+        const hasTimedOut = new Promise<void>((resolve) => {
+          respond = resolve
+        })
+        let onCancelled = (): void => {}
+        const isCancelled = new Promise<void>((resolve) => {
+          onCancelled = resolve
+        })
         const late = t.create({
           maxRetries: 0,
           httpClient: async () => {
-            await t.sleep(120)
+            await hasTimedOut
             return {
               status: 200,
               statusText: 'OK',
               body: {
                 cancel: async () => {
                   cancelled++
+                  onCancelled()
                 },
               },
             } as never
@@ -637,7 +646,8 @@ row(
         t.track(late, at)
         await late.flush()
         table.push({ name: 'too late', outcome: t.outcome(at), expected: 'retries_exhausted' })
-        await t.sleep(150)
+        respond()
+        await isCancelled
         await t.close(late)
         return { table, cancelled }
       },
@@ -658,7 +668,6 @@ row(
   },
 )
 
-/** A key and a certificate, created for this run. */
 function certificate(fault: string): { key: string; cert: string } {
   const name = fault.replace(/\W/g, '-')
   const key = scratchFile(`${name}.key`)

@@ -1,5 +1,6 @@
 // A Worker with two clients that all requests share: one with the setting `waitUntil`, one without it. Requests wait
-// for their events in different ways (`forms`). The clients' clock is ten times as fast as real time.
+// for their events in different ways (`forms`), one of them with a client of its own. The clock of the two shared
+// clients is ten times as fast as real time.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
@@ -74,6 +75,13 @@ const forms = {
     analytics.track(event)
     return 'forgotten'
   },
+  // A client for this request alone, whose interval never ends.
+  ownClient: (event) =>
+    new Promise((resolve) =>
+      new Analytics({ ...common, ...further, flushInterval: 2_147_483_647 }).track(event, (error) =>
+        resolve(error?.code ?? 'delivered'),
+      ),
+    ),
 }
 
 export default {
@@ -87,8 +95,7 @@ export default {
       messageId: `message-${id}`,
     })
     if (!searchParams.has('early')) return new Response(await outcome)
-    // Ends the request early, without waiting for `outcome`. With `early=asked`, it ends only when the test server
-    // responds.
+    // Ends the request early, without waiting for `outcome`. With `early=asked`, it ends only when the test server responds.
     if (searchParams.get('early') === 'asked') await fetch(`${TRACKPOST_HOST}/asked`)
     return new Response('early')
   },

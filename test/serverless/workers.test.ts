@@ -15,7 +15,7 @@ import { bundleWorker, startWorker, type Worker } from '../support/workerd.ts'
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'nothing'] as const
 const LIMIT_MS = 20_000
 
-type Form = (typeof FORMS)[number]
+type Form = (typeof FORMS)[number] | 'ownClient'
 interface Call {
   readonly form: Form
   readonly id: string
@@ -30,6 +30,7 @@ type Reply = (id: string, attempt: number) => number | 'reset' | Promise<number>
 
 const DELIVERED = {
   callback: 'delivered',
+  ownClient: 'delivered',
   promise: 'delivered',
   flush: '1/0/0',
   waitUntil: 'handed over',
@@ -50,7 +51,6 @@ const createCalls = (): Call[] =>
 const isSent = ({ form, isEarly }: Call): boolean => form === 'waitUntil' || (form !== 'nothing' && !isEarly)
 const idsOf = (calls: readonly Call[]): string[] => calls.filter(isSent).map(({ id }) => id)
 
-/** Fails the first attempt of each event, and accepts later attempts. */
 const once =
   (failure: number | 'reset'): Reply =>
   (_, attempt) =>
@@ -147,7 +147,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   }
 
   async function callAll(calls: readonly Call[], how?: string): Promise<string[]> {
-    taken.push(...calls.filter(({ form }) => form !== 'waitUntil'))
+    taken.push(...calls.filter(({ form }) => form !== 'waitUntil' && form !== 'ownClient'))
     return Promise.all(calls.map((one) => call(one, undefined, how)))
   }
 
@@ -201,10 +201,13 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     LIMIT_MS,
   )
 
-  test(
-    'a hundred concurrent requests, each waiting for a callback, all get their callback',
-    async () => {
-      const calls = Array.from({ length: 100 }, () => create('callback'))
+  test.each<[number, Form, string]>([
+    [100, 'callback', 'each waiting for a callback'],
+    [20, 'ownClient', 'each with a client of its own whose interval never ends'],
+  ])(
+    '%i concurrent requests (%s), %s, all get their callback',
+    async (count, form) => {
+      const calls = Array.from({ length: count }, () => create(form))
 
       expect(await callAll(calls)).toEqual(expected(calls))
 
