@@ -70,7 +70,7 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   }
 }
 
-/** Throws at once if `client` is not a client: otherwise the first call would throw, or lose events. */
+/** Checked at once, because otherwise the first call would throw, or lose events. */
 function assertClient(client: unknown): void {
   const methods = [...KINDS, 'flush', 'closeAndFlush']
   if (methods.every((name) => typeof (client as Record<string, unknown> | null)?.[name] === 'function'))
@@ -84,7 +84,7 @@ const FIELDS = [
   ...['context', 'integrations', 'messageId', 'timestamp'],
 ]
 
-/** Copies the arguments and adds an id and a time. Unreadable arguments stay as they are: each client then reports them. */
+/** Unreadable arguments stay as they are: each client then reports them. */
 function stamp(params: object): object {
   try {
     if (typeof params !== 'object' || params === null || Array.isArray(params)) return params
@@ -101,7 +101,7 @@ function stamp(params: object): object {
   }
 }
 
-/** Makes one callback for each client. When the last of them is called, it calls `callback`. */
+/** Makes one callback for each client. `callback` is called when all of them have been called. */
 function join(count: number, callback: Callback): (index: number) => Callback {
   const outcomes: { error: DeliveryError | undefined; ctx: Context | undefined }[] = []
   let left = count

@@ -1,4 +1,3 @@
-// The entry point `trackpost/compat`.
 export {
   type AnalyticsNodeOptions,
   type AxiosLike,

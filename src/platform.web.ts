@@ -1,4 +1,4 @@
-// The counterpart of platform.node.ts for edge runtimes and browsers, without `node:` modules.
+// For edge runtimes and browsers: the exports of platform.node.ts, without `node:` modules.
 export { perRequest } from './client/requests.web.ts'
 export { defaultClient } from './http/default-client.web.ts'
 export { gzip } from './runtime/compress.web.ts'

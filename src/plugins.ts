@@ -1,4 +1,3 @@
-// The entry point `trackpost/plugins`.
 export { type FilterOptions, filter } from './plugins/filter.ts'
 export { type RedactOptions, redact } from './plugins/redact.ts'
 export { type RenameOptions, rename } from './plugins/rename.ts'

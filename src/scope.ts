@@ -1,4 +1,4 @@
-// The entry point `trackpost/scope`. It needs `node:async_hooks`, which not every runtime has.
+// A separate entry point, because not every runtime has `node:async_hooks`.
 export {
   type AnyRequest,
   type RequestScope,

@@ -1,4 +1,4 @@
-// The entry point `trackpost/spool`. It is separate, so that other programs do not load `node:fs`.
+// A separate entry point, so that other programs do not load `node:fs`.
 
 export type {
   RecoveredMessage,

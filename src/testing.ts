@@ -1,4 +1,3 @@
-// The entry point `trackpost/testing`.
 export type { AsymmetricMatcher } from './testing/differences.ts'
 export { type MatcherResult, matchers, type TrackpostMatchers } from './testing/matchers.ts'
 export type {

@@ -1,2 +1,2 @@
-/** The version of this package. A test checks that `package.json` has the same version. */
+/** A test checks that `package.json` has the same version. */
 export const VERSION = '0.1.0'

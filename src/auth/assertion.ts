@@ -8,9 +8,9 @@ import type { PrivateKey } from './private-key.ts'
 
 /** The claims of an assertion, apart from `iat`, `exp` and `jti`. */
 export interface AssertionClaims {
-  /** The issuer and the subject of the assertion (`iss`, `sub`). */
+  /** Becomes `iss` and `sub`. */
   readonly clientId: string
-  /** The id of the key, unless the signer has a `keyId` of its own. */
+  /** Used unless the signer has a `keyId` of its own. */
   readonly keyId: string
   readonly audience: string
 }
@@ -20,17 +20,15 @@ export interface LocalKey {
   import(): Promise<CryptoKey>
 }
 
-/** How long an assertion is valid. The service accepts at most 60 s. */
+/** The service accepts at most 60 s. */
 const LIFETIME_S = 60
 /** `iat` is backdated by this many seconds: a server whose clock is slow would reject an assertion from the future. */
 const BACKDATED_S = 5
 
-/** Returns a {@link LocalKey} that imports `key` with the first assertion and keeps the imported key. */
 export function localKey(key: PrivateKey): LocalKey {
   let imported: CryptoKey | undefined
   const load = async (): Promise<CryptoKey> => {
-    // Some runtimes cannot parse PEM text synchronously, in the constructor of the client. There, the size of the key is
-    // checked only here.
+    // Runtimes that cannot parse PEM text synchronously check the size of the key only here.
     const loaded = 'ready' in key ? key.ready : checkCryptoKey(await importPKCS8(key.pem, 'RS256'))
     // jose recognises a key by `Symbol.toStringTag`, which the keys of Node.js 16 do not have.
     if (Object.prototype.toString.call(loaded) === '[object Object]') {
@@ -48,7 +46,7 @@ export function localKey(key: PrivateKey): LocalKey {
 }
 
 /**
- * Signs one assertion with a unique id, and returns it in the compact form of a JWS.
+ * Returns a signed assertion in the compact form of a JWS.
  *
  * @param nowMs The token server's time in milliseconds since the epoch; a finite number.
  * @see RFC 7515, section 3.1; RFC 7523, section 3
@@ -93,10 +91,7 @@ function signatureBytes(algorithm: string): readonly [number, number] {
   return algorithm === 'EdDSA' ? [64, 114] : [256, 2_048]
 }
 
-/**
- * Throws if `signature` cannot be a signature of `algorithm`: the token server would refuse the assertion without a clear
- * reason.
- */
+/** Throws if this cannot be a signature of `algorithm`: the token server would refuse it without a clear reason. */
 function checkSignature(algorithm: string, signature: unknown): Uint8Array {
   // Not `instanceof`: the signer may have made the array in another realm.
   if (Object.prototype.toString.call(signature) !== '[object Uint8Array]') {

@@ -7,25 +7,23 @@ import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { readPrivateKey } from './private-key.ts'
 
-/** How the client authenticates: with a fixed `Authorization` header, or with tokens. */
+/** A fixed `Authorization` header, or tokens. */
 export type Credentials = string | TokenCredentials
 
-/** Tokens that are fetched, expire and are renewed. */
 export interface TokenCredentials {
   /**
-   * The value of the `Authorization` header, or a promise of the value if a token has to be fetched first. The promise rejects
-   * with a `DeliveryError` if no token can be fetched. Never throws.
+   * The `Authorization` header, or a promise of it if a token has to be fetched first. The promise rejects with a
+   * `DeliveryError` if no token can be fetched. Never throws.
    */
   authorization(): string | Promise<string>
   /**
    * Like `authorization`, for `verify()`: a token request is not retried, except once with a corrected clock, and its result
-   * does not affect events. Rejects with a `DeliveryError` when the request fails.
+   * does not affect events.
    */
   tryOnce(): string | Promise<string>
-  /** The service accepted this value of the header. */
   onAccepted(authorization: string): void
   /**
-   * The service refused this value of the header with 401 or 511.
+   * The service refused this `Authorization` header with 401 or 511.
    *
    * @returns Whether the next call of {@link TokenCredentials.authorization} will return another value.
    */
@@ -45,11 +43,7 @@ export interface SharedCredentials extends TokenCredentials {
   fork(): SharedCredentials
 }
 
-/**
- * Creates the credentials: tokens if there are `oauthSettings`, otherwise a header with the write key.
- *
- * @param client The HTTP client for token requests, unless the OAuth settings have an `httpClient` of their own.
- */
+/** @param client For token requests, unless the OAuth settings have an `httpClient` of their own. */
 export function createCredentials(
   settings: ResolvedSettings,
   client: HTTPClient,
@@ -81,7 +75,7 @@ function warnOfPlainText(setting: string, url: string, warn: Warn): void {
   warn('insecure', `${setting}: tokens for ${hostname} are sent over plain http, where others can read them`)
 }
 
-/** Credentials for OAuth. The code for OAuth is loaded in the background. */
+/** OAuth credentials whose code is loaded in the background. */
 export class LazyCredentials implements SharedCredentials {
   readonly #load: () => Promise<() => SharedCredentials>
   #loaded: SharedCredentials | undefined
@@ -89,11 +83,10 @@ export class LazyCredentials implements SharedCredentials {
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
-  /** @param load Loads the code. Resolves to a function that makes the credentials. */
   constructor(load: () => Promise<() => SharedCredentials>) {
     this.#load = load
-    // Loads the code now and not with the first event. By then, the process might have run out of file descriptors, so that the
-    // import would fail; and Node.js never repeats a failed import of an ES module.
+    // Loads the code now and not with the first event: by then, the process might have run out of file descriptors, so that the
+    // import would fail, and Node.js never repeats a failed import of an ES module.
     this.#start().catch(() => {})
   }
 

@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 
-// This code is not in private-key.ts, because the client and the separate bundle for OAuth share it. private-key.ts imports the
-// platform; if a shared file did that, the two bundles would import each other.
+// The client and the separate bundle for OAuth share this file. If it imported the platform, as private-key.ts does, the two
+// bundles would import each other.
 
 /** The least number of bits of an RSA key. @see RFC 7518, section 3.3 */
 export const MIN_BITS = 2_048
@@ -26,7 +26,7 @@ export function checkBits(bits: number): void {
   if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
 }
 
-/** Throws a SettingsError for `clientKey`. `got` describes the value that was given. */
+/** @param got Describes the value that was given. */
 export function refuse(got: string): never {
   throw new SettingsError(
     'oauthSettings.clientKey',

@@ -11,10 +11,9 @@ import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
 
-/** The settings and services that the credentials for access tokens need. */
 export interface OAuthParts {
   readonly settings: ResolvedOAuthSettings
-  /** The private key; `undefined` if the settings have a signer. */
+  /** `undefined` if the settings have a signer. */
   readonly key: PrivateKey | undefined
   readonly client: HTTPClient
   readonly timeoutMs: number
@@ -24,7 +23,7 @@ export interface OAuthParts {
   readonly warn: Warn
 }
 
-/** Creates credentials that use access tokens. This module and its dependency jose are loaded only with `oauthSettings`. */
+/** This module and its dependency jose are loaded only with `oauthSettings`. */
 export function createOAuthCredentials({ key, ...parts }: OAuthParts): OAuthCredentials {
   const { authServer, maxRetries, signer } = parts.settings
   const tokens = new TokenClient({ ...parts, signer: key === undefined ? (signer as Signer) : localKey(key) })
@@ -33,15 +32,15 @@ export function createOAuthCredentials({ key, ...parts }: OAuthParts): OAuthCred
 }
 
 export interface OAuthOptions {
-  /** Starts one request for a token. `nowMs` is the token server's time. */
+  /** `nowMs` is the token server's time. */
   readonly request: (nowMs: number) => TokenRequest
-  /** Host of the token server, for error messages. */
+  /** For error messages. */
   readonly serverName: string
-  /** Number of retries of a token request. After these, the events that wait for the token fail. `Infinity` means no limit. */
+  /** After this many retries, the events that wait for the token fail. `Infinity` means no limit. */
   readonly maxRetries: number
-  /** Longest time that an event waits for a token, in milliseconds. */
+  /** The longest wait of an event for a token. */
   readonly maxWaitMs: number
-  /** Time limit of one token request, in milliseconds. If a request takes much longer, the runtime has dropped it. */
+  /** Time limit of one token request. */
   readonly timeoutMs: number
   readonly clock: Clock
   /** Default: a process warning. */
@@ -50,10 +49,7 @@ export interface OAuthOptions {
 
 /** A token is renewed after half of its lifetime, but after 24 hours at the latest. */
 const MAX_REFRESH_MS = 86_400_000
-/**
- * A token is not used in the last quarter of its lifetime, or the last 10 s if that is less: it might expire before it reaches
- * the service.
- */
+/** A token is not used in the last 10 s of its lifetime, or the last quarter if that is less: it might expire on the way. */
 const MARGIN_MS = 10_000
 /** Even if tokens expire at once, at most one token is requested per second. */
 const MIN_INTERVAL_MS = 1_000
@@ -63,26 +59,20 @@ const REFUSAL_MS = 60_000
 const MIN_RENEWAL_INTERVAL_MS = 30_000
 /** A token that the API first accepted and then refused is replaced at most this often: a new token is likely to work. */
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
-/**
- * A token request that is this long past its time limit counts as lost: edge runtimes freeze work for which no handler waits.
- */
+/** A token request that is this long past its time limit counts as lost: edge runtimes may freeze work in progress. */
 const LOST_MS = 5_000
-/**
- * A warning is shown after this number of failures in a row, which takes more than a minute: nothing else shows that events
- * wait.
- */
+/** A warning is shown after this number of failures in a row, which takes more than a minute. */
 const FAILURES_TO_WARN = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
 interface Token {
   readonly authorization: string
-  /** The token is renewed from this time on. On the monotonic clock. */
+  /** On the monotonic clock, like `expiresAtMs`. */
   readonly renewAtMs: number
   readonly expiresAtMs: number
   /** Only a token that was used is renewed: a client that sends nothing needs no new token. */
   isUsed: boolean
-  /** The API accepted the token. */
   isAccepted: boolean
 }
 
@@ -94,26 +84,23 @@ interface Knowledge {
   token: Token | undefined
   /** No token is requested before this time on the monotonic clock. */
   notBeforeMs: number
-  /** Number of failures of the token server in a row. */
   failures: number
-  /** The last refusal. Until `untilMs`, each caller that needs a token gets this error. */
+  /** Until `untilMs`, each caller that needs a token gets this error. */
   refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
   renewedAtMs: number
   /** A clock whose time the server has accepted. */
   clock: ServerClock
 }
 
-/** The callers that wait for a token. */
 interface Waiting {
   readonly callers: { resolve(authorization: string): void; reject(error: DeliveryError): void }[]
   readonly sinceMs: number
-  /** Number of failures since the first of these callers began to wait. Rate limits that state a wait do not count. */
+  /** Failures since the first of these callers began to wait. Rate limits that state a wait do not count. */
   failures: number
 }
 
 /**
- * Access tokens as Bearer credentials. Tokens are requested one at a time, and not in quick succession. They are renewed before
- * they expire.
+ * Access tokens as Bearer credentials. Tokens are requested one at a time, and renewed before they expire.
  *
  * @see docs/spec.md, section 4; RFC 6750, section 2.1
  */
@@ -169,7 +156,7 @@ export class OAuthCredentials implements SharedCredentials {
     const token = this.#known.token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
-    // A copy: the original clock may have a correction that is confirmed by the token request of waiting events.
+    // A copy: the original may have a correction that a token request of waiting events has yet to confirm.
     const clock = this.#clock.fork()
     let result = await this.#try(clock.nowMs())
     const isClockToBlame = result.outcome === 'refused' && clock.correct(result.dateMs, result.isClockBlamed)
@@ -211,7 +198,6 @@ export class OAuthCredentials implements SharedCredentials {
     this.abort()
   }
 
-  /** Makes one token request, for which no event waits. */
   async #try(nowMs: number): Promise<TokenResult> {
     const trial = this.#options.request(nowMs)
     this.#trials.add(trial)
@@ -282,8 +268,7 @@ export class OAuthCredentials implements SharedCredentials {
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
-    // The lifetime is counted from the start of the request, because the token may have been issued at any time between the
-    // request and the response.
+    // The lifetime is counted from the start of the request, because the token may have been issued at any time after it.
     const renewAtMs = startedAtMs + Math.max(MIN_INTERVAL_MS, Math.min(lifetimeMs / 2, MAX_REFRESH_MS))
     const token: Token = {
       authorization: `Bearer ${value}`,
@@ -322,7 +307,6 @@ export class OAuthCredentials implements SharedCredentials {
     this.#fetch()
   }
 
-  /** Rejects the promises of all waiting callers. A valid token stays. */
   #giveUp(error: DeliveryError): void {
     for (const { reject } of this.#waiting?.callers ?? []) reject(error)
     this.#waiting = undefined

@@ -7,7 +7,7 @@ export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey 
 /** Longer text is not read: the PEM text of a key of 16,384 bits has less than half of this length. */
 const MAX_PEM_LENGTH = 32_768
 
-/** How error messages describe a key that cannot be used, by the kind of key. */
+/** How error messages describe a key that cannot be used, by its kind. */
 const KINDS: Record<string, string> = {
   ec: 'an elliptic curve key',
   pkcs1: 'a PKCS#1 key, which this runtime cannot read; convert it with `openssl pkcs8 -topk8 -nodes`',

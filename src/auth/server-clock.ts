@@ -7,8 +7,8 @@ const EARLIEST_MS = Date.UTC(2000, 0)
 const LATEST_MS = Date.UTC(2100, 0)
 
 /**
- * The token server's time. At first it is the local time. When the server refuses an assertion and its `Date` header shows that
- * the local clock is wrong, the time is corrected. A correction is kept only if the server accepts the next assertion.
+ * The token server's time: the local time, until the server refuses an assertion and its `Date` header shows another time. A
+ * correction is kept only if the server accepts the next assertion.
  */
 export class ServerClock {
   readonly #clock: Pick<Clock, 'now'>
@@ -37,7 +37,7 @@ export class ServerClock {
    * Corrects the clock by the `Date` header of a refusal, or reverts the last correction if the server refused the assertion
    * again.
    *
-   * @param dateMs The `Date` header; `undefined` when it is missing or cannot be parsed.
+   * @param dateMs The `Date` header; `undefined` when it is missing or malformed.
    * @param isBlamed Whether the refusal says that the assertion has expired or is not valid yet.
    * @returns Whether the server may accept a new assertion with the corrected time. Never `true` twice in a row.
    */
@@ -56,7 +56,7 @@ export class ServerClock {
     return true
   }
 
-  /** The server accepted an assertion: the correction is kept. */
+  /** The server accepted an assertion. */
   confirm(): void {
     this.#formerMs = undefined
   }

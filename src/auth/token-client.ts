@@ -11,19 +11,16 @@ import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 import { type AssertionClaims, type LocalKey, signAssertion } from './assertion.ts'
 
-/** The result of one token request. */
 export type TokenResult =
   | { readonly outcome: 'token'; readonly token: string; readonly lifetimeMs: number }
-  /**
-   * The server failed, or limits the rate (`isLimited`). Another request may succeed, after `waitMs` if the server sent a wait.
-   */
+  /** Another request may succeed, after `waitMs` if the server sent a wait. */
   | {
       readonly outcome: 'retry'
       readonly failure: TokenFailure
       readonly waitMs: number | undefined
       readonly isLimited: boolean
     }
-  /** The server refused the request. Another request with the same settings will fail too, unless the local clock is wrong. */
+  /** Another request with the same settings will fail too, unless the local clock is wrong. */
   | {
       readonly outcome: 'refused'
       readonly failure: TokenFailure
@@ -40,7 +37,6 @@ export interface TokenFailure {
   readonly cause?: Error | undefined
 }
 
-/** One token request under way. */
 export interface TokenRequest {
   /** Never rejects. */
   readonly result: Promise<TokenResult>
@@ -49,10 +45,10 @@ export interface TokenRequest {
 
 export interface TokenClientOptions {
   readonly settings: Pick<ResolvedOAuthSettings, 'clientId' | 'keyId' | 'authServer' | 'scope'>
-  /** Signs the assertions. If a `Signer` fails, the token request is retried later. */
+  /** If a `Signer` fails, the token request is retried later. */
   readonly signer: Signer | LocalKey
   readonly client: HTTPClient
-  /** Time limit for signing and the HTTP request together, in milliseconds. */
+  /** Time limit for signing and the HTTP request together. */
   readonly timeoutMs: number
   readonly userAgent: string
   readonly clock: Clock
@@ -60,10 +56,10 @@ export interface TokenClientOptions {
 
 /** A longer token would exceed the header size that servers accept. */
 const MAX_TOKEN_LENGTH = 8_192
-/** Lifetime of a token when the response does not contain `expires_in`. */
+/** Used when the response does not contain `expires_in`. */
 const DEFAULT_LIFETIME_MS = 300_000
 
-/** Makes requests for tokens. @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
+/** @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
 export class TokenClient {
   readonly #options: TokenClientOptions
   readonly #claims: AssertionClaims
@@ -174,7 +170,6 @@ function refused(failure: TokenFailure, dateMs?: number, isClockBlamed = false):
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** Parses `text` as a JSON object. Anything else gives an empty object. */
 function readObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
@@ -206,7 +201,6 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** Returns `text` as one line of at most 300 printable ASCII characters. */
 function printable(text: string): string {
   return text
     .slice(0, 300)

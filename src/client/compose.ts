@@ -65,8 +65,7 @@ export function compose(
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
-  // The credentials are made before the spool is attached: an unreadable key throws here, and an attached spool would stay
-  // open.
+  // Made before the spool is attached: an unreadable key throws here, and an attached spool would stay open.
   const sharedCredentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const memory = new SlabStore()
   const metadata = detectRuntime()
@@ -79,7 +78,7 @@ export function compose(
     encoder ??= loaded
     return encoder
   }
-  // The code is loaded at once, for the reason given in `LazyCredentials`.
+  // Loaded at once, for the reason given in `LazyCredentials`.
   if (settings.compress === 'gzip') void loadEncoder()
   const report: Report = (failure) => warnings.reportPlugin(failure)
   const askDisabled = disableReader(settings.disable, warnings)
@@ -117,8 +116,7 @@ export function compose(
       warnings,
       monitor,
       trouble: () => delivery.trouble('retries_exhausted'),
-      // Calls the lifecycle, so that it is not garbage collected while events wait: `watchExit` has only a weak reference to
-      // it.
+      // Keeps the lifecycle from being garbage collected while events wait: `watchExit` has only a weak reference.
       onDrained: () => lifecycle.onDrained(),
     })
     const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
@@ -217,10 +215,7 @@ async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-/**
- * Secrets that must never appear in a log. Access tokens are missing here: text that might quote a token is redacted where it
- * is made.
- */
+/** Without access tokens: text that might quote a token is redacted where that text is made. */
 function secretsOf({ writeKey, headers = {}, oauthSettings }: ResolvedSettings): string[] {
   const ofHeaders = Object.entries(headers).filter(([name]) => isSecretHeader(name))
   const key = oauthSettings?.clientKey

@@ -29,11 +29,11 @@ export interface DiagnosticsMessages {
 
 /** Fields of every message on a channel. */
 export interface ClientMessage {
-  /** The client that published the message. Its `status` and `stats` can be read at once. */
+  /** The `Analytics` object that published the message. */
   readonly client: object
 }
 
-/** Published on `trackpost:accepted`: a call was accepted. */
+/** Published on `trackpost:accepted`. */
 export interface AcceptedMessage extends ClientMessage {
   /** The name of the call, for example `track`. */
   readonly kind: Kind
@@ -41,13 +41,13 @@ export interface AcceptedMessage extends ClientMessage {
   readonly messageId: string | undefined
 }
 
-/** Published on `trackpost:request`: a request is about to be sent. */
+/** Published on `trackpost:request`. */
 export interface RequestMessage extends ClientMessage {
   /** The same object as in the message about the response. */
   readonly request: RequestFacts
 }
 
-/** Published on `trackpost:response`: a request got its response, or failed without one. */
+/** Published on `trackpost:response`. */
 export interface ResponseMessage extends ClientMessage {
   /** The same object as in the message about the request. */
   readonly request: RequestFacts
@@ -59,7 +59,7 @@ export interface ResponseMessage extends ClientMessage {
   readonly problem: string | undefined
 }
 
-/** Published on `trackpost:outcome`: an event has its outcome. */
+/** Published on `trackpost:outcome`. */
 export interface OutcomeMessage extends ClientMessage {
   /** The name of the call that the event came from, for example `track`. */
   readonly kind: Kind
@@ -71,7 +71,7 @@ export interface OutcomeMessage extends ClientMessage {
   readonly error: DeliveryError | undefined
 }
 
-/** Published on `trackpost:pause`: no request is sent for a while. */
+/** Published on `trackpost:pause`. */
 export interface PauseMessage extends ClientMessage {
   /** Length of the pause in milliseconds. */
   readonly waitMs: number

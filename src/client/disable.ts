@@ -3,11 +3,10 @@ import { describe } from '../message/describe.ts'
 import type { Warnings } from './warnings.ts'
 
 /**
- * Returns a function that reads the setting `disable`. It is called once for each event. Any value but `false` disables
- * sending: if the user's function fails, nothing may be sent without consent.
+ * Returns a function that reads the setting `disable` for one event. If the user's function fails, the event is not sent:
+ * nothing may be sent without consent.
  *
  * @returns `undefined` when sending is never disabled.
- * @param warnings Reports a function that throws or does not return a boolean.
  */
 export function disableReader(
   disable: boolean | (() => boolean),
@@ -24,7 +23,7 @@ export function disableReader(
       const given: unknown = disable()
       if (typeof given === 'boolean') return given
       const isPromise = isThenable(given)
-      // If the promise rejects, it must not be an unhandled rejection.
+      // Prevents an unhandled rejection.
       if (isPromise) given.then(undefined, () => {})
       const got = isPromise ? 'a promise' : describe(given)
       warnings.reportMisuse('disable', `disable: expected a boolean, got ${got}; nothing is sent`)

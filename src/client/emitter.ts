@@ -5,20 +5,15 @@ import type { CapturedContext } from '../runtime/platform.ts'
 // biome-ignore lint/suspicious/noExplicitAny: one map holds the listeners of all events
 type Listener = (...args: any[]) => unknown
 
-/**
- * The listeners of an emitter, by event. Also given to code that only needs to know whether an event has listeners. Contains no
- * empty lists.
- */
+/** The listeners by event. Contains no empty lists, so that `has` tells whether an event has listeners. */
 export type Listeners<Events> = Map<keyof Events, readonly Registration[]>
 
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
-  /**
-   * Whether this is a `once` listener that was already called: another listener may emit the same event while the list is read.
-   */
+  /** Whether this `once` listener was already called: another listener may emit the same event while `emit` runs. */
   isSpent: boolean
-  /** The asynchronous context in which the listener was added. The listener runs in this context. */
+  /** The asynchronous context in which the listener was added, and in which it runs. */
   readonly asyncContext: CapturedContext
 }
 
@@ -127,10 +122,7 @@ export class Emitter<
     return [...this.#registrations.keys()]
   }
 
-  /**
-   * Has no effect: there is no warning for many listeners. It exists for code that sets it on an `EventEmitter`. Default: 0,
-   * which means no limit.
-   */
+  /** Has no effect, because there is no limit. Exists for code that sets it on an `EventEmitter`. Default: 0. */
   get maxListeners(): number {
     return this.#maxListeners
   }

@@ -7,7 +7,7 @@ import type { FlushSummary } from './ledger.ts'
 
 /** The argument of an `error` listener: one event was lost. */
 export interface ErrorEvent {
-  /** `delivery_failure` for an event that failed on its way; otherwise the same as `reason.code`. */
+  /** `delivery_failure` for an event that failed after it was queued; otherwise the same as `reason.code`. */
   code: string
   /** The error; its `code` is the precise reason. */
   reason: DeliveryError
@@ -18,9 +18,9 @@ export interface ErrorEvent {
 /** The argument of a `warning` listener: something failed, or a plugin reported a failure, but no event was lost. */
 export interface WarningEvent {
   /**
-   * The part that failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool,
-   * the service. `outage` is reported when the service has failed more than `maxRetries` times in a row, when it refuses the
-   * address or the credentials although it has accepted requests before, and when it accepts requests again.
+   * The part that failed; `wait_until`, `scope` and `disable` stand for the functions given in these settings. `outage` is
+   * reported when the service has failed more than `maxRetries` times in a row, when events wait because the service refuses
+   * the address or the credentials, and when the service accepts requests again.
    */
   code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool' | 'outage'
   /** The error that was thrown, or the reason of the rejection. For a plugin, a `DeliveryError` that names the plugin. */
@@ -41,8 +41,8 @@ export interface AnalyticsEvents {
   /** An event was lost. With neither a listener nor a callback, the first loss of each reason is a process warning. */
   error: [ErrorEvent]
   /**
-   * Something failed, but no event was lost. Without a listener, the first failure of each kind is a process warning, and so
-   * is each outage.
+   * Something failed, but no event was lost. Without a listener, the first failure of each kind, and each outage, is a process
+   * warning.
    */
   warning: [WarningEvent]
   /** An `identify` event was delivered. */
@@ -61,10 +61,7 @@ export interface AnalyticsEvents {
   http_request: [RequestInfo]
   /** A response has arrived. Credentials are `[redacted]`. */
   http_response: [ResponseInfo]
-  /**
-   * A call was made after `closeAndFlush()`. Receives the message of the call, or, when the call has bad arguments, these
-   * arguments.
-   */
+  /** A call was made after `closeAndFlush()`. Receives the message of the call, or its arguments if they are bad. */
   call_after_close: [Message]
   /** The client was made. Emitted at the end of the turn of the event loop, so that listeners can be added first. */
   initialize: [PublicSettings]
@@ -76,10 +73,7 @@ export interface AnalyticsEvents {
   drained: []
 }
 
-/**
- * Arguments of `emit`: as in {@link AnalyticsEvents}, but `error` and `warning` also accept a `code` and a `reason` of your
- * own.
- */
+/** Arguments of `emit`: like {@link AnalyticsEvents}, but `error` and `warning` accept any `code` and `reason`. */
 export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'> {
   /** Like {@link ErrorEvent}, with a reason of any type. */
   error: [{ code: string; reason?: unknown; ctx?: Context | undefined }]
@@ -90,7 +84,8 @@ export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'
 /** Options of `flush` and `closeAndFlush`. */
 export interface FlushOptions {
   /**
-   * Longest wait in milliseconds; 0 means no limit. Default: no limit for `flush`, 75,000 with `close` and for `closeAndFlush`.
+   * Longest wait in milliseconds; 0 means no limit, a negative number that no time is left. Default: no limit for `flush`, 75,000
+   * with `close` and for `closeAndFlush`.
    */
   timeout?: number | undefined
   /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */
@@ -98,10 +93,9 @@ export interface FlushOptions {
 }
 
 /**
- * The result of `flush` and `closeAndFlush`: the summary. Because of `void` in the type, a program that was written for another
- * SDK can declare the promise as `Promise<void>` or `Promise<void[]>`. If the client may be `undefined`, declare the type of
- * the summary as below. Otherwise TypeScript narrows the summary to `never` in `(await client?.flush())?.failed` and after `if
- * (summary)`.
+ * The summary of `flush` and `closeAndFlush`. With `void` in the type, programs that were written for another SDK can declare
+ * the promise as `Promise<void>` or `Promise<void[]>`. If the client may be `undefined`, declare the type of the summary as
+ * below. Otherwise TypeScript narrows the summary to `never` after `?.` and after `if (summary)`.
  *
  * @example
  * const summary: FlushSummary | undefined = await client?.flush()

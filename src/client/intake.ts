@@ -33,15 +33,13 @@ export interface IntakeOptions {
   readonly store: MessageStore
   readonly monitor: Monitor
   readonly emitter: Emitter<AnalyticsEvents>
-  /** Reads the `scope` setting. Called only when it is set. Never throws. */
+  /** Reads the `scope` setting. Never throws. */
   readonly askScope: () => Scope | undefined
   /** Reads the `disable` setting; `undefined` when the setting is `false`. Never throws. */
   readonly askDisabled: (() => boolean) | undefined
-  /** Called for each call, also for one with bad arguments. */
+  /** Called for each call, even with bad arguments. */
   readonly onAccepted: (() => void) | undefined
-  /**
-   * Whether each event with a callback is sent at the end of its turn: on edge runtimes, no later incoming request can send it.
-   */
+  /** Whether events with a callback are sent at the end of their turn: on edge runtimes, no later request can send them. */
   readonly isCallbackUrgent: boolean
 }
 
@@ -51,7 +49,7 @@ export class Intake {
   /** The events of calls in progress, and of calls that a stack overflow has cut short. */
   #open: Item[] = []
   #isCheckScheduled = false
-  /** Whether the client is closed. If so, every further call fails with `closed`. */
+  /** If set, every further call fails with `closed`. */
   isClosed = false
 
   constructor(options: IntakeOptions) {
@@ -59,7 +57,7 @@ export class Intake {
   }
 
   /**
-   * Takes one call. When `submit` returns, the event is queued, waits for a plugin, or is about to get its outcome.
+   * When `submit` returns, the event is queued, waits for a plugin, or is about to get its outcome.
    *
    * @param defaults Values for fields that the call leaves out.
    * @throws DeliveryError for a bad call, when `strict` is set.
@@ -74,12 +72,9 @@ export class Intake {
     this.#take(kind, params, message, hasCallback ? callback : undefined, captured, isUrgent)
   }
 
-  /**
-   * Takes one call of `promises`: its event is sent without waiting for more events. A call with bad arguments rejects, even
-   * without `strict`.
-   */
+  /** For `promises`: the event is sent without waiting for more events. Bad arguments reject, even without `strict`. */
   submitAwaited(kind: Kind, params: unknown, callback: Callback, defaults?: MessageDefaults): void {
-    // No asynchronous context is captured: code after an `await` already runs in the right one.
+    // No asynchronous context is captured: code after an `await` already runs in the right context.
     this.#take(kind, params, this.#build(kind, params, defaults), callback, undefined, true)
   }
 
@@ -88,7 +83,6 @@ export class Intake {
     try {
       if (outcomes.isCrowded) outcomes.relieve()
       const scope = settings.scope === undefined ? undefined : askScope()
-      // Merged only when both are given: most programs use only one of them.
       const scoped =
         scope === undefined || defaults === undefined
           ? (scope ?? defaults)
@@ -109,8 +103,7 @@ export class Intake {
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      // An open call either contains this call, or was cut short by a stack overflow. At the end of the turn, only the second
-      // kind is open.
+      // Calls that are still open at the end of the turn were cut short by a stack overflow.
       this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)
@@ -169,13 +162,12 @@ export class Intake {
     for (const item of items) this.#options.outcomes.settle(item, error)
   }
 
-  /** Runs a plugin, which was just registered, on the events that were tracked earlier in the same turn. */
+  /** Runs a newly registered plugin on the events that were tracked earlier in the same turn. */
   passThrough(plugin: Registration): void {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
       const { kind, stored } = item
-      // Events of an earlier process have passed the plugins there. They are urgent and have no callback; other urgent events
-      // have one.
+      // Events of an earlier process have passed the plugins there. No other event is urgent without a callback.
       const isRecovered = item.isUrgent && item.callback === undefined
       if (stored === undefined || isRecovered || !handles(plugin, kind)) continue
       const json = store.read(stored)
@@ -194,7 +186,6 @@ export class Intake {
   #failClosed(item: Item, params: unknown, message: Message | DeliveryError): void {
     const { clock, emitter, outcomes } = this.#options
     const isBad = message instanceof DeliveryError
-    // A call with bad arguments has no message.
     emitter.emit('call_after_close', isBad ? (params as Message) : message)
     if (!isBad) item.ctx = new Context(toContextEvent(message), '', clock)
     outcomes.settleLater(item, new DeliveryError('closed', 'the client was closed'))
@@ -239,7 +230,7 @@ export class Intake {
     if (pipeline.run(item.kind, ctx, onDone, plugins)) return
     bytes ||= estimateBytes(ctx.event, settings.maxMessageBytes)
     if (line.hasRoom(bytes)) return line.enterPlugins(item, bytes)
-    // There is no room: the plugin returned a promise for the first time, or it has itself tracked an event that took the room.
+    // No room: the plugin returned a promise for the first time, or has itself tracked an event that took the room.
     isRefused = true
     outcomes.failFull(item)
   }
@@ -258,7 +249,7 @@ export class Intake {
     }
     if (!this.#hand(item, ctx.event, original)) return
     if (!wasDistributed) outcomes.countWork(item, pipeline.distribute(kind, ctx))
-    // To save memory, the context is dropped unless it is needed later: it can be made again from the stored message.
+    // Saves memory: if needed, the context is made again from the stored message.
     if (item.stored !== undefined && !ctx.hasNotes && !outcomes.isFollowed(item)) item.ctx = undefined
   }
 
@@ -266,7 +257,7 @@ export class Intake {
   #hand(item: Item, message: Message | ContextEvent, original?: Message): boolean {
     const { settings, clock, line, outcomes, ledger } = this.#options
     const { isDisabled } = item
-    // There will be no room, and no callback or listener will see the event: it need not be serialised.
+    // No room, and no callback or listener will see the event: it need not be serialised.
     if (!isDisabled && line.isFull && !outcomes.isWanted(item)) {
       outcomes.failFull(item)
       return false
@@ -289,7 +280,6 @@ export class Intake {
   }
 }
 
-/** The `messageId`; `undefined` for a call with bad arguments. */
 function idOf(message: Message | DeliveryError): string | undefined {
   return message instanceof DeliveryError ? undefined : message.messageId
 }

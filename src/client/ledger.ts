@@ -44,12 +44,12 @@ interface Totals {
 /** The calls that one flush was the first to wait for: those after the `last` of the previous cover, up to `last`. */
 interface Cover {
   readonly last: number
-  /** Number of outcomes that are missing, plus plugin work that has not finished. */
+  /** Missing outcomes, plus plugin work that has not finished. */
   open: number
   delivered: number
   failed: number
   deferred: number
-  /** Called once this cover and all covers before it are closed. */
+  /** Called when this cover and all covers before it are closed. */
   readonly waiters: (() => void)[]
   /** The totals of this cover and all covers before it; `undefined` until these are closed. */
   totals: Totals | undefined
@@ -59,7 +59,7 @@ interface Cover {
 export interface Barrier {
   /** The number of the last call that the barrier covers. */
   readonly seq: number
-  /** Calls `run` once everything covered has its outcome. */
+  /** Calls `run` when everything covered has its outcome. */
   onceReached(run: () => void): void
   summary(): FlushSummary
 }
@@ -117,13 +117,11 @@ export class Ledger {
     return ++this.#accepted
   }
 
-  /** Counts one event that an earlier process left behind, and returns its number. */
   recover(): number {
     this.#recovered++
     return this.accept()
   }
 
-  /** Counts the outcome of one accepted event. `code` is `undefined` for a delivered event. */
   settle(item: Item, code: FailureCode | 'deferred' | undefined): void {
     const cover = this.#coverOf(item.seq)
     if (code === undefined) this.#delivered++
@@ -177,8 +175,7 @@ export class Ledger {
           else run()
           return
         }
-        // A waiting plugin also exempts the events of other waiting plugins: otherwise two plugins would wait for each other
-        // forever.
+        // A waiting plugin also exempts the events of other waiting plugins: otherwise two plugins would wait for each other.
         this.#exemptions.add({ last: last.last, items: mine, run })
         this.#endExemptions()
       },
@@ -225,9 +222,7 @@ export class Ledger {
     return this.#covers[low]
   }
 
-  /**
-   * Closes the covers that are done. Covers close in order: a cover whose events are all done waits for the covers before it.
-   */
+  /** Covers close in order: a cover whose events are all done waits for the covers before it. */
   #close(): void {
     for (let first = this.#covers[0]; first?.open === 0; first = this.#covers[0]) {
       this.#covers.shift()

@@ -24,25 +24,23 @@ export interface OutcomesOptions {
   readonly monitor: Monitor
   /** Returns the last failure of the service; `undefined` while the service does not fail. */
   readonly trouble: () => DeliveryError | undefined
-  /** Called each time the last pending event gets its outcome. */
   readonly onDrained: () => void
 }
 
-/** When this many early outcomes wait for the end of the turn, the next call reports them. */
+/** When this many early outcomes wait for the end of the turn, the next call reports them, to save memory. */
 const MAX_EARLY = 1_024
 
 /** Gives every event its one outcome, and reports it to its callback, the listeners and the `after` plugins. */
 export class Outcomes {
   readonly #options: OutcomesOptions
-  /** Outcomes that were known before the call had returned. Callbacks must not run before that, so these outcomes wait. */
+  /** Outcomes that wait, because no callback may run before its call has returned. */
   #early: { item: Item; error: DeliveryError | undefined }[] = []
   #isEarlyScheduled = false
-  /** Whether too many early outcomes wait. If so, the next call reports them, which limits the memory that they take. */
   isCrowded = false
   #isSettlingEarly = false
   /**
-   * Errors that all events share which found no room (`#full`) or were displaced (`#displaced`) in this turn: there may be
-   * many, and stack traces are costly.
+   * One error for all events that found no room (`#full`) or were displaced (`#displaced`) in this turn, because stack traces
+   * are costly.
    */
   #full: DeliveryError | undefined
   #displaced: DeliveryError | undefined
@@ -51,7 +49,7 @@ export class Outcomes {
     this.#options = options
   }
 
-  /** Whether a callback or listener will get the context of this event if it fails. */
+  /** Whether a callback or listener will get the context of this event if the event fails. */
   isWanted({ callback }: Item): boolean {
     return callback !== undefined || this.#options.listeners.has('error')
   }
@@ -63,7 +61,7 @@ export class Outcomes {
     return listeners.has(kind) || listeners.has('error')
   }
 
-  /** Gives an event that was only in the spool its outcome. `isKept` tells whether the spool keeps it for the next start. */
+  /** Gives an event that was only in the spool its outcome: kept for the next start (`isKept`), or lost. */
   conclude(item: Item, isKept: boolean): void {
     const error = isKept
       ? this.#deferred
@@ -72,7 +70,7 @@ export class Outcomes {
     this.settle(item, error)
   }
 
-  /** The only function that gives an event its outcome: failed with the error `given`, or delivered if it is `undefined`. */
+  /** The only function that gives an event its outcome: delivered if `given` is `undefined`, otherwise failed. */
   settle(item: Item, given: DeliveryError | undefined): void {
     if (item.state === 'done') return
     item.state = 'done'
@@ -106,22 +104,21 @@ export class Outcomes {
     this.#early.push({ item, error })
     this.isCrowded = this.#early.length >= MAX_EARLY
     if (this.#isEarlyScheduled) return
-    // A callback that is running now may track events again. Their outcomes wait for a later turn: otherwise, a callback that
-    // tracks on each loss would block the event loop forever.
+    // The outcomes of events that a running callback tracks wait for a later turn: otherwise, a callback that tracks on each
+    // loss would block the event loop forever.
     if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
     else soon(this.settleEarly)
     this.#isEarlyScheduled = true
   }
 
   /**
-   * Reports the early outcomes during a call, because there are too many. If the stack is nearly used up, it leaves them for
-   * the end of the turn: a stack overflow would skip a callback and the remaining outcomes.
+   * Reports the early outcomes during a call, unless the stack is nearly used up: a stack overflow would skip a callback and
+   * the remaining outcomes.
    */
   relieve(): void {
     if (hasStack()) this.settleEarly()
   }
 
-  /** Reports the early outcomes. */
   readonly settleEarly = (): void => {
     if (this.#isSettlingEarly) return
     const early = this.#early
@@ -138,13 +135,11 @@ export class Outcomes {
     }
   }
 
-  /** Fails an event for which the line has no room. */
   failFull(item: Item): void {
     this.#full ??= this.#queueFull('the queue is full')
     this.settleLater(item, this.#full)
   }
 
-  /** Fails an event that has to make room for a newer event. */
   displace(item: Item): void {
     // The message will be released before the outcome is reported, so the context is made now.
     item.ctx ??= this.#contextOf(item, this.#options.listeners.has('error'))
@@ -164,7 +159,7 @@ export class Outcomes {
     return withTrouble('queue_full', `${text}; see maxQueueSize and maxQueueBytes`, this.#options.trouble())
   }
 
-  /** Asks the spool to keep an event for the next start. Returns whether it does. */
+  /** Leaves the event in the spool for the next start. Returns whether the spool has the event. */
   #defers({ stored }: Item): boolean {
     return stored !== undefined && this.#options.spool?.defer(stored) === true
   }
@@ -188,16 +183,12 @@ export class Outcomes {
     else asyncContext.runInAsyncScope(call)
   }
 
-  /**
-   * The `messageId`. It is on the item only if the outcome channel had a subscriber when the event was tracked; otherwise it is
-   * read from the stored message.
-   */
+  /** The item has the `messageId` only if the outcome channel had a subscriber when the event was tracked. */
   #idOf({ messageId, stored }: Item): string | undefined {
     if (messageId !== undefined || stored === undefined) return messageId
     return new Context(undefined, this.#options.store.read(stored), this.#options.clock).id
   }
 
-  /** Makes the context from the stored message if a callback or a listener needs it. */
   #contextOf({ callback, stored }: Item, isHeard: boolean): Context | undefined {
     const isWanted = callback !== undefined || isHeard
     return isWanted && stored !== undefined
@@ -206,10 +197,7 @@ export class Outcomes {
   }
 }
 
-/**
- * Makes the error for an event. While the service fails, the message names that failure (`trouble`), and `cause` is that
- * failure.
- */
+/** While the service fails, the message names that failure (`trouble`), and `cause` is that failure. */
 export function withTrouble(
   code: FailureCode,
   text: string,
@@ -219,10 +207,7 @@ export function withTrouble(
   return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
 }
 
-/**
- * This number of small stack frames is several times what reporting an outcome needs. A callback that needs more stack runs
- * inside `guard`.
- */
+/** Several times what reporting an outcome needs. A callback that needs more stack runs inside `guard`. */
 const SPARE_FRAMES = 1_000
 
 function hasStack(): boolean {
@@ -237,7 +222,6 @@ function descend(frames: number): number {
   return frames === 0 ? 0 : 1 + descend(frames - 1)
 }
 
-/** Codes of events that fail before their delivery begins. */
 const BEFORE_DELIVERY = new Set<string>(['invalid', 'unserializable', 'queue_full', 'plugin', 'closed'])
 
 function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent {

@@ -7,16 +7,12 @@ import type { Registry } from './registry.ts'
 import type { Verification } from './verify.ts'
 import type { Warnings } from './warnings.ts'
 
-/**
- * The parts of a client that `Analytics` calls. `Analytics` reads them again for each call, because on Cloudflare Workers each
- * incoming request has its own parts.
- */
+/** The parts of a client. Read again for each call: on Cloudflare Workers, each incoming request has its own parts. */
 export interface Parts {
   readonly intake: Intake
   readonly lifecycle: Lifecycle
   readonly registry: Registry
   readonly warnings: Warnings
-  /** Events without an outcome. */
   readonly pending: number
   stats(): Stats
   status(): Status

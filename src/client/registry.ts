@@ -20,7 +20,6 @@ export class Registry {
     this.#emitter = emitter
   }
 
-  /** Resolves when every plugin registered so far has loaded or has failed to load. */
   get ready(): Promise<void> {
     return this.#ready.then(() => {})
   }

@@ -3,7 +3,6 @@ import type { Clock } from '../runtime/clock.ts'
 import type { JsRuntime } from '../runtime/detect.ts'
 import type { OwnParts, Parts } from './parts.ts'
 
-/** Functions that the plugin loader calls when plugins change. */
 export type PluginChanges = Pick<PluginLoaderOptions, 'onChange' | 'onReady' | 'onRegister'>
 
 export interface RequestsOptions {
@@ -14,7 +13,7 @@ export interface RequestsOptions {
   /**
    * Makes a set of parts that shares only plain data with other sets.
    *
-   * @param plugins The plugin loader that all sets share. Without it, the parts are the only set and make their own loader.
+   * @param plugins The shared plugin loader. Without it, the parts are the only set and make their own loader.
    */
   readonly create: (plugins?: PluginLoader) => OwnParts
 }

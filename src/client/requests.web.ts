@@ -29,7 +29,7 @@ interface Own {
   readonly parts: OwnParts
   /** `undefined` until a request claims the set: a set made outside of all requests goes to the first request. */
   mark: Mark | undefined
-  /** Whether the heartbeat timer is set, because the request waits for something. */
+  /** Whether the heartbeat timer is set. */
   isBeating: boolean
   /** The value of `#steps` at the last heartbeat of this request. */
   lastStep: number
@@ -40,23 +40,23 @@ const FIRST_BEAT_MS = 10
 const BEAT_MS = 100
 /**
  * A request counts as ended when it had no heartbeat while the other requests made this many steps. Steps are counted instead
- * of time, because on a busy machine a timer may fire many seconds late, and after timers that were due much later.
+ * of time: on a busy machine, a timer may fire many seconds late, even after timers that were due much later.
  */
 const STEPS_UNTIL_LOST = 1_000
 /**
- * A heartbeat counts as this many steps if it was set after the last heartbeat that counted: within a few of these, every timer
- * that was due earlier has fired. A new request counts as one step, because hundreds may arrive before the runtime runs its
- * timers.
+ * A heartbeat counts as this many steps if it was set after the last heartbeat that counted: after a few of these heartbeats,
+ * every timer that was due earlier has fired. A new request counts as one step, because hundreds may arrive before the runtime
+ * runs its timers.
  */
 const STEPS_OF_BEAT = 20
 /**
- * To find the request that the running code belongs to, the marks of the requests are read, the latest first. This includes all
- * requests whose last heartbeat is at most `STEPS_UNTIL_SILENT` steps ago, and at most `MAX_SILENT_ASKED` of the others,
- * because each read takes 20 microseconds.
+ * To find the request that the running code belongs to, the marks of the requests are read, the latest first. Each read takes
+ * 20 microseconds. So at most `MAX_SILENT_ASKED` requests are tried that had no heartbeat in the last `STEPS_UNTIL_SILENT`
+ * steps.
  */
 const STEPS_UNTIL_SILENT = 250
 const MAX_SILENT_ASKED = 100
-/** A plugin that is still loading after this time is given up. Longer than the time limit of plugins. */
+/** A plugin that is still loading after this time is given up. Longer than `PLUGIN_TIMEOUT_MS`. */
 const LOAD_MS = 10_000
 const LOST = 'the runtime ended the request that was to send it; hand analytics.flush() to waitUntil'
 
@@ -155,7 +155,7 @@ class Requests implements Parts {
     return own.parts
   }
 
-  /** The set of parts of the request that runs now. Makes a new set for a new request. */
+  /** The set of the request that runs now; a new set for a new request. */
   get #own(): Own {
     const latest = this.#latest
     if (latest.mark === undefined) latest.mark = createMark()
@@ -188,14 +188,14 @@ class Requests implements Parts {
     return own
   }
 
-  /** Sets the heartbeat of a request. The timer also keeps the runtime from ending a request that seems to wait for nothing. */
+  /** The timer also keeps the runtime from ending a request that seems to wait for nothing. */
   #beat(own: Own, ms: number): void {
     const setAt = this.#steps
     own.isBeating = true
     own.lastStep = setAt
     this.#clock.setTimer(() => {
       own.isBeating = false
-      // A heartbeat that was set before the last counted heartbeat may fire together with it, so it does not count.
+      // Not counted if set before the last counted heartbeat, because these two may fire together.
       if (setAt >= this.#lastBeat) {
         this.#pass(STEPS_OF_BEAT)
         this.#lastBeat = this.#steps
@@ -230,10 +230,7 @@ class Requests implements Parts {
   }
 }
 
-/**
- * A clock whose `setTimer` does not throw. Outside of all requests, the runtime refuses timers, so plugins registered there
- * load without a time limit.
- */
+/** Outside of all requests, the runtime refuses timers: plugins that are registered there load without a time limit. */
 function withTimersAllowed(clock: Clock): Clock {
   return {
     now: () => clock.now(),
@@ -260,7 +257,7 @@ function createMark(): Mark | undefined {
   }
 }
 
-/** Whether the code that runs now belongs to this request. Always `true` without a mark. */
+/** Whether the code that runs now belongs to this request. */
 function isMine({ mark }: Own): boolean {
   try {
     return mark === undefined || mark.readyState !== undefined

@@ -7,10 +7,7 @@ import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>
 
-/**
- * Merges two scopes. Values of `over` win; `context` and `integrations` are merged at every level. The values of `over` are
- * copied.
- */
+/** Values of `over` win. `context` and `integrations` are merged at every level, into a copy. */
 export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
   return {
     userId: over?.userId ?? base?.userId,
@@ -21,21 +18,18 @@ export function mergeScopes(base: MessageDefaults | undefined, over: Scope | und
   }
 }
 
-/**
- * Marks scopes that never change, so that they are validated only once. The symbol is global, because several copies of this
- * module may be loaded.
- */
+/** Marks scopes that never change. The symbol is global, because several copies of this module may be loaded. */
 const CONSTANT = Symbol.for('trackpost.constantScope')
 
-/** Freezes and marks a merged scope: the `scope` setting can return it for many calls, and it is validated only once. */
+/** Marks a merged scope, which the `scope` setting may return for many calls, so that it is validated only once. */
 export function makeConstant(scope: MessageDefaults): Scope {
   Object.defineProperty(scope, CONSTANT, { value: true })
   return Object.freeze(scope) as Scope
 }
 
 /**
- * Returns a function that reads the `scope` setting. If the user's function throws or returns a bad value, this is reported and
- * the scope is ignored: no event may be lost because of its scope.
+ * If the user's function throws or returns a bad value, this is reported and the scope is ignored: no event may be lost because
+ * of its scope.
  */
 export function scopeReader(
   scope: (() => Scope | undefined) | undefined,
@@ -104,7 +98,7 @@ function isId(value: unknown): boolean {
   return typeof value === 'string' ? value.trim() !== '' : Number.isFinite(value) || typeof value === 'bigint'
 }
 
-/** Merges `over` into `base`. A value that cannot be merged is left as it is: the validation of the event then reports it. */
+/** A value that cannot be merged stays as it is: the validation of the event then reports the value. */
 function merge(base: unknown, over: unknown): unknown {
   if (over === undefined || over === null) return base
   if (!isRecord(over)) return over

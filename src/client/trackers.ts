@@ -9,9 +9,7 @@ import type { FlushCallback, FlushOptions, FlushResult } from './events.ts'
 import type { Parts } from './parts.ts'
 import { mergeScopes } from './scopes.ts'
 
-/**
- * The six calls with the defaults of a scope. Uses the queue and the connections of its client. Its methods may be detached.
- */
+/** The six calls with the defaults of a scope. Uses the queue and connections of its client. Methods may be detached. */
 export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
   extends Tracker<Events, User, Group, ScopedIdentity> {
   /** The six calls as promises, with the defaults of this scope. */
@@ -22,7 +20,6 @@ export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = Gr
   flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
 }
 
-/** Creates the object that `analytics.with()` returns. */
 export function createScope<Events, User, Group>(
   parts: Parts,
   outer: MessageDefaults | undefined,
@@ -32,7 +29,7 @@ export function createScope<Events, User, Group>(
   try {
     defaults = mergeScopes(outer, scope)
   } catch (error) {
-    // As with the setting `scope`: no event may be lost because of its scope.
+    // No event may be lost because of its scope.
     parts.warnings.report('scope', error)
   }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
@@ -53,7 +50,6 @@ export function createScope<Events, User, Group>(
   }
 }
 
-/** Creates the six calls as promises, which settle with the outcome of the event. */
 export function createPromises<Events, User, Group, Who>(
   parts: Parts,
   defaults?: MessageDefaults,
@@ -76,7 +72,7 @@ export function createPromises<Events, User, Group, Who>(
   }
 }
 
-/** Reads the options of a flush. Options that throw when they are read are ignored. */
+/** Options that throw when they are read are ignored. */
 export function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
   if (typeof options !== 'object' || options === null) return {}
   try {

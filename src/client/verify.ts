@@ -11,7 +11,7 @@ export interface Verification {
   readonly reachable: boolean
   /**
    * Whether the service accepted the credentials: `true` for a 2xx status; `false` for 401, 403 and 511, and when there was no
-   * access token; `undefined` when the response does not tell. Some services accept every write key.
+   * access token; otherwise `undefined`. Some services accept every write key.
    */
   readonly authorized: boolean | undefined
   /** The HTTP status; `undefined` when there was no response. */
@@ -31,7 +31,7 @@ export interface VerifyOptions {
   readonly clock: Pick<Clock, 'hold'>
 }
 
-/** Sends one request without events, and evaluates the response. Never rejects. */
+/** Sends one request without events. Never rejects. */
 export async function verify(options: VerifyOptions): Promise<Verification> {
   const { url, clock, intake, settings } = options
   const unasked = { reachable: false, authorized: undefined, status: undefined, url }
@@ -55,7 +55,7 @@ async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise
   } catch (error) {
     tokenProblem = describeCause(error)
   }
-  // If the client was closed while the token was fetched, no request is sent.
+  // The client may have been closed while the token was fetched.
   if (intake.isClosed) throw new Error('the client was closed')
   const { status, problem } = await sender.verify(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')

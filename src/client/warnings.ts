@@ -19,7 +19,7 @@ export class Warnings {
     this.#log = log
   }
 
-  /** Emits a `warning` event. @returns Whether there is a listener. */
+  /** @returns Whether there is a listener. */
   emit(code: WarningEvent['code'], reason: unknown, ctx?: Context, plugin?: string): boolean {
     if (!this.#listeners.has('warning')) return false
     const event: WarningEvent = { code, reason }
@@ -29,28 +29,24 @@ export class Warnings {
     return true
   }
 
-  /**
-   * A callback, or a function like it, failed.
-   *
-   * @returns Whether the failure was reported to a listener or to the `logger` of the user.
-   */
+  /** @returns Whether the failure was reported to a listener or to the `logger` of the user. */
   take(code: WarningEvent['code'], reason: unknown, ctx?: Context): boolean {
     return this.emit(code, reason, ctx) || this.#takeByLogger(code)
   }
 
-  /** A listener failed. The failure of a `warning` listener is never reported to `warning` listeners. */
+  /** The failure of a `warning` listener is never reported to `warning` listeners. */
   takeListener(reason: unknown, name: keyof AnalyticsEvents): boolean {
     return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener')
   }
 
-  /** User code failed. Reported once for each code. */
+  /** User code failed. Logged once for each code. */
   report(code: WarningEvent['code'], reason: unknown): void {
     // The error is not shown, because its text may contain secrets.
     if (!this.emit(code, reason)) this.#warnOfCode(code)
   }
 
   /**
-   * User code returned something unusable. Reported once for each text.
+   * User code returned something unusable. Logged once for each text.
    *
    * @param text A text of this library: it names types, never values.
    */
@@ -58,23 +54,23 @@ export class Warnings {
     if (!this.emit(code, new TypeError(text))) this.#warnOnce(text, 'user_code', text)
   }
 
-  /** The spool has a problem. Reported once to the log. */
+  /** Logged once. */
   reportSpool(text: string): void {
     if (!this.emit('spool', new Error(text))) this.#warnOnce('spool', 'spool', text)
   }
 
-  /** The service fails, refuses the settings, or has recovered. Reported each time, because someone may have to act. */
+  /** The service fails, refuses the settings, or has recovered. Logged each time, because someone may have to act. */
   reportOutage(text: string): void {
     if (!this.emit('outage', new Error(text))) this.#log.warn('outage', text)
   }
 
-  /** A plugin failed. Reported once for each plugin and kind of failure. */
+  /** Logged once for each plugin and kind of failure. */
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return
     this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
   }
 
-  /** An event was lost that has neither a callback nor an `error` listener. Reported once for each code. */
+  /** An event was lost that has neither a callback nor an `error` listener. Logged once for each code. */
   reportLoss({ code, message }: DeliveryError): void {
     if (this.#losses.has(code)) return
     this.#losses.add(code)

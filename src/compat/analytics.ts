@@ -66,7 +66,6 @@ export type CompatCallback = {
   call(error?: Error, data?: CompatData): unknown
 }['call']
 
-/** A call and, once it is known, its outcome. */
 interface Call {
   error: CompatError | undefined
   event: ContextEvent | undefined
@@ -99,8 +98,8 @@ export class CompatAnalytics {
   /** The `errorHandler` of the options. */
   readonly errorHandler: ((error: Error) => unknown) | undefined
   /**
-   * Whether the first event was sent. The first event is sent at once, without waiting for a batch, unless this was set to
-   * `true` before.
+   * Whether the first event was sent. The first event is sent at once, without waiting for a batch, unless `flushed` was set
+   * to `true` before.
    */
   flushed = false
   /**
@@ -136,7 +135,7 @@ export class CompatAnalytics {
       // The stack of the error starts at the line that called this constructor.
       throw fromCaller(error, new.target)
     }
-    // Only `error` events call the `errorHandler`, not the callbacks of the calls, so that it gets each error once.
+    // The `errorHandler` is called for `error` events only. If callbacks called it too, it would get the same error twice.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
   }
@@ -212,7 +211,7 @@ export class CompatAnalytics {
 
   #submit(kind: Kind, message: CompatMessage, callback: CompatCallback | undefined): this {
     const call: Call = { error: undefined, event: undefined }
-    // The user's callback may return a promise that rejects. It is returned, so that `Analytics` handles the rejection.
+    // Returns the promise of an asynchronous callback, so that `Analytics` handles its rejection.
     const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): unknown => {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)

@@ -2,7 +2,7 @@ import type { DeliveryError } from '../errors/errors.ts'
 
 /**
  * Why an event was lost, with the properties that errors of the older libraries have. After a response, the message is the
- * one of axios if there is an `errorHandler`, otherwise the status text. `cause` is the `DeliveryError`.
+ * status text, or the message of axios if there is an `errorHandler` or no status text. `cause` is the `DeliveryError`.
  */
 export class CompatError extends Error {
   /** The code of the network error, such as `ECONNREFUSED`; otherwise the code of the `DeliveryError`, such as `rejected`. */

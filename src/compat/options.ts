@@ -48,10 +48,10 @@ export interface RudderOptions extends AnalyticsNodeOptions {
 }
 
 /**
- * Checks that the options are an object. Older versions of RudderStack's library took the URL of the data plane as a string
- * here; ignoring it would send events to the wrong service.
+ * Older versions of RudderStack's library took the URL of the data plane as a string here. If the URL were ignored, events
+ * would be sent to the wrong service.
  *
- * @throws SettingsError unless it is an object, `null` or `undefined`.
+ * @throws SettingsError unless `given` is an object, `null` or `undefined`.
  */
 export function readOptions(given: RudderOptions | null | undefined): RudderOptions {
   if (given === undefined || given === null) return {}
@@ -62,11 +62,7 @@ export function readOptions(given: RudderOptions | null | undefined): RudderOpti
 const MIN_BODY_BYTES = 36_864
 const MAX_BODY_BYTES = 500_000
 
-/**
- * Turns the options into settings of Trackpost.
- *
- * @throws SettingsError for `axiosConfig`, and for an invalid `errorHandler`, `axiosInstance` or `timeout`.
- */
+/** @throws SettingsError for `axiosConfig`, and for an invalid `errorHandler`, `axiosInstance` or `timeout`. */
 export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
   const {
     dataPlaneUrl,
@@ -137,7 +133,7 @@ function toMs(timeout: number | string | false | undefined): number | undefined 
   throw new SettingsError('timeout', "expected milliseconds, or a text such as '10s'")
 }
 
-/** Makes an HTTP client that sends with axios. The way in which axios handles redirects, statuses and retries is turned off. */
+/** The client itself handles redirects, statuses and retries, so axios must not. */
 function axiosClient(axios: AxiosLike): ByteHTTPClient {
   if (typeof axios.post !== 'function')
     throw new SettingsError(

@@ -3,21 +3,18 @@ import type { Range } from './range.ts'
 /** The greatest number of additional requests to find the bad event in one refused range. */
 export const MAX_ADDED_REQUESTS = 24
 
-/** The decision about a range that the service refused. */
 export interface Bisection {
   /** The parts whose events fail. */
   readonly failed: readonly Range[]
-  /** The part that is sent next. */
   readonly next: Range | undefined
 }
 
 /**
  * Halves a refused range until the bad event is alone in a request, so that the other events are delivered.
  *
- * The first two halves are sent one right after the other. When both halves are refused with the same text, no single event is
- * at fault, and all events fail. Later parts are sent in the order of their events.
+ * The first two halves are sent one right after the other: if both are refused with the same text, no single event is at fault,
+ * and all events fail. Later parts are sent in the order of their events.
  *
- * @param text The text of the response.
  * @see docs/spec.md, section 8
  */
 export function bisect(range: Range, text: string): Bisection {
@@ -34,11 +31,7 @@ export function bisect(range: Range, text: string): Bisection {
   return proceed(range)
 }
 
-/**
- * Finds the part to send next. A part that is known to hold a bad event is halved without being sent.
- *
- * @param range The first part of a chain; `undefined` for an empty chain.
- */
+/** Finds the part of a chain to send next. A part that is known to hold a bad event is halved without being sent. */
 export function proceed(range: Range | undefined): Bisection {
   const failed: Range[] = []
   let next = range
@@ -53,19 +46,14 @@ export function proceed(range: Range | undefined): Bisection {
   return { failed, next }
 }
 
-/**
- * Called when a part of the chain was delivered. If that part was the first half of a refused part, the bad event must be in
- * the second half.
- *
- * @param next The part after the delivered part.
- */
+/** The part before `next` was delivered. If the two are the halves of a refused part, the bad event is in `next`. */
 export function inferFromDelivery(next: Range): void {
   if (next.isSecondOfPair) next.knownBad ??= 'inferred'
 }
 
 function halve(range: Range): Range | undefined {
   const { origin } = range
-  // Halving replaces one request by two. For a part that was not sent, one of these two is not an additional request.
+  // Halving makes two requests of one. If the part itself was not sent, only one of the two is additional.
   const cost = range.knownBad === 'sent' ? 2 : 1
   if (origin.addedRequests + cost > MAX_ADDED_REQUESTS) return undefined
   const isFirst = origin.addedRequests === 0
@@ -80,7 +68,6 @@ function halve(range: Range): Range | undefined {
   return first
 }
 
-/** Swaps two neighbouring parts of a chain. */
 function swap(first: Range, second: Range): Range {
   first.next = second.next
   second.next = first

@@ -3,44 +3,42 @@ import { type Bounded, type Clock, within } from '../runtime/clock.ts'
 import { gzip as platformGzip } from '../runtime/compress.node.ts'
 import type { Gzip } from '../runtime/compress.ts'
 
-/** A request body as it is sent. */
 export interface EncodedBody {
   readonly bytes: Uint8Array
-  /** Value of the header `Content-Encoding`; `undefined` when the body is sent unencoded. */
+  /** The header `Content-Encoding`; `undefined` when the body is sent unencoded. */
   readonly encoding: string | undefined
 }
 
 /** Encodes request bodies, and learns from the responses whether the service accepts encoded bodies. */
 export interface Encoder {
   /**
-   * Encodes one body. Never rejects: a body that cannot be encoded is sent unencoded. Must not write to `body`.
+   * Never rejects: a body that cannot be encoded is sent unencoded. Must not write to `body`.
    *
-   * @param range The range of events in this body: the same object at each attempt.
+   * @param range Stands for the events of this body: the same object in `mustResend` and when the body is resent.
    */
   encode(body: Uint8Array, range: object): Promise<EncodedBody>
   /** Whether a response with this status means that the same range must be sent again, unencoded. */
   mustResend(body: EncodedBody, range: object, status: number): boolean
-  /** Stops encodings that are under way: their bodies are sent unencoded. */
+  /** Stops encodings that are under way: they resolve to the unencoded body. */
   abort(): void
 }
 
 export interface CompressionOptions {
-  /** The gzip function. Default: the one of the runtime. */
+  /** Default: the function of the runtime. */
   readonly gzip?: Gzip
-  /** The HTTP client. Unless it accepts bytes as a body, nothing is compressed. */
+  /** Unless this client accepts bytes as a body, nothing is compressed. */
   readonly client: HTTPClient
-  /** Time limit for the compression of one body, in milliseconds. */
+  /** Time limit for the compression of one body. */
   readonly timeoutMs: number
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
-  /** Called once when compression is turned off, with the reason. Must not throw. */
+  /** Called once, when compression is turned off. Must not throw. */
   readonly onGivenUp: (why: string, error?: unknown) => void
 }
 
 const CLOSED = new Error('the client was closed')
 
 /**
- * Compresses request bodies with gzip. A body that cannot be compressed is sent unencoded, so no event is lost. When the
- * service, the runtime or the HTTP client does not support gzip, all further bodies of this client are sent unencoded.
+ * Compresses request bodies with gzip, until the service, the runtime or the HTTP client turns out not to support it.
  *
  * A retry is compressed again, because its body has another `sentAt`.
  */
@@ -49,8 +47,8 @@ export class Compression implements Encoder {
   /** Ranges to send unencoded: compression did not make the body smaller, or the service may not have understood it. */
   readonly #plain = new WeakSet<object>()
   /**
-   * Ranges that were refused with 400 before the service had accepted any compressed body: either the events or the compression
-   * may be the cause.
+   * Ranges that were refused with 400 before the service had accepted any compressed body: the events or the compression may be
+   * the cause.
    */
   readonly #suspects = new WeakSet<object>()
   readonly #open = new Set<Bounded<Uint8Array>>()
@@ -69,7 +67,7 @@ export class Compression implements Encoder {
       return plain
     }
     const gzipped = await this.#compress(body)
-    // The result is not bytes when the compression failed, or when a program has replaced the runtime's gzip function.
+    // Not bytes when the compression failed, or when a program has replaced the runtime's gzip function.
     if (!ArrayBuffer.isView(gzipped)) return plain
     if (gzipped.length < body.length) return { bytes: gzipped, encoding: 'gzip' }
     this.#plain.add(range)
@@ -99,7 +97,6 @@ export class Compression implements Encoder {
     for (const bounded of this.#open) bounded.cancel(CLOSED)
   }
 
-  /** Returns the compressed body; `undefined` when the compression failed or was stopped. */
   async #compress(body: Uint8Array): Promise<Uint8Array | undefined> {
     const { gzip = platformGzip, timeoutMs, clock } = this.#options
     let bounded: Bounded<Uint8Array> | undefined

@@ -17,7 +17,7 @@ import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 export interface DeliveryOptions {
   readonly settings: ResolvedSettings
   readonly line: Line
-  /** Greatest size of the messages of one request in bytes, including the commas between them. */
+  /** Includes the commas between the messages. */
   readonly maxMessagesBytes: number
   readonly sender: Sender
   readonly credentials: Credentials
@@ -42,12 +42,12 @@ export class Delivery {
   readonly #results: ResultHandler
   /** A request contains events of many callers, so the HTTP client must not run in the asynchronous context of one caller. */
   readonly #asyncContext = new AsyncResource('Trackpost')
-  /** Whether nothing can be sent before the next response or timer. If so, new events do not start a request. */
+  /** Whether nothing can be sent before the next response or timer. New events then do not start a request. */
   #isBlocked = false
   #cancelInterval: (() => void) | undefined
   #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
   #hasWarnedOfFault = false
-  /** Whether the last probe (the single request after a pause) had no events. If so, the next probe contains events. */
+  /** Whether the last probe (the single request after a pause) had no events. */
   #wasEmpty = false
 
   constructor(options: DeliveryOptions) {
@@ -75,27 +75,23 @@ export class Delivery {
     return this.#inFlight.size
   }
 
-  /** Milliseconds until requests may be sent again; 0 when nothing holds them back. */
   get pausedMs(): number {
     return this.#gate.pausedMs
   }
 
-  /** The number of events that wait to be sent or to be sent again, and the bytes of their messages. */
+  /** The events that wait to be sent or to be sent again, and the bytes of their messages. */
   get waiting(): { readonly count: number; readonly bytes: number } {
     const { length, bytes } = this.#options.line.ready
     const parts = countWaiting([...this.#resends.ranges, ...[...this.#inFlight].map(({ next }) => next)])
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
-  /**
-   * The last failure of the service as an error; `undefined` while the service does not fail. The error has `code`, unless the
-   * service refused the settings.
-   */
+  /** See {@link Outage.toError}. */
   trouble(code: FailureCode): DeliveryError | undefined {
     return this.#outage.toError(code)
   }
 
-  /** Notes that a caller waits for all events up to the number `seq`. The returned function ends the wait. */
+  /** See {@link Outage.await}. */
   await(seq: number): () => void {
     return this.#outage.await(seq)
   }
@@ -107,12 +103,12 @@ export class Delivery {
   }
 
   /**
-   * Gives every unfinished event its outcome, aborts requests in flight and cancels all timers.
+   * Ends all events with `error`, aborts requests in flight and cancels all timers.
    *
    * @param isGone Whether the runtime has already stopped the requests in flight.
    */
   abandon(error: DeliveryError, isGone = false): void {
-    // All events are taken out before the first outcome is reported, so that a callback that calls flush finds nothing to send.
+    // All events are taken out before the first outcome is reported: a callback that calls flush must find nothing to send.
     const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
     this.#inFlight.clear()
@@ -128,7 +124,6 @@ export class Delivery {
   #onTurn(isNearlyFull: boolean): void {
     const { line, settings } = this.#options
     const { ready } = line
-    // Events are also sent before `flushAt` is reached when a request body or the line is full.
     const isFull = isNearlyFull || ready.bytes >= this.#limit.bytes
     if (isFull || ready.length >= settings.flushAt) line.makeAllDue()
     if (ready.isDue && !this.#isBlocked) this.#pump()
@@ -176,9 +171,10 @@ export class Delivery {
 
   /**
    * Takes the range to send next, usually the oldest. During an outage, it is a range with the fewest attempts, so that events
-   * that make the service fail do not block the other events. With `maxConcurrentRequests: 1`, it is always the oldest, to keep
-   * the order of the events; then every second probe of a longer outage has no events, to find out whether the events make the
-   * service fail.
+   * that make the service fail do not block the other events.
+   *
+   * With `maxConcurrentRequests: 1`, it is always the oldest, to keep the order of the events. Instead, every second probe of a
+   * longer outage has no events, to find out whether the events make the service fail.
    */
   #next(pass: Pass): Range {
     const { line, settings } = this.#options
@@ -197,7 +193,7 @@ export class Delivery {
     return new Range(line.take(this.#limit.bytes, settings.maxRequestEvents, fresh))
   }
 
-  /** Sets the timer for this time, or for the time at which the next event expires, if that is earlier. */
+  /** Sets the timer for this time, or for the expiry of the next event, if that is earlier. */
   #wakeUpAt(gateOpensAtMs: number): void {
     const isWaiting = this.#resends.ranges.length + this.#options.line.ready.length > 0
     const atMs = isWaiting ? Math.min(gateOpensAtMs, this.#outage.nextExpiryMs) : Number.POSITIVE_INFINITY
@@ -217,7 +213,7 @@ export class Delivery {
     this.#wakeUp = { atMs, cancel }
   }
 
-  /** Sends one range, handles the result and leaves the gate. Never rejects. */
+  /** Never rejects. */
   async #attempt(range: Range, pass: Pass): Promise<void> {
     this.#inFlight.add(range)
     const mayGo = (): boolean => this.#inFlight.has(range) && this.#gate.isCurrent(pass)
@@ -225,7 +221,7 @@ export class Delivery {
     try {
       let ending: Ending
       const given = this.#authorization()
-      // There is no `await` when the value is available, so that the request is sent within this turn.
+      // No `await` when the value is at hand, so that the request is sent within this turn.
       const isAtHand = !(given instanceof Promise)
       const authorization = isAtHand ? given : await given
       if (typeof authorization !== 'string') ending = { action: 'unsent', error: authorization }
@@ -250,7 +246,7 @@ export class Delivery {
     this.#pump()
   }
 
-  /** The value of the `Authorization` header, or the error because of which there is none. */
+  /** The `Authorization` header, or the error because of which there is none. */
   #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
     try {
       const { credentials } = this.#options

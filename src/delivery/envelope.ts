@@ -19,11 +19,7 @@ export class Envelope {
     this.bytes = byteLength(HEAD + tail(this.#writeKeyJson, new Date(0).toISOString()))
   }
 
-  /**
-   * Writes a request body as UTF-8, into new memory.
-   *
-   * @param sentAt The time of this attempt in ISO 8601.
-   */
+  /** Writes a request body as UTF-8, into new memory. @param sentAt The time of this attempt in ISO 8601. */
   write(holders: readonly Holder[], sentAt: string): Uint8Array {
     return this.#write(holders, tail(this.#writeKeyJson, sentAt))
   }
@@ -49,7 +45,6 @@ function tail(writeKeyJson: string, sentAt: string): string {
   return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
 }
 
-/** An encoder that leaves every body unencoded. */
 const PLAIN: Encoder = {
   encode: async (bytes) => ({ bytes, encoding: undefined }),
   mustResend: () => false,

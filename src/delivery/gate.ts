@@ -3,27 +3,20 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** The permission to send one request. */
 export interface Pass {
-  /**
-   * The generation of the gate when the request was sent. If the gate has another generation when the response arrives, the
-   * response tells nothing about the current state.
-   */
+  /** The generation of the gate when the request was sent. A success of an older generation does not open the gate. */
   readonly generation: number
   readonly isProbe: boolean
 }
 
 /** After this many successes, a 429 counts as a new rate limit instead of a repeated one. */
 const CALM_AFTER = 20
-/**
- * After more 413s in a row than this, the service counts as failing: finding one large event in the largest range takes fewer
- * requests.
- */
+/** After more 413s in a row than this, the service counts as failing: finding one large event takes fewer requests. */
 const MAX_TOO_LARGE_IN_A_ROW = 16
 
 /**
- * The circuit breaker of the client: decides when the next request may be sent. While the gate is shut, nothing is sent. When
- * the gate opens, one request is sent as a probe, and other requests follow only if it succeeds. So an outage causes only a few
- * requests a minute, even if many events wait. (In the usual terms, a circuit breaker is "open" while nothing is sent. Here,
- * the gate is "shut" at that time.)
+ * The circuit breaker of the client. While the gate is shut, nothing is sent (a circuit breaker calls this "open"). When the
+ * gate opens, one request is sent as a probe, and other requests follow only if it succeeds. So an outage causes only a few
+ * requests a minute, even if many events wait.
  *
  * @see docs/spec.md, section 8
  */
@@ -32,17 +25,15 @@ export class Gate {
   readonly #clock: Pick<Clock, 'monotonic' | 'random'>
   readonly #onPause: (waitMs: number) => void
   #inFlight = 0
-  /** Number of failures of the service in a row. */
   #failures = 0
-  /** Increases each time the gate shuts. */
   #generation = 0
   /** Whether only the probe may be sent, from `#opensAtMs` on. */
   #isProbing = false
   #isProbeOut = false
   #opensAtMs = Number.NEGATIVE_INFINITY
-  /** How many requests may be in flight at once. Halved by a repeated 429, and increased one by one after successes. */
+  /** How many requests may be in flight at once. Halved by a repeated 429, and increased by one after every 20 successes. */
   #allowed: number
-  /** Number of successes since the last 429, or since `#allowed` was increased. */
+  /** Successes since the last 429, or since `#allowed` was increased. */
   #successes = CALM_AFTER
   /** Number of 413s since the last success. */
   #tooLarge = 0
@@ -59,7 +50,7 @@ export class Gate {
     this.#onPause = onPause
   }
 
-  /** The time on the monotonic clock at which the gate opens, or has opened. */
+  /** On the monotonic clock. In the past when the gate has opened. */
   get opensAtMs(): number {
     return this.#opensAtMs
   }
@@ -77,7 +68,7 @@ export class Gate {
     return this.#isProbing ? Math.max(0, this.#opensAtMs - this.#clock.monotonic()) : 0
   }
 
-  /** Takes one of the places for requests in flight. Call only when {@link waitMs} returns 0. */
+  /** Call only when {@link waitMs} returns 0. */
   enter(): Pass {
     this.#inFlight++
     const pass = { generation: this.#generation, isProbe: this.#isProbing }
@@ -85,7 +76,7 @@ export class Gate {
     return pass
   }
 
-  /** Gives the place back, because the socket is free. */
+  /** Called when the request no longer needs a socket. */
   leave(): void {
     this.#inFlight--
   }
@@ -103,7 +94,7 @@ export class Gate {
   /**
    * The service responded to the request.
    *
-   * @returns Whether the gate is open now. `false` when another request has failed in the meantime.
+   * @returns `false` when the gate has shut since the request was sent: this success then does not count.
    */
   succeed(pass: Pass): boolean {
     if (!this.isCurrent(pass)) return false
@@ -134,10 +125,7 @@ export class Gate {
     return true
   }
 
-  /**
-   * The service limits the rate. A repeated rate limit halves the number of concurrent requests; after every 20 successes, one
-   * more is allowed.
-   */
+  /** The service limits the rate, and says how long to wait. */
   limit(pass: Pass, waitMs: number): void {
     if (!this.#isKnown(pass)) {
       if (this.#successes < CALM_AFTER) this.#allowed = Math.max(1, Math.floor(this.#allowed / 2))
@@ -146,7 +134,7 @@ export class Gate {
     this.rest(pass, waitMs)
   }
 
-  /** The service asks for a wait: shuts the gate for it. */
+  /** Shuts the gate for a wait that the service asks for. */
   rest(pass: Pass, waitMs: number): void {
     if (this.#isKnown(pass)) this.#extend(waitMs)
     else this.#shut(waitMs)
@@ -158,8 +146,7 @@ export class Gate {
   }
 
   /**
-   * The request was too large. A smaller request is sent as a probe at once. A service that refuses requests of every size
-   * counts as failing.
+   * The request was too large. A smaller one is sent as a probe at once. A service that refuses every size counts as failing.
    */
   refuseSize(pass: Pass): void {
     if (!this.isCurrent(pass)) return
@@ -168,10 +155,7 @@ export class Gate {
     else this.#shut(0)
   }
 
-  /**
-   * Whether the gate has already shut since this request was sent, and has not reopened. After the gate has reopened, a failure
-   * counts as new.
-   */
+  /** Whether the gate has shut since this request was sent and has not reopened. If so, its failure is not a new one. */
   #isKnown(pass: Pass): boolean {
     return this.#isProbing && !this.isCurrent(pass)
   }

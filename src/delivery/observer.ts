@@ -37,8 +37,8 @@ export interface RequestFacts {
 }
 
 /**
- * Called when a request has ended. `describe` returns the failure as text; `describe` is `undefined` when the events were
- * delivered. `toInfo` is `undefined` when there was no response.
+ * `describe` returns the failure as text; `describe` is `undefined` when the events were delivered. `toInfo` is `undefined`
+ * when there was no response.
  */
 export type OnEnd = (
   status: number | undefined,
@@ -53,18 +53,14 @@ export interface VerifyResponse {
   readonly problem: string | undefined
 }
 
-/** Called for each request and each response. */
 export interface RequestObserver {
-  /**
-   * A request is about to be sent. `toInfo` makes the argument for listeners. Returns the function to call when the request has
-   * ended. Must not throw.
-   */
+  /** Called before a request is sent. `toInfo` makes the argument for listeners. Must not throw. */
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd
   /** Whether a listener needs the bodies of responses. */
   readonly wantsBodies: boolean
 }
 
-/** Called at the start and the end of outages. */
+/** The methods must not throw. */
 export interface OutageObserver {
   /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void

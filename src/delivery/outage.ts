@@ -19,7 +19,6 @@ export class Deadline {
   /** Events up to this place in the line have waited too long. */
   #expiredUpTo = 0
 
-  /** @param durationMs How long an event may wait. */
   constructor(durationMs: number) {
     this.#durationMs = durationMs
   }
@@ -33,7 +32,6 @@ export class Deadline {
     else this.#marks.push({ upTo, sinceMs: nowMs })
   }
 
-  /** Ends the wait of all events. */
   end(): void {
     this.#marks.length = 0
     this.#expiredUpTo = 0
@@ -57,13 +55,13 @@ export class Deadline {
 /** A caller, for example a flush, waits for all calls up to `seq`. */
 interface Awaiting {
   readonly seq: number
-  /** Number of failures in a row since the wait began. */
+  /** Failures in a row since the wait began. */
   failures: number
 }
 
 /**
- * Counts the failures of the service since it last accepted a request, and how many of these failures each event and each
- * waiting caller has seen. Also keeps the deadlines for outages and rate limits.
+ * Counts the failures of the service since it last responded without failing, and how many of these failures each event and
+ * each waiting caller has seen. Also keeps the deadlines for outages and rate limits.
  *
  * @see docs/spec.md, section 8.1
  */
@@ -72,18 +70,16 @@ export class Outage {
   /** For each of the latest failures, the place in the line up to which events were due. */
   readonly #seen: number[] = []
   readonly #awaiting = new Set<Awaiting>()
-  /** Number of failures in a row. */
   failures = 0
   /** Whether the service does not fail and no event waits for a rate limit. */
   isQuiet = true
-  /** The deadline for waiting in an outage (`backoff`), and the deadline for waiting for rate limits (`rateLimit`). */
   readonly backoff: Deadline
   readonly rateLimit: Deadline
   #toError: ToError | undefined
   #toLimitError: ToError | undefined
   /** The code for events that fail in this outage. Set only when the service refuses the settings. */
   #code: FailureCode | undefined
-  /** The time on the monotonic clock at which the outage began. */
+  /** When the outage began, on the monotonic clock. */
   sinceMs = 0
 
   constructor({
@@ -105,8 +101,6 @@ export class Outage {
   }
 
   /**
-   * Counts one more failure.
-   *
    * @param upTo The last place in the line whose event is due.
    * @param code Set when the service refused the settings; `undefined` when it is unreachable or fails.
    */
@@ -134,7 +128,7 @@ export class Outage {
     this.rateLimit.begin(upTo, nowMs)
   }
 
-  /** A request was accepted. */
+  /** The service responded without failing. */
   end(): void {
     this.isQuiet = true
     this.#toError = undefined
@@ -150,7 +144,7 @@ export class Outage {
     return this.#seen.length < this.#maxFailures ? undefined : this.#seen[0]
   }
 
-  /** The number up to which callers have waited for events through more than `maxRetries` failures; 0 for none. */
+  /** The greatest `seq` of a caller that has waited through more than `maxRetries` failures; 0 for none. */
   get awaitedUpTo(): number {
     let upTo = 0
     for (const { seq, failures } of this.#awaiting)
@@ -166,12 +160,10 @@ export class Outage {
     return this.#toError?.(this.#code ?? code)
   }
 
-  /** The error for the last rate limit. */
   toLimitError(code: FailureCode): DeliveryError | undefined {
     return this.#toLimitError?.(code)
   }
 
-  /** The time at which the next event has waited too long. */
   get nextExpiryMs(): number {
     return Math.min(this.backoff.nextMs, this.rateLimit.nextMs)
   }

@@ -3,11 +3,11 @@ import type { Item } from '../line/item.ts'
 
 /** State that all parts of one split range share. */
 export interface Origin {
-  /** Number of additional requests that were made because the service refused the range or a part of it (400, 422). */
+  /** Additional requests that were made because the service refused the range or a part of it (400, 422). */
   addedRequests: number
   /** The text of the response that refused the first half. */
   firstHalfRefusal: string | undefined
-  /** The body limit before the first 413 for this range, in bytes. */
+  /** The body limit before the first 413 for this range. */
   bytesBefore413: number | undefined
 }
 
@@ -22,7 +22,6 @@ export class Range {
   isRenewed = false
   /** Makes the error for the last failed attempt. */
   failure: ((code: FailureCode) => DeliveryError) | undefined
-  /** The part that is sent after this part. */
   next: Range | undefined
   /** Which of the first two halves of a refused range this part is. */
   half: 'first' | 'second' | undefined
@@ -41,12 +40,11 @@ export class Range {
     readonly origin: Origin = { addedRequests: 0, firstHalfRefusal: undefined, bytesBefore413: undefined },
   ) {}
 
-  /** The place in the line of the first of these events. */
+  /** The place of the first event in the line. */
   get order(): number {
     return this.items[0]?.order ?? 0
   }
 
-  /** The greatest number of attempts of any event in the range. */
   get attempts(): number {
     return this.items.reduce((most, item) => Math.max(most, item.attempts), 0)
   }
@@ -56,7 +54,6 @@ export class Range {
     return this.items.reduce((bytes, item) => bytes + item.bytes, this.items.length - 1)
   }
 
-  /** Removes and returns the events for which `isMeant` returns `true`. */
   drop(isMeant: (item: Item) => boolean): Item[] {
     const dropped = this.items.filter(isMeant)
     this.items = this.items.filter((item) => !isMeant(item))
@@ -78,7 +75,7 @@ export class Range {
   /**
    * Replaces this range in the chain by two parts, and returns the first part.
    *
-   * @param middle How many events the first part has. Default: half of them.
+   * @param middle How many events the first part has.
    */
   split(middle: number = this.items.length >> 1): Range {
     const [first, second] = [this.#part(0, middle), this.#part(middle, this.items.length)]
@@ -99,7 +96,6 @@ export class Range {
     return items
   }
 
-  /** Removes and returns the events. */
   take(): readonly Item[] {
     const items = this.items
     this.items = []
@@ -116,22 +112,18 @@ export class Range {
   }
 }
 
-/**
- * The ranges that are sent again as a whole, in the order of their events. For a split range, this is the first part of the
- * chain.
- */
+/** The ranges that are sent again as a whole, in the order of their events. A chain is represented by its first part. */
 export class Resends {
-  /** The oldest range comes first. */
   readonly ranges: Range[] = []
 
-  /** Adds a range, or the first part of a chain, at its place in the order. Does nothing if the range was already added. */
+  /** Does nothing if the range was already added. */
   add(range: Range): void {
     let index = this.ranges.length
     while (index > 0 && (this.ranges[index - 1] as Range).order >= range.order) index--
     if (this.ranges[index] !== range) this.ranges.splice(index, 0, range)
   }
 
-  /** Removes and returns the oldest range. Must not be called when there is none. */
+  /** Takes the oldest range. Must not be called when there is none. */
   take(): Range {
     return this.ranges.shift() as Range
   }
@@ -160,7 +152,7 @@ export class Resends {
   }
 }
 
-/** Counts the events of these chains and the bytes of their messages. */
+/** @param firsts The first parts of chains. */
 export function countWaiting(firsts: Iterable<Range | undefined>): { count: number; bytes: number } {
   let [count, bytes] = [0, 0]
   for (const first of firsts) {
@@ -173,19 +165,18 @@ export function countWaiting(firsts: Iterable<Range | undefined>): { count: numb
   return { count, bytes }
 }
 
-/** Number of successes after which the limit grows once. */
 const SUCCESSES_TO_GROW = 20
-/** The limit grows by this fraction of its value. */
+/** As a fraction of the limit. */
 const GROWTH = 0.1
 
 /**
- * The body limit: the greatest size of the messages of one request, learnt from 413 responses. The limit grows back after
- * successes, because a 413 may come from a proxy whose limit is raised later.
+ * The greatest size of the messages of one request, learnt from 413 responses. It grows back after successes, because a 413 may
+ * come from a proxy whose limit is raised later.
  *
  * @see docs/spec.md, section 8
  */
 export class BodyLimit {
-  /** The limit in bytes of UTF-8, for the messages and the commas between them. */
+  /** Includes the commas between the messages. */
   bytes: number
   /** The limit before the first 413. */
   readonly maxBytes: number
@@ -196,7 +187,6 @@ export class BodyLimit {
     this.bytes = maxBytes
   }
 
-  /** A request with this many bytes of messages was too large: the limit becomes half of that size. */
   shrink(refusedBytes: number): void {
     this.bytes = Math.min(this.bytes, Math.floor(refusedBytes / 2))
     this.#successes = 0
@@ -207,7 +197,6 @@ export class BodyLimit {
     this.bytes = Math.max(this.bytes, bytes)
   }
 
-  /** A request was accepted. */
   succeed(): void {
     if (++this.#successes < SUCCESSES_TO_GROW) return
     this.#successes = 0

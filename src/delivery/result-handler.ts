@@ -21,7 +21,6 @@ export interface ResultHandlerOptions {
   readonly limit: BodyLimit
   readonly resends: Resends
   readonly outage: Outage
-  /** Called when an outage begins, when the service refuses the settings, and when an outage ends. Must not throw. */
   readonly observer: OutageObserver
   /**
    * Receives the outcome of each event exactly once, while the message of the event is still stored. `undefined` as error means
@@ -39,7 +38,7 @@ export class ResultHandler {
   #isOutageReported = false
   /** Whether the service has just responded to a request without events, and so is not down. */
   #isUp = false
-  /** Number of events that ran out of retries since the service last responded to a request with events without failing. */
+  /** Events that ran out of retries since a request with events last succeeded. */
   #givenUp = 0
 
   constructor(options: ResultHandlerOptions) {
@@ -89,7 +88,7 @@ export class ResultHandler {
     }
   }
 
-  /** The code of this library threw an error. This is handled like a network error: the events are sent again after a wait. */
+  /** Code of this library threw an error. It is handled like a network error: the events are sent again after a wait. */
   handleFault(range: Range, pass: Pass, toError: ToError): void {
     if (range.items.length === 0) return this.#options.gate.probe(pass)
     range.failure = toError
@@ -97,11 +96,10 @@ export class ResultHandler {
   }
 
   /**
-   * The service refuses the address or the credentials; the events are not the cause. If the service has not accepted any
-   * request yet, the settings are probably wrong, and the events fail without retries. With a spool, or after an accepted
-   * request, they wait.
+   * The service refuses the address or the credentials. Before the first accepted request, the settings are probably wrong, and
+   * the events fail at once. With a spool, or after an accepted request, they wait.
    *
-   * @param kind The kind of refusal. Each kind is reported once.
+   * @param kind Each kind of refusal is reported once.
    */
   refuseSettings(range: Range, pass: Pass, code: 'auth' | 'rejected', kind: string): void {
     const { gate, settings, observer } = this.#options
@@ -116,7 +114,7 @@ export class ResultHandler {
     this.#later(range, pass, undefined, code)
   }
 
-  /** Fails the events that have waited too long. The error names the setting that limits the wait. */
+  /** Fails the events that have waited too long. */
   expire(nowMs: number): void {
     const { settings, outage } = this.#options
     const deadlines = [
@@ -130,8 +128,7 @@ export class ResultHandler {
         ({ order }) => order <= upTo,
         upTo,
         () => {
-          // Never `undefined` here: an event waits only after a failure or a rate limit, and the outage keeps the error of
-          // each.
+          // Never `undefined`: an event waits only after a failure or a rate limit, and the outage keeps the error of each.
           const toError = deadline === outage.rateLimit ? 'toLimitError' : 'toError'
           const error = outage[toError]('deadline') as DeliveryError
           const message = `${error.message}; given up after ${settings[name]} s (${name})`
@@ -150,10 +147,7 @@ export class ResultHandler {
     return outage.exhaustedUpTo !== undefined && !this.#countsInOutage && this.#givenUp <= settings.maxRetries
   }
 
-  /**
-   * Whether each failed request counts as a retry of its events, also in an outage. This is so if the user has set `maxRetries`
-   * and there is no spool.
-   */
+  /** Whether each failed request counts as a retry of its events, also in an outage. */
   get #countsInOutage(): boolean {
     const { isMaxRetriesGiven, spool } = this.#options.settings
     return isMaxRetriesGiven && spool === undefined
@@ -171,8 +165,8 @@ export class ResultHandler {
 
   #retry(range: Range, pass: Pass, result: SendResult): void {
     const { gate, outage, resends } = this.#options
-    // The server may have just closed a kept-alive connection, which tells nothing about the service: the range is retried
-    // once, at once, without counting the failure. During an outage, a lost connection is a failure like any other.
+    // The server may have just closed an idle connection, which tells nothing about the service. The range is retried once,
+    // immediately, and the failure is not counted. During an outage, a lost connection is a failure like any other.
     if (result.isConnectionLost && !range.isFreeRetryUsed && gate.isOpenFor(pass)) {
       range.isFreeRetryUsed = true
       outage.note(result.toError)
@@ -193,9 +187,10 @@ export class ResultHandler {
 
   /**
    * The request failed, and its events are sent again after a wait. The failure counts as a retry of each event if
-   * `#countsInOutage` is set, or if the service was up until then, because one of the events may be the cause. When an event
-   * has more than `maxRetries` retries, it fails if `#countsInOutage` is set or if it was alone in the request; otherwise the
-   * range is halved. Awaited events that have seen too many failures in a row fail too, even if they were not in this request.
+   * `#countsInOutage` is set, or if one of the events may be the cause. An event with more than `maxRetries` retries fails if
+   * `#countsInOutage` is set or if it was alone in the request; otherwise the range is halved.
+   *
+   * @see docs/spec.md, section 8.1
    */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
@@ -282,10 +277,7 @@ export class ResultHandler {
     resends.add(range.split(range.countWithin(limit.bytes)))
   }
 
-  /**
-   * Whether the range may be sent again at once with a new access token. This happens only once, and only if nothing has failed
-   * before.
-   */
+  /** Whether the range may be sent again at once with a new access token: only once, and only if nothing has failed before. */
   #mayRenew({ isRenewed, items }: Range): boolean {
     return !isRenewed && this.#options.outage.failures === 0 && items.every(({ retries }) => retries === 0)
   }
@@ -319,7 +311,6 @@ export class ResultHandler {
     for (const item of items) this.end(item, error)
   }
 
-  /** Gives one event its outcome. `undefined` as error means delivered. */
   end(item: Item, error: DeliveryError | undefined): void {
     const { line, outcomes } = this.#options
     // The room of the event in the line is freed before the outcome is reported, because a callback may track again.

@@ -10,17 +10,14 @@ const EMPTY_TOO_LARGE =
 /** Makes the error of a failure. The code is only known later, when an event fails. */
 export type ToError = (code: FailureCode) => DeliveryError
 
-/** The result of one request, already interpreted: the code that handles it does not read statuses or headers. */
 export interface SendResult {
   /** `resend`: the service does not accept the encoded body; the next attempt sends it unencoded. */
   readonly action: Action | 'resend'
-  /** How long the service asks to wait; `undefined` if it does not ask. */
+  /** The wait that the service asks for; `undefined` if it does not ask. */
   readonly waitMs: number | undefined
-  /** The HTTP status, used to distinguish refusals; `undefined` without a response. */
+  /** The status of the response; `undefined` without one. */
   readonly status: number | undefined
-  /**
-   * The status and the body of the response. Only to compare responses: the text may quote the request, including credentials.
-   */
+  /** The status and the body of the response. Only to compare responses: the body may quote credentials of the request. */
   readonly text: string
   /** Whether the connection broke before there was a response. */
   readonly isConnectionLost: boolean
@@ -28,11 +25,10 @@ export interface SendResult {
 }
 
 /**
- * Makes the error with which events fail. Its message starts with the status and the status text, as in `[503] Service
- * Unavailable`; without a response, it is the message of the HTTP client's error. For some failures, a hint follows.
+ * Makes the error with which events fail. Its message is the status, as in `[503] Service Unavailable`, or the message of the
+ * HTTP client's error. For some failures, a hint follows.
  *
- * @param url The URL of the request.
- * @param redact Removes credentials from a text: error messages of HTTP clients and response bodies may quote the request.
+ * @param redact Removes credentials: error messages of HTTP clients and response bodies may quote the request.
  */
 export function toDeliveryError(
   code: FailureCode,
@@ -63,7 +59,7 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 401) return 'the credentials were refused; check writeKey, oauthSettings and region'
   if (status === 404) return `there is no tracking API at ${url}; check host and path`
   if (status === 405) return `${url} takes no POST; check host and path`
-  // This check comes before the check for HTML, because proxies send a web page with a 413.
+  // Before the check for HTML, because proxies send a web page with a 413.
   if (status === 413) return TOO_LARGE
   if (isHtml(headers)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403

@@ -25,30 +25,28 @@ export interface SenderOptions {
   readonly url: string
   readonly writeKey: string
   readonly userAgent: string
-  /** Additional headers of every request. They do not contain a header that the sender sets itself. */
+  /** Never contain a header that the sender sets itself. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs: number
   readonly client: HTTPClient
-  /** The access tokens, when the client uses OAuth. */
+  /** Set when the client uses OAuth. */
   readonly tokens?: TokenCredentials | undefined
   readonly envelope: Envelope
   readonly observer: RequestObserver
   readonly clock: Clock
   /** Default: a process warning. */
   readonly warn?: Warn
-  /** Loads the encoder of bodies; never rejects. Default: bodies are sent unencoded. */
+  /** Never rejects. Default: bodies are sent unencoded. */
   readonly loadEncoder?: (() => Promise<Encoder>) | undefined
-  /** Tells whether the client is closed: then connections need not be kept alive. */
+  /** Once the client is closed, connections need not be kept alive. */
   readonly intake?: { readonly isClosed: boolean }
 }
 
-/** How an attempt ended: with a result to handle, or without a request. */
 export type Ending = SendResult | { readonly action: 'unsent'; readonly error: DeliveryError | undefined }
 
 /** The attempt was abandoned, or the circuit breaker (`Gate`) stopped sending, before a request was sent. */
 export const UNSENT: Ending = { action: 'unsent', error: undefined }
 
-/** One attempt in flight. */
 export interface Attempt {
   /** Resolves once the response headers are complete and, if the body is needed, the body too. Never rejects. */
   readonly result: Promise<Ending>
@@ -58,13 +56,13 @@ export interface Attempt {
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
-/** Makes one attempt to send a range of events. Other code decides about retries. */
+/** Makes single attempts to send a range. Other code decides about retries. */
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
   readonly #open = new Set<Exchange>()
   #hasWarnedOfHtml = false
-  /** Headers of the last request. They are used again, because they rarely change. */
+  /** Headers of the last request, used again because they rarely change. */
   #lastHeaders: Record<string, string> | undefined
 
   constructor(options: SenderOptions) {
@@ -72,10 +70,10 @@ export class Sender {
   }
 
   /**
-   * Sends one range. Never throws: an error before the request is sent gives the same result as a network error.
+   * Never throws: an error before the request is sent gives the same result as a network error.
    *
-   * @param authorization Value of the `Authorization` header.
-   * @param mayGo Called after each wait, before the request: returns whether it may still be sent. Must not throw.
+   * @param authorization The `Authorization` header.
+   * @param mayGo Called after each wait: returns whether the request may still be sent. Must not throw.
    */
   send(range: Range, authorization: string, mayGo: () => boolean = () => true): Attempt {
     const onFailure = (error: unknown): Attempt => ({
@@ -101,7 +99,7 @@ export class Sender {
     for (const exchange of [...this.#open]) exchange.abort()
   }
 
-  /** Sends one request without events. Its result affects no events. `abort` ends this request too. Never rejects. */
+  /** Sends one request without events. Its result affects no events. */
   async verify(authorization: string | undefined): Promise<VerifyResponse> {
     const { url, writeKey, clock } = this.#options
     const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
@@ -117,7 +115,7 @@ export class Sender {
     const sentAtMs = clock.now()
     const bytes = envelope.write(range.items, isoTime(sentAtMs))
     const plain = { bytes, encoding: undefined }
-    // There is no `await` when nothing has to be loaded, so that the request is sent within this turn.
+    // No `await` when nothing has to be loaded, so that the request is sent within this turn.
     if (loadEncoder === undefined) return this.#start(range, plain, authorization, sentAtMs)
     const encode = async (): Promise<Attempt> => {
       this.#encoder ??= await loadEncoder()
@@ -155,7 +153,7 @@ export class Sender {
     }
   }
 
-  /** The headers that all requests have, in an object that the caller may change. */
+  /** The headers of every request, in an object that the caller may change. */
   #headers(authorization: string | undefined): Record<string, string> {
     if (this.#lastHeaders === undefined || this.#lastHeaders['Authorization'] !== authorization) {
       const { headers, userAgent } = this.#options
@@ -239,7 +237,7 @@ export class Sender {
   }
 }
 
-/** The response for listeners. Credentials are redacted, because a server may quote the request. */
+/** Credentials are redacted, because a server may quote the request. */
 function infoOf(response: ResponseHead, url: string, redact: (text: string) => string): ResponseInfo {
   const { status, statusText, headers, body } = response
   return {

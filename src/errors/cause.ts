@@ -1,12 +1,11 @@
-/** At most this number of errors in a chain of causes is read. */
 const MAX_DEPTH = 5
 
 /** Error codes of a connection that was lost while a request was under way on it. */
 const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])
 
 /**
- * Whether an open connection was lost. The connection may have been idle, and the server may have just closed it; a refused
- * connection is different.
+ * Whether an open connection was lost: the server may have just closed it, because it was idle. A refused connection does not
+ * count.
  */
 export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))
@@ -29,8 +28,6 @@ export function describeCause(cause: unknown): string {
 /**
  * Copies an error and its causes, with only names, messages and codes: the errors of some HTTP clients contain the whole
  * request with its credentials.
- *
- * @param redact Removes credentials from a text.
  */
 export function copyCause(cause: unknown, redact: (text: string) => string): Error | undefined {
   let copy: Error | undefined

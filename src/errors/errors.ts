@@ -18,7 +18,7 @@
  */
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
-/** Every {@link FailureCode}, from the earliest to the latest point at which an event can fail. */
+/** Every {@link FailureCode}. */
 export const FAILURE_CODES = [
   'invalid',
   'unserializable',

@@ -4,11 +4,10 @@ import { warn } from '../runtime/warn.ts'
 const warned = new Set<string>()
 
 /**
- * Runs user code, such as a callback or a listener. If the code throws or returns a promise that rejects, the error is reported
- * and not thrown to the caller.
+ * Runs user code. If it throws or returns a promise that rejects, the error is reported and not thrown to the caller.
  *
  * @param what Names the kind of user code. One process warning is shown for each kind.
- * @param report Called with the error. If it returns `true`, the error was handled, and there is no process warning.
+ * @param report Returns `true` if it has handled the error: then there is no process warning.
  */
 export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
   const fail = (error: unknown, verb: string): void => {
@@ -22,7 +21,7 @@ export function guard(run: () => unknown, what: string, report?: (error: unknown
   }
 }
 
-/** Whether `value` is an object with a method `then`. Throws if `then` is a getter that throws. */
+/** Throws if `then` is a getter that throws. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -47,10 +46,7 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
   }
 }
 
-/**
- * Makes the stack of the error start at the caller of `callee`, so that the line of the user's program comes first. Returns the
- * error.
- */
+/** Makes the stack of the error start at the caller of `callee`, a line of the user's program. Returns the error. */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
   if (error instanceof Error) captureStackTrace?.(error, callee)

@@ -27,7 +27,7 @@ export type AbortSignalOf<Global> = Global extends { AbortSignal: { prototype: i
   ? Signal
   : AbortSignalLike
 
-/** The members of an `AbortSignal` that are used. Replaces `AbortSignal` in projects that do not know this type. */
+/** The members of an `AbortSignal` that are used, for projects that do not know this type. */
 export interface AbortSignalLike {
   /** Whether the request was aborted. */
   readonly aborted: boolean
@@ -48,7 +48,7 @@ export interface HeadersLike {
 }
 
 /** Response headers: a `Headers` object, or a plain object with names in any case. */
-// biome-ignore lint/suspicious/noExplicitAny: values of an interface or class type are assignable only to `any`
+// biome-ignore lint/suspicious/noExplicitAny: with `unknown`, objects whose type is an interface or a class are not assignable
 export type HTTPHeaders = Record<string, any> | HeadersLike
 
 /** The response of an {@link HTTPClient}, for example a `Response` of `fetch`. */
@@ -59,7 +59,7 @@ export interface HTTPResponse {
   statusText: string
   /** The headers. Without them, the client cannot see a `Retry-After` header. */
   headers?: HTTPHeaders
-  /** Reads the body. Called once, so that the connection becomes free for the next request. */
+  /** Reads the body, so that the connection becomes free for the next request. Called at most once. */
   text?: () => Promise<string>
 }
 
@@ -72,10 +72,7 @@ export interface HTTPClient {
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>
 }
 
-/**
- * An HTTP client that takes request bodies as bytes. If `takesBytes()` returns `true`, the client gets the body as UTF-8 bytes
- * and need not encode a text. All other clients get text.
- */
+/** An HTTP client that takes request bodies as bytes, so that it need not encode text. All other clients get text. */
 export interface ByteHTTPClient extends HTTPClient {
   /**
    * Whether the next request may have bytes as its body. The bytes do not change while the request is under way.
@@ -88,9 +85,7 @@ export interface ByteHTTPClient extends HTTPClient {
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
-/**
- * The HTTP client that an `Analytics` client makes if the user gives none. It is closed together with the `Analytics` client.
- */
+/** The HTTP client that an `Analytics` client makes if the user gives none. Both are closed together. */
 export interface OwnHTTPClient extends HTTPClient {
   close?(): void
 }

@@ -5,10 +5,7 @@ import { toAbortSignal } from './exchange.ts'
 import { FetchHTTPClient, takePlainSignal, textUnlessCompressed } from './fetch-client.ts'
 import { NodeHTTPClient } from './node-client.ts'
 
-/**
- * Makes the HTTP client for settings without `httpClient`. On edge runtimes, `default-client.web.ts` takes the place of this
- * file.
- */
+/** For settings without `httpClient`. On edge runtimes, `default-client.web.ts` takes the place of this file. */
 export function defaultClient(): OwnHTTPClient {
   return new DefaultHTTPClient()
 }
@@ -76,17 +73,13 @@ const CHANNELS = [
   'undici:client:connected',
 ].map((name) => channel(name))
 
-/**
- * Matches the source of `fetch` in Node.js 18 and later. If it does not match, somebody has replaced `fetch`, and the
- * replacement must be called.
- */
+/** Matches the source of `fetch` in Node.js 18 and later. Any other `fetch` must be called. */
 const NODE_FETCH =
   /^(?:async )?function fetch\(input, init = undefined\) \{[\s\S]*(?:\/deps\/undici\/|lazyUndici\(\))/
 
 let lastFetch: unknown
 let isLastFetchNode = false
 
-/** Whether the global `fetch` is the one of Node.js. */
 export function isNodeFetch(): boolean {
   const { fetch } = globalThis
   if (fetch !== lastFetch) {
@@ -127,9 +120,8 @@ function isDispatcher(value: Partial<Dispatcher> | undefined): value is Dispatch
 }
 
 /**
- * Whether a request failed because the service sent an unsolicited `100 Continue`, which undici rejects, and may be sent with
- * `node:http` instead. That is so only with the default dispatcher: another dispatcher may use a proxy, which must not be
- * bypassed.
+ * Whether a request failed because the service sent an unsolicited `100 Continue`, which undici rejects. `true` only with the
+ * default dispatcher: another dispatcher may use a proxy, which `node:http` would bypass.
  */
 export function isUnaskedContinue(error: unknown): boolean {
   const { message, stack } = error as Partial<Error>
@@ -143,10 +135,7 @@ export function isUnaskedContinue(error: unknown): boolean {
 
 type Headers2 = Record<string, string | string[] | undefined>
 
-/**
- * Lets handlers of the older interface use a dispatcher of undici 8. The wrapper of undici does this too, but it turns HTTP/2
- * off.
- */
+/** Lets handlers of the older interface use a dispatcher of undici 8. The wrapper of undici would turn HTTP/2 off. */
 function withOlderHandlers(dispatcher: Dispatcher): Dispatcher {
   return {
     isMockActive: dispatcher.isMockActive === true,

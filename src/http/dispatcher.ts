@@ -5,7 +5,7 @@ import { readAll } from './response.ts'
 
 /**
  * The object in undici that sends the requests of `fetch` in Node.js. It owns the connections and applies proxies, mocks and
- * instrumentation. Only the members that are used here are declared.
+ * instrumentation.
  *
  * @see https://undici.nodejs.org/#/docs/api/Dispatcher
  */
@@ -38,16 +38,13 @@ export interface DispatchHandler {
   onError(error: Error): void
 }
 
-/** Header names and values: name, value, name, value, and so on. */
+/** Name, value, name, value, and so on. */
 export type HeaderLines = readonly (Buffer | string)[]
 
 /** The last URL that was parsed: most processes have one endpoint. */
 let lastTarget = { url: '', origin: '', path: '' }
 
-/**
- * Makes one request like `fetch`, but without creating the objects and streams of the Fetch standard. Resolves with every
- * status, redirects included. Rejects with the dispatcher's error when there is no response.
- */
+/** Like `fetch`, but without the objects and streams of the Fetch standard. Resolves with every status, redirects included. */
 export function dispatchRequest(
   dispatcher: Dispatcher,
   request: HTTPClientRequest<string | Uint8Array>,
@@ -83,8 +80,8 @@ function abortError(): Error {
 const nothing = (): void => {}
 
 /**
- * Makes a response from the calls of a dispatcher. A dispatcher keeps the handlers of up to 256 finished requests for each
- * connection, so a handler drops all its references at the end.
+ * A dispatcher keeps the handlers of up to 256 finished requests for each connection, so a handler drops all its references at
+ * the end.
  */
 class ResponseHandler implements DispatchHandler {
   #signal: AbortSignal | undefined
@@ -123,7 +120,6 @@ class ResponseHandler implements DispatchHandler {
   }
 
   onHeaders(status: number, lines: HeaderLines, _resume: () => void, statusText: string): boolean {
-    // A status below 200 is informational: the response follows.
     if (status >= 200) this.#respond(status, statusText, new RawHeaders(lines))
     return true
   }
@@ -182,7 +178,7 @@ class ResponseHandler implements DispatchHandler {
   }
 }
 
-/** The response headers. A header is looked up only when it is read: usually a single header is read, and it is missing. */
+/** Looks up a header only when it is read: usually a single header is read, and it is missing. */
 class RawHeaders {
   readonly #lines: HeaderLines
 

@@ -11,7 +11,6 @@ import type {
 import { takesPlainSignal } from './fetch-client.ts'
 import { BodyReader, cancelBody, carriedResponse } from './response.ts'
 
-/** The parts of a response that are used. */
 export interface ResponseHead {
   readonly status: number
   readonly statusText: string
@@ -20,10 +19,9 @@ export interface ResponseHead {
   readonly body: string
 }
 
-/** The result of one request: a response with any status, or the reason why there is none. */
+/** A response with any status, or the reason why there is none. */
 export type ExchangeResult = ResponseHead | { readonly status: undefined; readonly cause: unknown }
 
-/** One request under way. */
 export interface Exchange {
   /**
    * Resolves once the headers of the response are complete. If bytes of the body are wanted, it resolves when the body has
@@ -33,7 +31,7 @@ export interface Exchange {
   readonly result: Promise<ExchangeResult>
   /** Resolves when the response body has been read or cancelled, so that the socket is free. Never rejects. */
   readonly finished: Promise<void>
-  /** Aborts the exchange. May be called without its object. */
+  /** May be called without its object. */
   readonly abort: () => void
 }
 
@@ -42,13 +40,13 @@ export interface ExchangeRequest {
   readonly headers: Record<string, string>
   /** Text, or bytes in UTF-8 (or compressed). For a client that does not take bytes, UTF-8 is decoded to text. */
   readonly body: string | Uint8Array
-  /** Time limit for the whole exchange, in milliseconds. */
+  /** For the whole exchange. */
   readonly timeoutMs: number
   /** How many bytes of the body are wanted. Default: 0. For an error status, at least 1,024. */
   readonly keptBytes?: number
-  /** How long the body may take after the headers, in milliseconds, within `timeoutMs`. Default: 1,000. */
+  /** How long the body may take after the headers, within `timeoutMs`. Default: 1,000. */
   readonly bodyTimeoutMs?: number
-  /** `true` when no request will follow, so that the connection need not be kept alive. */
+  /** `true` when no request will follow. */
   readonly closesConnection?: boolean
 }
 
@@ -58,8 +56,8 @@ export const EXCERPT_BYTES = 1_024
 const BODY_TIMEOUT_MS = 1_000
 
 /**
- * Sends one request, with one time limit for headers and body. There is always an {@link ExchangeResult}, even if the HTTP
- * client throws, never settles, ignores the signal or resolves with an invalid value.
+ * There is always an {@link ExchangeResult}, even if the HTTP client throws, never settles, ignores the signal or resolves with
+ * an invalid value.
  */
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
   return new ClientExchange(client, request, clock)
@@ -152,7 +150,6 @@ class ClientExchange implements Exchange {
     void nextTurn().then(() => this.#finish())
   }
 
-  /** Ends the exchange without a response. */
   #end(cause: unknown): void {
     this.#isOver = true
     this.#resolve({ status: undefined, cause })
@@ -192,7 +189,7 @@ function isByteClient(client: HTTPClient): client is ByteHTTPClient {
   return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
 }
 
-/** Reads the status and the headers of a response. Returns an error message if the response is invalid. */
+/** Returns an error message if the response is invalid. */
 function readHead(response: HTTPResponse | null | undefined): ResponseHead | string {
   try {
     const { status, statusText, headers } = response ?? ({} as HTTPResponse)
@@ -203,7 +200,6 @@ function readHead(response: HTTPResponse | null | undefined): ResponseHead | str
   }
 }
 
-/** Makes a signal for one request to `client`, and the function that aborts it. */
 export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' | 'abort'> {
   try {
     if ((client.makeRequest as { [takesPlainSignal]?: true })[takesPlainSignal]) return new PlainAbort()
@@ -213,16 +209,12 @@ export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' 
   return new AbortController()
 }
 
-/**
- * An `AbortController` and its signal in one object, at a tenth of the cost. Each request needs a signal, but few requests are
- * aborted.
- */
+/** An `AbortController` and its signal in one object, at a tenth of the cost: every request needs a signal. */
 class PlainAbort implements AbortSignalLike {
   aborted = false
   reason: unknown
   #listener: (() => void) | undefined
 
-  /** The object itself, typed as an `AbortSignal`. */
   get signal(): AbortSignal {
     return this as AbortSignalLike as AbortSignal
   }

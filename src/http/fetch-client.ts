@@ -9,7 +9,6 @@ import type {
   HTTPResponse,
 } from './client.ts'
 
-/** Returns the body as text, or as bytes if it is compressed. */
 export function textUnlessCompressed({
   headers,
   body,
@@ -54,23 +53,18 @@ export class FetchHTTPClient implements ByteHTTPClient {
   }
 }
 
-/**
- * The key of a mark on a `makeRequest` function that needs only the members of {@link AbortSignalLike}, not a real
- * `AbortSignal`.
- */
+/** Marks a `makeRequest` function that needs only the members of {@link AbortSignalLike}, not a real `AbortSignal`. */
 export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
 
 /**
- * Sets the mark {@link takesPlainSignal}. It is set on the function and not on the client, so that a subclass that overrides
- * the function, or a wrapper, gets a real signal.
+ * The mark is set on the function and not on the client, so that a subclass that overrides the function, or a wrapper, gets a
+ * real signal.
  */
 export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {
   Object.defineProperty(makeRequest, takesPlainSignal, { value: true })
 }
 
-/**
- * Returns the signal of a request. If the request has none, returns a new signal that is aborted after `httpRequestTimeout`.
- */
+/** If the request has no signal, returns a new one that is aborted after `httpRequestTimeout`. */
 export function signalOf({
   signal,
   httpRequestTimeout,

@@ -7,13 +7,9 @@ import { readAll } from './response.ts'
 /** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000
 
-/**
- * The module `node:http` or `node:https`. Its functions are looked up for each call, because mocks (msw, nock) and
- * instrumentation replace them.
- */
+/** Its functions are looked up for each call, because mocks (msw, nock) and instrumentation replace them. */
 type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
 
-/** The module for `http:` or `https:`, and the connections made with it. */
 interface Scheme {
   readonly module: HTTPModule
   readonly agent: HTTP.Agent
@@ -75,8 +71,8 @@ export class NodeHTTPClient implements ByteHTTPClient {
 takePlainSignal(NodeHTTPClient.prototype.makeRequest)
 
 /**
- * Loads the module with the first request that needs it. `import()` is used only if there is no `getBuiltinModule`: on Node.js
- * 22 and later, importing node:http also loads undici, which takes ten times as long.
+ * `import()` is used only if there is no `getBuiltinModule`: on Node.js 22 and later, importing node:http also loads undici,
+ * which takes ten times as long.
  */
 function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModule> {
   const builtin = (process as { getBuiltinModule?: (name: string) => unknown }).getBuiltinModule?.(
@@ -161,7 +157,7 @@ function readTo(incoming: HTTP.IncomingMessage, add: (chunk: Uint8Array) => void
       resolve()
     })
     incoming.on('error', reject)
-    // The error is made only if it is needed, because every response closes and making an error is slow.
+    // The check avoids making an error for every response, which is slow.
     const onClose = (): void => {
       if (!isEnded) reject(new Error('the response body broke off'))
     }

@@ -1,7 +1,7 @@
 import { nextTurn } from '../runtime/clock.ts'
 import type { HTTPHeaders, HTTPResponse } from './client.ts'
 
-/** The longest response body that is read, in bytes. Reading a longer body stops there, and its connection is closed. */
+/** Reading a longer response body stops here, and its connection is closed. */
 export const MAX_RESPONSE_BYTES = 65_536
 
 /** A response body: of a `Response`, of an HTTP client in this folder, or a stream of Node.js. */
@@ -23,7 +23,6 @@ export interface PushedBody {
   readTo(add: (chunk: Uint8Array) => void): Promise<void>
 }
 
-/** The parts of a response that are read. */
 interface Readable {
   readonly body?: unknown
   readonly text?: () => Promise<string>
@@ -37,10 +36,9 @@ export class BodyReader {
   readonly #keptBytes: number
   readonly #kept: Uint8Array[] = []
   #bytes = 0
-  /** The argument for {@link cancelBody}, to cancel the body that is being read. */
+  /** The argument for {@link cancelBody}. */
   #source: unknown
 
-  /** @param keptBytes How many bytes of the body are kept. */
   constructor(keptBytes: number) {
     this.#keptBytes = keptBytes
   }
@@ -51,9 +49,7 @@ export class BodyReader {
     return this.#kept.map((chunk) => decoder.decode(chunk, { stream: true })).join('')
   }
 
-  /**
-   * Reads the body. Never rejects: resolves to the error if there was one. The bytes that arrived before the error are kept.
-   */
+  /** Never rejects: resolves to the error if there was one. The bytes that arrived before the error are kept. */
   async read(response: Readable): Promise<Error | undefined> {
     this.#source = response
     try {
@@ -102,11 +98,7 @@ export class BodyReader {
   }
 }
 
-/**
- * Reads a whole response body as text.
- *
- * @throws RangeError when the body is longer than {@link MAX_RESPONSE_BYTES}; another error when the connection breaks.
- */
+/** @throws RangeError when the body is longer than {@link MAX_RESPONSE_BYTES}; another error when the connection breaks. */
 export async function readAll(response: Readable): Promise<string> {
   const reader = new BodyReader(MAX_RESPONSE_BYTES)
   const error = await reader.read(response)
@@ -114,7 +106,7 @@ export async function readAll(response: Readable): Promise<string> {
   return reader.text
 }
 
-/** Cancels the body of a response that is not needed. Never throws. */
+/** Never throws. */
 export function cancelBody(response: unknown): void {
   try {
     const body = (response as { body?: Body | null }).body
@@ -125,7 +117,6 @@ export function cancelBody(response: unknown): void {
   }
 }
 
-/** At most this number of errors in a chain of causes is read. */
 const MAX_CAUSES = 5
 
 /** Properties that HTTP libraries set on their errors. undici sets `statusCode`; other libraries set `status` or `response`. */

@@ -12,10 +12,7 @@ export interface Item extends Holder {
   /** The number of the call: calls and recovered events are numbered from 1. */
   readonly seq: number
   readonly callback: Callback | undefined
-  /**
-   * The asynchronous context of the call. The callback runs in this context, so that its logs and traces belong to the same
-   * incoming request.
-   */
+  /** The callback runs in this context of the call, so that its logs and traces belong to the same incoming request. */
   readonly asyncContext: CapturedContext | undefined
   /**
    * Whether the event is sent at the end of its turn, without waiting for more events. Also set for events of an earlier
@@ -37,8 +34,8 @@ export interface Item extends Holder {
   /** The `messageId`. Set only when the `trackpost:outcome` channel has a subscriber. */
   messageId: string | undefined
   /**
-   * The context. Set early when plugins need it, or when the event fails before it is in the line. Otherwise it is made from
-   * the stored message when it is needed.
+   * Set early when plugins need it, or when the event fails before it is in the line. Otherwise it is made from the stored
+   * message when it is needed.
    */
   ctx: Context | undefined
   /** Bytes of the message; an estimate while the event is inside plugins. */
@@ -56,7 +53,7 @@ export interface Item extends Holder {
   next: Item | undefined
 }
 
-/** Creates an item. All items have the same fields in the same order, so that JavaScript engines use one hidden class. */
+/** All items have the same fields in the same order, so that JavaScript engines use one hidden class. */
 export function createItem(
   kind: Kind,
   seq: number,

@@ -5,7 +5,6 @@ import type { SpoolConnection } from './spool.ts'
 import type { MessageStore } from './store.ts'
 
 export interface LineOptions {
-  /** The settings of the client with these names. */
   readonly settings: {
     readonly maxQueueSize: number
     readonly maxQueueBytes: number
@@ -24,28 +23,24 @@ export interface Ready {
   first: Item | undefined
   last: Item | undefined
   length: number
-  /** The bytes of the messages of these events. */
   bytes: number
-  /**
-   * Places in the line: the last place given to an event (`lastOrder`), and the place up to which events are due (`dueOrder`).
-   * A due event is sent without waiting for more events.
-   */
+  /** The last place given to an event. */
   lastOrder: number
+  /** Events up to this place are due: they are sent without waiting for more events. */
   dueOrder: number
-  /** Whether at least one event is due. */
   isDue: boolean
 }
 
 /**
- * The queue of the client. It holds the events that are inside asynchronous plugins, that wait to be sent and that are in a
- * request, and limits their number and size to `maxQueueSize` and `maxQueueBytes`. Events that are only in the spool are not in
- * the line. Waiting events form a linked list, so that any event can be removed in constant time, and an event that is sent
- * again goes back to its place.
+ * The queue of the client: the events that are inside asynchronous plugins, that wait to be sent or that are in a request,
+ * within `maxQueueSize` and `maxQueueBytes`. Events that are only in the spool are not in the line.
+ *
+ * Waiting events form a linked list, so that any event can be removed in constant time.
  *
  * @see docs/spec.md, section 5
  */
 export class Line {
-  /** The number of all events in the line (`size`), and the bytes of their messages (`bytes`). Changed only in this class. */
+  /** `size` and `bytes` count all events in the line, not only those in `ready`. Changed only in this class. */
   size = 0
   bytes = 0
   /** Whether there is no room for any further event. */
@@ -65,7 +60,7 @@ export class Line {
   /** The pending calls of {@link Line.leftPlugins}. */
   readonly #leaving = new Set<{ readonly items: Set<Item>; readonly resolve: () => void }>()
   /**
-   * Called at the end of each turn in which events were added. Set by the `Delivery`, which then decides which events to send.
+   * Called at the end of each turn in which events were added. Set by the `Delivery`.
    *
    * @param isNearlyFull Whether there may be no room for the next message, so that waiting for more events is no use.
    */
@@ -79,10 +74,8 @@ export class Line {
   }
 
   /**
-   * Adds an event with its message. Sending starts after the current turn of the event loop, so that the user's call returns
-   * fast.
+   * Sending starts after the current turn of the event loop, so that the user's call returns fast.
    *
-   * @param json The message. Its bytes are kept until the event has its outcome.
    * @param isDue Whether the event is sent without waiting for more events.
    * @returns Whether there was room. With `drop-oldest`, older events make room.
    */
@@ -115,7 +108,6 @@ export class Line {
     this.#scheduleTurn()
   }
 
-  /** Marks all waiting events as due. */
   makeAllDue(): void {
     this.#ready.dueOrder = this.#ready.lastOrder
     this.#ready.isDue = this.#ready.length > 0
@@ -124,8 +116,8 @@ export class Line {
   /**
    * Takes the next waiting events, as many as fit. They count towards the limits of the line until they leave it.
    *
-   * @param maxBytes Greatest size of the messages, including the commas between them. The first event is always taken.
-   * @param first The first event to take. Default: the oldest.
+   * @param maxBytes Includes the commas between the messages. The first event is always taken.
+   * @param first Default: the oldest.
    */
   take(maxBytes: number, maxItems: number, first: Item | undefined = this.#ready.first): Item[] {
     const taken: Item[] = []
@@ -143,7 +135,6 @@ export class Line {
     return taken
   }
 
-  /** Takes all waiting events. */
   takeAll(): Item[] {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
@@ -170,8 +161,8 @@ export class Line {
   }
 
   /**
-   * Frees the room of an event that gets its outcome or leaves its plugins, or that a new plugin has to handle. Its message
-   * stays stored.
+   * Frees the room of an event that gets its outcome, leaves its plugins, or goes through a plugin that was registered later in
+   * the same turn. Its message stays stored.
    */
   leave(item: Item): void {
     const { state } = item
@@ -183,7 +174,6 @@ export class Line {
     this.#options.spool?.refill()
   }
 
-  /** Removes the message of an event from the store. */
   release(item: Item): void {
     if (item.stored !== undefined) this.#options.store.release(item.stored)
     item.stored = undefined
@@ -200,7 +190,6 @@ export class Line {
     return freshest
   }
 
-  /** The waiting events up to the place `upTo` for which `isMeant` returns `true`. */
   find(upTo: number, isMeant: (item: Item) => boolean): Item[] {
     const found: Item[] = []
     for (let item = this.#ready.first; item !== undefined && item.order <= upTo; item = item.next) {
@@ -209,12 +198,11 @@ export class Line {
     return found
   }
 
-  /** The waiting events that were added in this turn. */
   get ofThisTurn(): Item[] {
     return this.find(this.#ready.lastOrder, ({ order }) => order > this.#orderBefore)
   }
 
-  /** Adds an event that is inside asynchronous plugins. Call {@link Line.hasRoom} first. */
+  /** Call {@link Line.hasRoom} first. */
   enterPlugins(item: Item, bytes: number): void {
     item.state = 'plugins'
     item.bytes = bytes
@@ -224,14 +212,13 @@ export class Line {
     if (this.#ready.length > 0) this.#scheduleTurn()
   }
 
-  /** Removes and returns all events inside asynchronous plugins. */
   takeFromPlugins(): Item[] {
     const items = [...this.#inPlugins]
     for (const item of items) this.leave(item)
     return items
   }
 
-  /** Resolves when all events that are inside plugins now have left the plugins. */
+  /** Resolves when all events that are inside plugins now have left them. */
   leftPlugins(): Promise<void> {
     if (this.#inPlugins.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#leaving.add({ items: new Set(this.#inPlugins), resolve }))
@@ -239,8 +226,7 @@ export class Line {
 
   /** Whether there is room for one more event of this size. With `drop-oldest`, older events are removed to make room. */
   hasRoom(bytes: number): boolean {
-    // With a spool, waiting events do not count: they can move to the spool. Only events in plugins and in flight must stay in
-    // memory.
+    // With a spool, ready events do not count: an event that leaves its plugins may be stored in the spool alone.
     return this.#options.spool === undefined ? this.#makeRoom(bytes) : this.#fits(bytes, this.#ready)
   }
 
@@ -321,7 +307,7 @@ export class Line {
     return true
   }
 
-  /** Whether one more event fits. @param without The events and bytes that do not count. */
+  /** @param without The events and bytes that do not count. */
   #fits(bytes: number, without: { readonly length: number; readonly bytes: number } = NOTHING): boolean {
     const { maxQueueSize, maxQueueBytes } = this.#options.settings
     return this.size - without.length < maxQueueSize && this.bytes - without.bytes + bytes <= maxQueueBytes

@@ -81,9 +81,7 @@ export interface SpoolClient {
   waiting(): { readonly size: number; readonly bytes: number }
   /** @internal Queues a message that was read from the spool. Returns `false` when `json` is not a message. */
   admit(json: string, stored: StoredMessage, entry: SpooledEntry | undefined): boolean
-  /**
-   * @internal Gives an event that was only in the spool its outcome: the spool keeps it for the next process, or it is lost.
-   */
+  /** @internal Ends an event whose message was only in the spool: as kept for the next process, or as lost. */
   conclude(entry: SpooledEntry, isKept: boolean): void
   /** Reports a problem, in one sentence. Not for lost events. */
   warn(text: string): void

@@ -12,10 +12,7 @@ export interface Holder {
   stored: StoredMessage | undefined
 }
 
-/**
- * Keeps serialised messages as UTF-8 bytes, from the call until the outcome. Other implementations keep messages elsewhere than
- * in memory.
- */
+/** Keeps serialised messages as UTF-8 bytes, from the call until the outcome. */
 export interface MessageStore {
   /** Stores one message. */
   put(json: string): StoredMessage
@@ -38,22 +35,21 @@ export function totalBytes(holders: readonly Holder[]): number {
   return Math.max(0, total)
 }
 
-/** Bytes of a slab: room for a hundred messages of the usual size, or for the largest message that the API accepts. */
+/** Room for a hundred messages of the usual size, or for the largest message that the API accepts. */
 const SLAB_BYTES = 65_536
-/** Bytes of the first slab of a client: a client that sends only one request needs no other slab. */
+/** Enough for a client that sends only a few events. */
 const FIRST_SLAB_BYTES = 4_096
-/** Number of empty slabs that are kept for later messages. One request empties about as many. */
+/** Empty slabs that are kept for later messages. One request empties about as many. */
 const MAX_SPARE_SLABS = 8
-/** The greatest number of UTF-8 bytes per UTF-16 code unit. */
+/** UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 const COMMA = 0x2c
 
 /** A block of memory that contains several messages, each followed by a comma. */
 class Slab {
   readonly bytes: Memory
-  /** The offset for the next message. */
   used = 0
-  /** Number of messages that have not been released. */
+  /** Messages that have not been released. */
   live = 0
 
   constructor(size: number) {
@@ -61,18 +57,17 @@ class Slab {
   }
 }
 
-/** The location of a message in a slab. */
 interface Place extends StoredMessage {
-  /** The slab; `undefined` once the message is released. */
+  /** `undefined` once the message is released. */
   slab: Slab | undefined
   readonly start: number
   readonly bytes: number
 }
 
 /**
- * Keeps messages in memory outside the JavaScript heap, so that the garbage collector need not traverse them. Mostly-ASCII JSON
- * with a few characters beyond Latin-1 takes about half the memory of a JavaScript string. Consecutive messages are adjacent,
- * so that they can be copied together into a request body.
+ * Keeps messages in memory outside the JavaScript heap, so that the garbage collector need not traverse them. JSON with a few
+ * characters beyond Latin-1 takes about half the memory of a string. Consecutive messages are adjacent, so that they can be
+ * copied together into a request body.
  */
 export class SlabStore implements MessageStore {
   #current = new Slab(FIRST_SLAB_BYTES)

@@ -1,4 +1,3 @@
-/** Classes whose instances do not count as plain data: fields that take an object refuse them. */
 const REFUSED = [Map, Set, Date, Error, Number, String, Boolean, BigInt, Symbol] as const
 const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
 
@@ -12,7 +11,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null || refusedName(value) === undefined
 }
 
-/** Describes the type of a value for error messages. Does not show the value itself, which may be personal data. */
+/** Describes the type of a value. Does not show the value itself, which may be personal data. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
@@ -40,7 +39,6 @@ export function dateMs(value: unknown): number | undefined {
   }
 }
 
-/** The name of the refused class that `value` is an instance of; `undefined` if it is plain data. */
 function refusedName(value: object): string | undefined {
   for (const type of REFUSED) if (value instanceof type) return type.name
   // For an object of another realm (`node:vm`, Jest), `instanceof` is false.

@@ -1,20 +1,17 @@
-/** The greatest depth of merging, deeper than any real context. Below it, the value of `over` replaces the value of `base`. */
+/** Deeper than any real context. Below this depth, the value of `over` replaces the value of `base`. */
 const MAX_DEPTH = 32
 
 type Fields = Record<string, unknown>
 
 /**
  * Merges `over` into a copy of `base`. Object literals are merged at every level; any other value in `over` replaces the value
- * in `base`. `undefined` in `over` is ignored, but `null` replaces. Neither argument is changed, and the object literals of
- * `over` are copied.
+ * in `base`. `undefined` in `over` is ignored, but `null` replaces.
  */
 export function mergeDeep(base: Fields, over: Fields): Fields {
   return merge(base, over, [])
 }
 
-/**
- * @param ancestors The objects that contain `over`. They are not merged again, because merging a cyclic object would never end.
- */
+/** @param ancestors The objects that contain `over`. They are not merged again: merging a cycle would never end. */
 function merge(base: Fields, over: Fields, ancestors: readonly Fields[]): Fields {
   const line = [...ancestors, over]
   const merged: Fields = { ...base }

@@ -4,7 +4,7 @@ import type { ExtraContext, Id, Integrations, Timestamp } from './shapes.ts'
 export interface Scope {
   /** Your id for the user. */
   userId?: Id | null | undefined
-  /** An id for a visitor whose identity is not known. Ignored by `alias`, which has no `anonymousId`. */
+  /** An id for a visitor whose identity is not known. `alias` ignores this id. */
   anonymousId?: Id | null | undefined
   /** Facts about the messages, for example `ip` and `userAgent`. */
   context?: ExtraContext | null | undefined

@@ -5,10 +5,8 @@ import type { Message } from './types.ts'
 import { byteLength } from './utf8.ts'
 
 /**
- * Writes a message as JSON. This happens once for each event: the same bytes are counted, queued, sent and sent again.
- *
- * Tries `JSON.stringify` first. If that throws because of a BigInt, a cycle or a getter, the message is copied with {@link
- * snapshot}, which replaces the bad value, so that the event is not lost.
+ * Writes a message as JSON. If `JSON.stringify` throws because of a BigInt, a cycle or a getter, the message is copied with
+ * {@link snapshot}, which replaces the bad value, so that the event is not lost.
  *
  * @param maxBytes Maximum bytes of the message. Default: 32,768 if it needs a snapshot, otherwise no limit.
  * @throws DeliveryError with the code `unserializable` when the snapshot cannot be written either; `too_large` when the message
@@ -31,7 +29,6 @@ export function serialize(message: object, maxBytes?: number): string {
 const MAX_BYTES_PER_UNIT = 3
 
 function requireSize(json: string, maxBytes: number): void {
-  // The exact size is computed only for messages that may be too large.
   if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return
   const bytes = byteLength(json)
   if (bytes <= maxBytes) return
@@ -72,7 +69,6 @@ export function estimateBytes(value: unknown, largest = 32_768): number {
 
 function count(value: unknown, left: Left, depth: number): void {
   if (typeof value === 'string') {
-    // A string that exceeds the limit is not measured exactly.
     left.bytes -= value.length > left.bytes ? value.length : byteLength(value) + 3
     return
   }
@@ -91,7 +87,6 @@ function count(value: unknown, left: Left, depth: number): void {
   }
 }
 
-/** Makes the error for an event whose message could not be built or written. */
 export function toMessageError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })

@@ -6,7 +6,7 @@ export type Timestamp = Date | string | number
 
 /**
  * Any object except an array, function, Map, Set, Date, Error or boxed primitive; these fail with `invalid`. Instances of other
- * classes are sent as `JSON.stringify` writes them, including `toJSON`. The values may be of any type.
+ * classes are sent as `JSON.stringify` writes them, including `toJSON`.
  */
 export interface JSONObject {
   /** A value of any type, under any name. */

@@ -2,20 +2,18 @@ import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import { setOwn } from './merge.ts'
 
-/** Replaces a reference from an object to itself, or to an object that contains it. */
 export const CIRCULAR = '[Circular]'
-/** Replaces a value that throws when it is read, because of a getter, a `toJSON` or a proxy trap. */
 export const THROWS = '[Throws]'
 
-/** The greatest depth of an event: deeper than any real event, but not so deep that the stack overflows. */
+/** Deeper than any real event, but not so deep that the stack overflows. */
 const MAX_DEPTH = 500
-/** Default limit for an event, in bytes of JSON. */
+/** In bytes of JSON. */
 const DEFAULT_LIMIT = 32_768
 
 interface State {
   /**
-   * Maximum bytes of the event as JSON. It limits the number of values, because each value takes at least two bytes, and the
-   * length of each string. So a huge event is refused before it is copied.
+   * Maximum bytes of the event as JSON. Also limits the number of values and the length of each string, so that a huge event is
+   * refused before it is copied.
    */
   readonly limit: number
   /** The objects that contain the object being copied, outermost first. */
@@ -26,10 +24,9 @@ interface State {
 }
 
 /**
- * Makes a deep copy of `value` as plain data that gives the same JSON. Functions and symbols are left out, `toJSON` is called,
- * and class instances are reduced to their own enumerable keys. Dates stay Dates. Where `JSON.stringify` would throw, the copy
- * has a placeholder: a BigInt becomes its decimal string, a circular reference becomes `"[Circular]"`, and a value that throws
- * when it is read becomes `"[Throws]"`.
+ * Makes a deep copy of `value` as plain data that gives the same JSON. Dates stay Dates. Where `JSON.stringify` would throw,
+ * the copy has a placeholder: a BigInt becomes its decimal string, a circular reference becomes `"[Circular]"`, and a value
+ * that throws when it is read becomes `"[Throws]"`.
  *
  * @param limit Maximum bytes of `value` as JSON. Default: 32,768.
  * @throws DeliveryError with the code `unserializable` for more than 500 levels; `too_large` when there are more than `limit`
@@ -57,10 +54,7 @@ function copy(value: unknown, key: string | number, state: State): unknown {
   return copyAsIs(toJSON.call(value, String(key)), state)
 }
 
-/**
- * Whether `value` is a Date without a subclass and without own properties: these might override `toISOString`, which `toJSON`
- * calls.
- */
+/** A subclass or an own property might override `toISOString`, which `toJSON` calls. */
 function isPlainDate(value: unknown): value is Date {
   if (!(value instanceof Date) || Object.getPrototypeOf(value) !== Date.prototype) return false
   return Object.getOwnPropertyNames(value).length === 0
@@ -110,13 +104,9 @@ function copyArray(value: readonly unknown[], state: State): unknown[] {
   return list
 }
 
-/**
- * Returns the primitive in a boxed primitive such as `Object(1)`, of any realm. It is read from the internal slot, without
- * calling the object's own `valueOf`.
- */
+/** Returns the primitive in a boxed primitive such as `Object(1)`, of any realm, without calling its own `valueOf`. */
 function unbox(value: object): string | number | boolean | undefined {
   try {
-    // The tag tells which internal slot the object has, unless the object overrides its tag.
     switch (Object.prototype.toString.call(value)) {
       case '[object Number]':
         return Number.prototype.valueOf.call(value)
@@ -142,7 +132,6 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   } catch {
     return undefined
   }
-  // Keys that are symbols are not part of JSON.
   for (const symbol of Object.getOwnPropertySymbols(plain)) delete (plain as Record<symbol, unknown>)[symbol]
   for (const key in plain) {
     const item = plain[key]

@@ -12,9 +12,8 @@ import type {
 export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
- * Who a message is about: `userId`, `anonymousId` or both. In an intersection, this type must come last: the compiler reports
- * only the first part that does not fit, and for this union it would report a missing `anonymousId` even if another field is
- * wrong.
+ * Who a message is about: `userId`, `anonymousId` or both. In an intersection, this type must come last: otherwise the compiler
+ * reports a missing `anonymousId` even if another field is wrong.
  */
 export type Identity =
   | {

@@ -1,4 +1,3 @@
-/** An array of bytes to which text can be written, like a `Buffer`. */
 export interface Memory extends Uint8Array {
   /** Writes `text` as UTF-8 from the offset `at` on, where there must be enough room. Returns the number of bytes. */
   write(text: string, at: number): number
@@ -6,7 +5,6 @@ export interface Memory extends Uint8Array {
 
 /** UTF-8 functions, in the fastest way that the runtime has: `Buffer` is several times faster than `TextEncoder`. */
 interface Utf8 {
-  /** Exact length of `text` in bytes. */
   byteLength(text: string): number
   /** Returns memory that may contain old data. */
   allocate(bytes: number): Memory

@@ -2,10 +2,9 @@ import { isoTime, msOf } from './build.ts'
 import { snapshot } from './snapshot.ts'
 import type { ContextEvent, Kind, Message } from './types.ts'
 
-/** The six kinds of message, in the order of the specification. */
 export const KINDS: readonly Kind[] = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 
-/** Returns the message with its timestamp as a `Date`. The result shares all other values with `message`. */
+/** Returns a copy with the timestamp as a `Date`. The copy shares all other values with `message`. */
 export function toContextEvent(message: Message | ContextEvent): ContextEvent {
   return { ...message, timestamp: new Date(message.timestamp) }
 }
@@ -22,10 +21,7 @@ export function copyToContextEvent(message: Message, maxBytes?: number): Context
   return copy as ContextEvent
 }
 
-/**
- * Returns the message with its timestamp as text. `JSON.stringify` would write the same text, but is several times slower for a
- * Date.
- */
+/** Writes the timestamp as text, because `JSON.stringify` is several times slower for a Date. */
 export function toWire(message: Message | ContextEvent): object {
   const { timestamp } = message
   if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message
@@ -37,7 +33,6 @@ export function toWire(message: Message | ContextEvent): object {
   }
 }
 
-/** Reads the kind of a message from its JSON. Returns `undefined` if `json` is not a message. */
 export function kindOf(json: string): Kind | undefined {
   // `type` is the first field, unless a plugin has made the event.
   let [, type] = /^\{"type":"(\w+)",.*\}$/s.exec(json) ?? []

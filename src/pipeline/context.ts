@@ -9,8 +9,8 @@ import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric 
 export type { ContextEvent, ContextInput } from '../message/types.ts'
 
 /**
- * A callback of a call. It is called once, as soon as the outcome of the event is known, but never before the call has
- * returned. If a callback throws or returns a promise that rejects, the error is reported and has no other effect.
+ * A callback of a call. Called once, as soon as the outcome of the event is known, but never before the call has returned. If
+ * the callback throws or rejects, the error is reported and has no other effect.
  *
  * @param error Why the event was not delivered; `undefined` when it was delivered.
  * @param ctx The event; `undefined` when the arguments of the call were too malformed to make an event.
@@ -71,7 +71,7 @@ export class Context {
   /**
    * Makes a context without a client, for tests of plugins.
    *
-   * @param event The event. It is not copied, and missing fields are not filled in. To fill them in, use `runPlugin` of
+   * @param event The event. It is not copied, and missing fields are not filled in; for that, use `runPlugin` of
    * `trackpost/testing`.
    */
   constructor(event: ContextInput)
@@ -102,7 +102,7 @@ export class Context {
   }
 
   set event(event: ContextEvent) {
-    // The error is not thrown here: if the plugin assigns the event in a timer, nothing would catch the error.
+    // Not thrown here: if the plugin assigns the event in a timer, nothing would catch the error.
     if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#refused = describe(event)
     else this.#event = event
   }
@@ -260,14 +260,11 @@ export class Context {
   }
 }
 
-/** Cache of split paths, because plugins use the same few paths. Limited to `MAX_PATHS`, because some paths contain ids. */
+/** Plugins use the same few paths. The cache is limited, because some paths contain ids. */
 const keysByPath = new Map<string, string[]>()
 const MAX_PATHS = 256
 
-/**
- * Sets the value at a dotted path, and creates missing objects on the path. `dset` ignores paths with `__proto__`,
- * `constructor` or `prototype`.
- */
+/** `dset` ignores paths with `__proto__`, `constructor` or `prototype`. */
 function setAtPath(target: object, path: string, value: unknown): void {
   dset(target, keysOf(path), value)
 }

@@ -7,18 +7,18 @@ import { KINDS } from '../message/wire.ts'
 import { Context } from './context.ts'
 import type { Registration } from './registration.ts'
 
-/** Fields that a new event takes from the event that it replaces if it does not have them. */
+/** Fields that are copied from the replaced event if the new event does not have them. */
 const CARRIED_OVER = ['type', 'messageId', 'timestamp', 'context', 'integrations', '_metadata'] as const
 
-/** Thrown when a handler returned a value that is not an event or a context. */
+/** A handler returned a value that is not an event or a context. */
 export class UnusableResult extends Error {}
 
 /**
- * Returns the context to continue with after a `before` or `enrichment` handler. If the handler returned a context, that is the
- * one; if it returned an event, `ctx` with that event; otherwise `ctx`.
+ * Returns the context that the handler returned, or `ctx` with the event that the handler returned, or else `ctx` unchanged.
  *
  * @throws ContextCancelation when a `before` handler returned `null` or `false` to drop the event.
- * @throws UnusableResult for any other value except `undefined`; TypeError if the handler has set `ctx.event` to no event.
+ * @throws UnusableResult for any other value except `undefined`; TypeError if the handler has set `ctx.event` to something that
+ * is not an event.
  */
 export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
   ctx.requireEvent()
@@ -63,17 +63,14 @@ function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
 
 /** A failure of a plugin because of which no event was lost. */
 export interface PluginFailure {
-  /** The name of the plugin. */
   readonly plugin: string
-  /** The kind of failure in words, for example `failed to unload`. Part of the message. */
+  /** The kind of failure in words, for example `failed to unload`. */
   readonly verb: string
-  /** The error. Its code is `plugin`, and its message contains the name of the plugin, `verb` and the cause. */
   readonly reason: DeliveryError
-  /** The event that the plugin was handling, if any. */
   readonly ctx: Context | undefined
 }
 
-/** Called with failures of plugins because of which no event was lost. Never throws. */
+/** Never throws. */
 export type Report = (failure: PluginFailure) => void
 
 export function pluginFailure(

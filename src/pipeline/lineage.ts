@@ -39,15 +39,14 @@ export class Lineage {
     return innermost === undefined ? 0 : innermost.depth
   }
 
-  /** The events that the code that runs now is handling; empty outside of plugins. */
+  /** The events that the running code is handling; empty outside of plugins. */
   get subjects(): object[] {
     const works: Work[] = [...this.#running, ...this.#scopes()]
-    // An asynchronous handler that has not returned yet is in both lists, so duplicates are removed.
+    // An asynchronous handler that has not returned yet is in both lists.
     const subjects = new Set(works.map(({ subject }) => subject))
     return [...subjects].filter((subject) => subject !== undefined)
   }
 
-  /** Runs a handler. */
   run<Result>(work: Work, run: () => Result): Result {
     this.#running.push(work)
     try {
@@ -57,7 +56,7 @@ export class Lineage {
     }
   }
 
-  /** Runs an asynchronous handler, and remembers it for all code that it starts, also after it has returned its promise. */
+  /** Remembers the handler for all code that it starts, also after it has returned its promise. */
   follow<Result>(work: Work, run: () => Result): Result {
     if (scopes === undefined && !isUnavailable) {
       scopes = createAsyncLocal<Scope>()
@@ -78,10 +77,7 @@ export class Lineage {
     return found
   }
 
-  /**
-   * Whether a handler still counts as running. After the time limit, it does not: an interval that it has started may run
-   * forever.
-   */
+  /** After the time limit, a handler no longer counts as running: an interval that it has started may run forever. */
   #isAtWork({ startedMs }: Scope): boolean {
     return this.#clock.monotonic() - startedMs <= PLUGIN_TIMEOUT_MS
   }

@@ -11,31 +11,21 @@ import { PluginLoader } from './plugin-loader.ts'
 import { handlerOf, handles, isChosen, type Registration, stagesOf } from './registration.ts'
 import { Abandoned, TimeLimits, Turns } from './time-limits.ts'
 
-/**
- * The greatest depth: a plugin may track an event while it handles an event of the program, but not while it handles an event
- * that a plugin has tracked.
- */
+/** A plugin may track while it handles an event of the program, but not while it handles an event of a plugin. */
 const MAX_DEPTH = 1
 
 export interface PipelineOptions {
   readonly clock: Clock
   /** The second argument of `load` and `unload` of each plugin. */
   readonly client: PluginHost
-  /** Receives failures of plugins because of which no event is lost. Never throws. */
   readonly report: Report
-  /**
-   * Called when a plugin is registered, so that the caller can also run it on events of this turn that have already gone
-   * through the other plugins.
-   */
+  /** Lets the caller run a new plugin on events of this turn that have already gone through the other plugins. */
   readonly onRegister?: (plugin: Registration) => void
   /** A plugin loader that several pipelines share. Default: the pipeline makes its own. */
   readonly plugins?: PluginLoader | undefined
 }
 
-/**
- * Called once, when the plugins have handled an event. `error` is set if the event fails. `ctx` is the context to continue
- * with: the original one, or one that a plugin returned.
- */
+/** Called once, when the plugins have handled an event. `ctx` may be a context that a plugin returned. */
 export type Done = (error: DeliveryError | undefined, ctx: Context) => void
 
 /** One event inside the `before` and `enrichment` plugins. */
@@ -46,23 +36,18 @@ interface Passage {
   readonly done: Done
 }
 
-/**
- * Runs the plugins for each event.
- *
- * @see docs/spec.md, section 7
- */
+/** @see docs/spec.md, section 7 */
 export class Pipeline {
   readonly #report: Report
-  /** Receives the problems that plugins report with `ctx.report()`. */
   readonly #reporter: Reporter
   readonly #loader: PluginLoader
   readonly #limits: TimeLimits
   readonly #lineage: Lineage
   readonly #turns: Turns
   #stages = stagesOf([])
-  /** Whether no plugin is registered, and no required one has failed to load: {@link concerns} need not be called. */
+  /** Whether no plugin is registered and no required plugin has failed to load: {@link concerns} need not be called. */
   isEmpty = true
-  /** Events that wait, in order: for a plugin to load, or for the next turn of the event loop. */
+  /** Events that wait for a plugin to load, or for the next turn of the event loop. */
   #waiting: (() => void)[] = []
   /** The number of calls of {@link abandon}. */
   #era = 0
@@ -91,21 +76,21 @@ export class Pipeline {
     if (plugins !== undefined) this.arrange()
   }
 
-  /** Reads the list of plugins again. Called when a plugin was added, loaded or removed. */
+  /** Called when a plugin was added, loaded or removed. */
   arrange(): void {
     this.#stages = stagesOf(this.#loader.registrations)
     this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
   }
 
-  /** Makes the events of this turn that are still inside an asynchronous plugin also go through the added plugin. */
+  /** Events of this turn that are still inside an asynchronous plugin also go through the added plugin. */
   join(added: Registration): void {
     if (added.type !== 'before' && added.type !== 'enrichment') return
     for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
   }
 
   /**
-   * Whether a plugin handles events of this kind, may handle them once it has loaded, or has failed to load and blocks them. If
-   * not, no context is needed.
+   * Whether events of this kind need a context: a plugin handles them, may handle them once it has loaded, or has failed to
+   * load and blocks them.
    */
   concerns(kind: Kind): boolean {
     if (this.#loader.isLoading || this.#loader.missing !== undefined) return true
@@ -114,8 +99,7 @@ export class Pipeline {
   }
 
   /**
-   * Loads a plugin and appends it to the plugins of its type. Resolves to the name of the plugin, or to `undefined` when it
-   * failed to load.
+   * Resolves to the name of the plugin, or to `undefined` when the plugin failed to load.
    *
    * @throws SettingsError when `plugin` is not a plugin, or its name is taken; any error that a getter of the plugin throws.
    */
@@ -123,17 +107,13 @@ export class Pipeline {
     return this.#loader.register(plugin)
   }
 
-  /**
-   * Removes a plugin. Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was a plugin with this
-   * name.
-   */
   deregister(name: string): Promise<boolean> {
     return this.#loader.deregister(name)
   }
 
   /**
-   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call if every plugin is synchronous
-   * and loaded, otherwise later. After {@link abandon}, `done` is not called.
+   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: usually within this call if every plugin is
+   * synchronous and loaded, otherwise later. After {@link abandon}, `done` is not called.
    *
    * @param front The plugins to run. Default: all `before` and `enrichment` plugins for this kind.
    * @returns Whether `done` has been called.
@@ -148,7 +128,7 @@ export class Pipeline {
     ctx.depth = depth
     ctx.reporter = this.#reporter
     if (this.#isHeld()) {
-      // Other work will start the event later. The event must not run in the asynchronous context of that work.
+      // Other work starts the event later, and the event must not run in the asynchronous context of that work.
       const captured = new AsyncResource('Trackpost')
       this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done, front)))
       return false
@@ -159,8 +139,6 @@ export class Pipeline {
   /**
    * Whether {@link run} is expected to return `false`. A plugin counts as synchronous until it returns a promise, unless its
    * handler is declared `async`.
-   *
-   * @param front The plugins to consider. Default: all `before` and `enrichment` plugins for this kind.
    */
   mayWait(kind: Kind, front: readonly Registration[] = this.#stages[kind].front): boolean {
     return this.#isHeld() || front.some(({ isAsync }) => isAsync)
@@ -171,22 +149,16 @@ export class Pipeline {
     return this.#loader.isLoading || this.#turns.isOver()
   }
 
-  /** The events that the plugin code that runs now is handling; empty outside of plugins. */
   get subjects(): readonly object[] {
     return this.#lineage.subjects
   }
 
-  /** Whether a `destination`, `after` or `utility` plugin handles events of this kind. */
   isFollowed(kind: Kind): boolean {
     const { destinations, after, utilities } = this.#stages[kind]
     return destinations.length + after.length + utilities.length > 0
   }
 
-  /**
-   * Passes the finished event to the destination plugins that its `integrations` do not turn off.
-   *
-   * @param destinations Default: all destination plugins for this kind.
-   */
+  /** Passes the finished event to the destination plugins that its `integrations` do not turn off. */
   distribute(
     kind: Kind,
     ctx: Context,
@@ -200,8 +172,8 @@ export class Pipeline {
   }
 
   /**
-   * Runs the `after` plugins, and then the `utility` plugins, for an event that has its outcome. Waits for the destination
-   * plugins of the event first. Each plugin runs in the asynchronous context of its registration.
+   * Waits for the destination plugins of the event, then runs the `after` plugins, then the `utility` plugins. Each plugin runs
+   * in the asynchronous context of its registration.
    */
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const { after, utilities } = this.#stages[kind]
@@ -240,7 +212,6 @@ export class Pipeline {
     return work
   }
 
-  /** Starts the waiting events, unless a plugin is still loading. */
   release(): void {
     if (this.#loader.isLoading) return
     for (const start of this.#waiting.splice(0)) start()
@@ -277,7 +248,6 @@ export class Pipeline {
     return true
   }
 
-  /** Continues with the next plugin when the promise of this plugin has settled. */
   #wait(passage: Passage, index: number, result: PromiseLike<unknown>): void {
     const one = passage.front[index] as Registration
     if (this.#ofThisTurn.size === 0) soon(() => this.#ofThisTurn.clear())
@@ -297,10 +267,7 @@ export class Pipeline {
       )
   }
 
-  /**
-   * Handles the failure of a plugin: for a `before` plugin, the event fails; the failure of an `enrichment` plugin is only
-   * reported. Returns whether the event has failed.
-   */
+  /** Returns whether the event has failed: the failure of an `enrichment` plugin is only reported. */
   #fail(passage: Passage, { name, type }: Registration, error: unknown): boolean {
     const { ctx } = passage
     if (type !== 'before') {
@@ -314,7 +281,7 @@ export class Pipeline {
     return true
   }
 
-  /** Calls a handler whose failure is only reported. Returns `undefined` if the handler is done when it returns. */
+  /** Calls a handler whose failure is only reported. Returns `undefined` if there is nothing to wait for. */
   #callAside(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const loading = this.#loader.loadingOf(one)
     if (loading === undefined) return this.#callLoaded(one, kind, ctx)

@@ -12,13 +12,12 @@ export interface PluginLoaderOptions {
   readonly report: Report
   /** Called when a plugin was added, loaded or removed. */
   readonly onChange: () => void
-  /** Called once for each plugin, when it starts to load. */
+  /** Called once for each plugin, unless it fails to load at once. */
   readonly onRegister: (added: Registration) => void
   /** Called when every plugin for which events wait has loaded or failed. */
   readonly onReady: () => void
 }
 
-/** Keeps the list of plugins, and loads and unloads them. */
 export class PluginLoader {
   readonly #options: PluginLoaderOptions
   #registrations: readonly Registration[] = []
@@ -47,13 +46,13 @@ export class PluginLoader {
     return this.#missing
   }
 
-  /** Settles when a destination or utility plugin has loaded or has failed to load; `undefined` when it is not loading. */
+  /** `undefined` unless the plugin is a destination or utility plugin that is loading. */
   loadingOf(registration: Registration): Promise<unknown> | undefined {
     return this.#loadingAside.get(registration)
   }
 
   /**
-   * Loads a plugin. Resolves to the name of the plugin, or to `undefined` when it failed to load.
+   * Resolves to the name of the plugin, or to `undefined` when the plugin failed to load.
    *
    * @throws SettingsError when `plugin` is not a plugin, or its name is taken.
    */
@@ -82,26 +81,20 @@ export class PluginLoader {
     })
   }
 
-  /**
-   * Removes a plugin. Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was a plugin with this
-   * name.
-   */
+  /** Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was such a plugin. */
   async deregister(name: string): Promise<boolean> {
     const removed = this.#registrations.find((one) => one.name === name)
     if (removed === undefined) return false
     const wasLoaded = removed.state !== 'failed'
     removed.state = 'removed'
     this.#change(this.#registrations.filter((one) => one !== removed))
-    // Nothing waits for a plugin that is being removed.
+    // No new event waits for a plugin that is being removed.
     this.#endLoading(removed)
     if (wasLoaded) await this.#unload(removed)
     return true
   }
 
-  /**
-   * Ends the loading of a plugin whose timer was lost: on edge runtimes, the timer ends with the request that registered the
-   * plugin.
-   */
+  /** Ends the loading of a plugin whose timer was lost: on edge runtimes, a timer ends with the request that set it. */
   giveUp(registration: Registration): void {
     this.#fail(registration, new Error('the request that registered it has ended'))
     this.#loadingAside.delete(registration)
@@ -118,10 +111,7 @@ export class PluginLoader {
     if (this.#loadingCritical.delete(registration) && !this.isLoading) this.#options.onReady()
   }
 
-  /**
-   * Loads one plugin. Returns `undefined` when the plugin has loaded or failed within the call, otherwise a promise that never
-   * rejects.
-   */
+  /** Returns `undefined` when the plugin has loaded or failed within the call, otherwise a promise that never rejects. */
   #load(registration: Registration): Promise<void> | undefined {
     const { client, limits } = this.#options
     const { plugin } = registration

@@ -54,8 +54,8 @@ export interface Plugin {
   alternativeNames?: string[]
   /**
    * Decides about events when the plugin fails to load. With `skip`, they are sent without the plugin. With `drop`, they fail
-   * with `plugin` until the plugin is deregistered or registered again: for plugins without which no event may be sent, such as
-   * redaction. Default: `skip`.
+   * with the code `plugin` until the plugin is deregistered or registered again. Use `drop` if no event may be sent without the
+   * plugin, as for redaction. Default: `skip`.
    */
   onLoadFailure?: 'skip' | 'drop'
   /** Called before each event. If it returns `false`, the plugin is skipped for this event. Default: always loaded. */

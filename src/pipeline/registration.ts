@@ -9,7 +9,7 @@ import type { Handler, Plugin, PluginType } from './plugin.ts'
 
 export const PLUGIN_TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
-/** A registered plugin. Its `name`, `type` and `onLoadFailure` are read only once, because getters may throw. */
+/** The `name`, `type` and `onLoadFailure` of the plugin are read only once, because getters may throw. */
 export interface Registration {
   readonly plugin: Plugin
   readonly name: string
@@ -23,10 +23,7 @@ export interface Registration {
   state: 'loading' | 'loaded' | 'failed' | 'removed'
 }
 
-/**
- * Checks a plugin and reads its properties. @throws SettingsError when `plugin` is not a plugin; any error that a getter or a
- * proxy throws.
- */
+/** @throws SettingsError when `plugin` is not a plugin; any error that a getter or a proxy throws. */
 export function createRegistration(plugin: Plugin): Registration {
   if (typeof plugin !== 'object' || plugin === null) throw bad('an object', plugin)
   const { name, type, onLoadFailure } = plugin
@@ -50,10 +47,7 @@ export function createRegistration(plugin: Plugin): Registration {
   }
 }
 
-/**
- * Whether a plugin handles events of this kind. If reading the handler throws, returns `true`, so that the error is reported
- * with the event.
- */
+/** Returns `true` if reading the handler throws, so that the error is reported with the event. */
 export function handles({ plugin }: Registration, kind: Kind): boolean {
   try {
     return handlerOf(plugin, kind) !== undefined
@@ -62,7 +56,6 @@ export function handles({ plugin }: Registration, kind: Kind): boolean {
   }
 }
 
-/** The handler of a plugin for events of this kind: its handler for the kind, otherwise its handler `all`. */
 export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
   const own: unknown = plugin[kind]
   if (typeof own === 'function') return own as Handler
@@ -86,9 +79,7 @@ export interface Stages {
   readonly utilities: readonly Registration[]
 }
 
-/**
- * Groups the plugins by the kind of event that they handle, and by type. Plugins of one type stay in the order of registration.
- */
+/** Plugins of one type stay in the order of registration. */
 export function stagesOf(registrations: readonly Registration[]): Record<Kind, Stages> {
   const entries = KINDS.map((kind): [Kind, Stages] => {
     const of = (type: PluginType): Registration[] =>
@@ -119,11 +110,11 @@ export type EventResult = ContextEvent | null | false | undefined | void
  */
 export type PluginFunction = (event: ContextEvent) => EventResult | PromiseLike<EventResult>
 
-/** The plugin name of each function. A function keeps its name, so that registering it twice is refused, as for any plugin. */
+/** A function keeps its plugin name, so that registering the function twice is refused. */
 const names = new WeakMap<PluginFunction, string>()
 const counts = new Map<string, number>()
 
-/** Makes a plugin from a function; returns a plugin unchanged. @throws SettingsError for a class. */
+/** @throws SettingsError for a class. */
 export function asPlugin(given: Plugin | PluginFunction): Plugin {
   if (typeof given !== 'function') return given
   if (/^class\b/.test(Function.prototype.toString.call(given))) {
@@ -133,7 +124,7 @@ export function asPlugin(given: Plugin | PluginFunction): Plugin {
     )
   }
   const name = nameOf(given)
-  // An `async` function gets an `async` handler, so that the pipeline knows before the first event that it is asynchronous.
+  // An `async` handler tells the pipeline before the first event that the function is asynchronous.
   const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
   return {
     name,
@@ -166,7 +157,7 @@ export function isChosen({ name, plugin }: Registration, ctx: Context): boolean 
 
 /**
  * Whether `integrations` sends an event to the destination with these names. The first name with a switch decides, otherwise
- * `All`; without any switch, the destination is on. Names are case-sensitive.
+ * `All`; without any switch, the destination is on.
  *
  * `true` or an object of options switches a destination on, `false` switches it off; any other value is ignored.
  *
@@ -184,7 +175,7 @@ export function isSwitchedOn(
   return switchOf(integrations, 'All') ?? true
 }
 
-/** Reads one switch. Only own keys count, because a destination may be called `toString`. */
+/** Only own keys count, because a destination may be called `toString`. */
 function switchOf(integrations: Readonly<Record<string, unknown>>, name: string): boolean | undefined {
   if (Object.getOwnPropertyDescriptor(integrations, name) === undefined) return undefined
   const value = integrations[name]

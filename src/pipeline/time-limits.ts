@@ -10,7 +10,6 @@ export class Abandoned extends Error {
   }
 }
 
-/** Limits the time of each wait for a plugin. Can end all waits at once. */
 export class TimeLimits {
   readonly #clock: Clock
   #endings = new Set<(reason: unknown) => void>()
@@ -34,8 +33,7 @@ export class TimeLimits {
       const cancel = setDeadline(onDeadline, PLUGIN_TIMEOUT_MS, this.#clock)
       this.#endings.add(fail)
       try {
-        // `Promise.resolve` protects against a thenable of a plugin whose `then` throws, calls back twice, or resolves to
-        // another thenable.
+        // `Promise.resolve` protects against a thenable whose `then` throws, calls back twice, or resolves to a thenable.
         Promise.resolve(work).then((value) => {
           end()
           resolve(value)
@@ -46,7 +44,6 @@ export class TimeLimits {
     })
   }
 
-  /** Ends every wait. */
   abandon(): void {
     const endings = this.#endings
     this.#endings = new Set()
@@ -57,9 +54,7 @@ export class TimeLimits {
 
 /** From this number of microtasks on, a timer is set to detect the end of the turn. */
 const WATCHED_FROM = 256
-/**
- * After events were tracked in this number of microtasks of one turn, further events wait until timers and sockets have run.
- */
+/** After this many microtasks of one turn that track events, further events wait until timers and sockets have run. */
 const MAX_MICROTASKS = 1_024
 
 /**
@@ -94,7 +89,6 @@ export class Turns {
     return this.#microtasks > MAX_MICROTASKS
   }
 
-  /** Cancels the timer and starts to count again. */
   stop(): void {
     this.#cancelWatch?.()
     this.#cancelWatch = undefined

@@ -13,7 +13,8 @@ import type {
 import type { Callback, Context } from './context.ts'
 
 /**
- * The six calls of a client. A test double can implement this interface too.
+ * The six calls of a client. A call queues its event, which is delivered in the background. A test double can implement this
+ * interface too.
  *
  * @typeParam Events Maps event names to the types of their properties; `undefined` means no properties. Default: any names and
  * properties.
@@ -23,7 +24,7 @@ import type { Callback, Context } from './context.ts'
  */
 export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /**
-   * Records who a user is. When the call returns, the event is queued; it is delivered in the background.
+   * Records who a user is.
    *
    * @param callback Called once with the outcome of the event, after this call has returned.
    * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
@@ -32,7 +33,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    */
   identify(params: IdentifyParams<User, Who>, callback?: Callback): void
   /**
-   * Records an action of a user. When the call returns, the event is queued; it is delivered in the background.
+   * Records an action of a user.
    *
    * @param callback Called once with the outcome of the event, after this call has returned.
    * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
@@ -43,7 +44,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    */
   track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>, callback?: Callback): void
   /**
-   * Records a page view. When the call returns, the event is queued; it is delivered in the background.
+   * Records a page view.
    *
    * @param callback Called once with the outcome of the event, after this call has returned.
    * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
@@ -52,7 +53,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    */
   page(params: PageParams<Who>, callback?: Callback): void
   /**
-   * Records a view of a mobile screen. When the call returns, the event is queued; it is delivered in the background.
+   * Records a view of a mobile screen.
    *
    * @param callback Called once with the outcome of the event, after this call has returned.
    * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
@@ -61,8 +62,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    */
   screen(params: ScreenParams<Who>, callback?: Callback): void
   /**
-   * Records that a user belongs to a company or team. When the call returns, the event is queued; it is delivered in the
-   * background.
+   * Records that a user belongs to a company or team.
    *
    * @param callback Called once with the outcome of the event, after this call has returned.
    * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
@@ -71,7 +71,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    */
   group(params: GroupParams<Group, Who>, callback?: Callback): void
   /**
-   * Records that two identities are one user. When the call returns, the event is queued; it is delivered in the background.
+   * Records that two identities are one user.
    *
    * @param callback Called once with the outcome of the event, after this call has returned.
    * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.

@@ -12,8 +12,7 @@ export interface FilterOptions {
 
 /**
  * Makes a `before` plugin that keeps only the events for which `predicate` returns `true`. All others fail with the code
- * `plugin`, also if `predicate` throws, takes longer than 5 s or does not return a boolean. So a missing `return` does not let
- * all events through.
+ * `plugin`, also if `predicate` throws, takes longer than 5 s or does not return a boolean.
  *
  * @throws TypeError for bad arguments.
  * @example

@@ -1,7 +1,6 @@
 import { mistake } from './options.ts'
 import { compilePatterns, isRegExp, requireList } from './text-patterns.ts'
 
-/** The keys whose values are redacted. */
 export class KeyPatterns {
   readonly #names: ReadonlySet<string>
   readonly #patterns: readonly RegExp[]

@@ -1,7 +1,7 @@
 import { describe } from '../message/describe.ts'
 
 /**
- * Refuses unknown options. For example, with a misspelt option, `redact` would redact nothing.
+ * Refuses unknown options: with a misspelt option, `redact` would redact nothing.
  *
  * @throws TypeError when there is an unknown option, or `options` is not an object.
  */
@@ -14,13 +14,13 @@ export function requireOptions(plugin: string, options: object, known: readonly 
   throw new TypeError(`${plugin}: there is no option '${unknown}'; the options are ${known.join(', ')}`)
 }
 
-/** Returns the name of a plugin. @throws TypeError when it is not a non-empty string. */
+/** @throws TypeError when `name` is not a non-empty string. */
 export function requireName(plugin: string, name: unknown): string {
   if (typeof name === 'string' && name !== '') return name
   throw mistake(plugin, 'name', 'a non-empty string', name)
 }
 
-/** Returns the value of an option. @throws TypeError when it is not one of `choices`. */
+/** @throws TypeError when `value` is not one of `choices`. */
 export function requireChoice<Choice extends string>(
   plugin: string,
   option: string,

@@ -54,8 +54,8 @@ type Fields = Record<string, unknown>
 /**
  * Makes a `before` plugin that removes personal data from all events, by key and by pattern, at any depth, also in keys and
  * ids. The plugin does not change `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
- * `integrations`. An event that cannot be redacted is not sent, and fails with the error code `plugin`. Register the plugin as
- * the last `before` plugin. Data that `enrichment` plugins add is not redacted, because they run later.
+ * `integrations`. An event that cannot be redacted fails with the code `plugin`. Register the plugin as the last `before`
+ * plugin. Data that `enrichment` plugins add is not redacted, because they run later.
  *
  * @throws TypeError for bad options.
  * @example
@@ -108,8 +108,7 @@ class Redaction {
   }
 
   redactEvent(event: ContextEvent): ContextEvent {
-    // The event is copied as plain data, because a getter, a `toJSON` or a proxy could return another value when the JSON is
-    // written.
+    // A copy as plain data: a getter, a `toJSON` or a proxy could return another value when the JSON is written.
     const plain = snapshot(event, MAX_BYTES) as Fields
     const redacted = Object.fromEntries(
       Object.entries(plain).map(([key, value]) => [key, this.#field(key, value)]),
@@ -130,7 +129,7 @@ class Redaction {
     return PROTOCOL.has(key) ? this.#value(value) : this.#under(key, value)
   }
 
-  /** Redacts `integrations`. Booleans stay: text in place of `false` would be ignored, and the destination would be on. */
+  /** Booleans stay: text in place of `false` would be ignored, and the destination would be on. */
   #switches(switches: Fields): Fields {
     return Object.fromEntries(
       Object.entries(switches).map(([name, value]) => [
@@ -140,7 +139,6 @@ class Redaction {
     )
   }
 
-  /** Redacts the value of a key. */
   #under(key: string, value: unknown): unknown {
     const isNothing = value === undefined || value === null
     return !isNothing && this.#keys.match(key) ? this.#replace(textOf(value)) : this.#value(value)
@@ -161,7 +159,6 @@ class Redaction {
     }
   }
 
-  /** Redacts a number or a date. Returns the value itself if its text contains no match. */
   #scalar(value: number | Date): unknown {
     const text = textOf(value)
     const redacted = this.#patterns.apply(text)
@@ -200,7 +197,6 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A value as text, as it would appear in JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? '' : value.toISOString()

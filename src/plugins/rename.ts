@@ -8,10 +8,10 @@ export interface RenameOptions {
 }
 
 /**
- * Makes a `before` plugin that gives `track` events new names. Events whose name is not listed keep it. Each name is replaced
- * only once, so two names can be swapped.
+ * Makes a `before` plugin that gives `track` events new names. Names that are not listed stay. Each name is replaced only once,
+ * so two names can be swapped.
  *
- * @param names The new name for each old name. Not empty.
+ * @param names The new name for each old name. A new name must not be empty.
  * @throws TypeError for bad arguments.
  * @example
  * await analytics.register(rename({ order_completed: 'Order Completed' }))

@@ -19,8 +19,7 @@ export interface SampleOptions {
 
 /**
  * Makes a `before` plugin that keeps a fraction of the events; the others fail with the code `plugin`. Only the key decides:
- * the same users are kept in each process and with each version of this package. If you raise the rate, these users are still
- * kept, and others are added.
+ * the same users are kept in each process, with each version of this package, and at a higher rate.
  *
  * @throws TypeError for bad options.
  * @example

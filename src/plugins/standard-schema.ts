@@ -1,5 +1,4 @@
-// The types of Standard Schema 1 (https://standardschema.dev) that are used here. The standard recommends copying its types
-// instead of depending on a package.
+// Types of Standard Schema 1 (https://standardschema.dev), which recommends copying its types over adding a dependency.
 
 /** A schema of any library that implements Standard Schema: zod, valibot, arktype and others. */
 export interface StandardSchema<Input = unknown, Output = Input> {

@@ -1,7 +1,7 @@
 import { elementAt } from '../errors/guard.ts'
 import { mistake } from './options.ts'
 
-/** A part of a text. `end` is the index after the last character. */
+/** `end` is the index after the last character. */
 type Range = [start: number, end: number]
 
 /**
@@ -20,7 +20,6 @@ export class TextPatterns {
     this.#maxLength = maxLength
   }
 
-  /** Returns `text` with all matches replaced. */
   apply(text: string): string {
     if (this.#patterns.length === 0) return text
     if (text.length > this.#maxLength) return this.#replace(text)
@@ -43,8 +42,7 @@ export class TextPatterns {
       for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
         const [{ length }] = match
         if (length > 0) ranges.push([match.index, match.index + length])
-        // After an empty match, the search goes on after a whole code point: from the middle of one, a pattern with the flag
-        // `u` would go back.
+        // Skips a whole code point after an empty match: from inside one, a pattern with the flag `u` would go back.
         else pattern.lastIndex += (text.codePointAt(pattern.lastIndex) ?? 0) > 0xffff ? 2 : 1
       }
     }
@@ -63,16 +61,16 @@ function merge(ranges: Range[]): Range[] {
 }
 
 /**
- * Compiles the patterns in an option of a plugin. A string matches literally, in upper or lower case. A regular expression is
- * copied, so that the `lastIndex` of the original does not change.
+ * A string matches literally, in upper or lower case. A regular expression is copied, so that the `lastIndex` of the original
+ * does not change.
  *
- * @param flags Added to the flags of a regular expression.
+ * @param flags Added to the flags of each pattern.
  * @throws TypeError when a pattern is neither a non-empty string nor a regular expression.
  */
 export function compilePatterns(plugin: string, option: string, given: unknown, flags: '' | 'g'): RegExp[] {
   return requireList(plugin, option, given).map((pattern) => {
     if (isRegExp(pattern)) {
-      // `y` is removed because each match would have to start at the end of the previous match, and `d` because it is slow.
+      // With `y`, each match would have to start at the end of the previous match; `d` is slow.
       return new RegExp(pattern.source, pattern.flags.replace(/[gyd]/g, '') + flags)
     }
     if (typeof pattern === 'string' && pattern !== '') {
@@ -82,7 +80,7 @@ export function compilePatterns(plugin: string, option: string, given: unknown, 
   })
 }
 
-/** Returns a list option, which is empty by default. @throws TypeError when `given` is not a list. */
+/** @throws TypeError when `given` is not a list. */
 export function requireList(plugin: string, option: string, given: unknown): readonly unknown[] {
   if (given === undefined) return []
   if (Array.isArray(given)) return given

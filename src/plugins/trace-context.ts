@@ -21,8 +21,7 @@ const NO_TRACE = /^0+$/
  * hexadecimal, of the OpenTelemetry span that was active at the call. The event does not change if no span was active, or if it
  * already has a `context.trace`.
  *
- * @param trace `trace` of `@opentelemetry/api` 1.3 or later. It is a parameter, so that this package does not depend on
- * OpenTelemetry.
+ * @param trace `trace` of `@opentelemetry/api` 1.3 or later.
  * @throws TypeError for bad arguments.
  * @example
  * import { trace } from '@opentelemetry/api'

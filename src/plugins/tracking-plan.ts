@@ -119,7 +119,7 @@ function errorOf(event: string, verdict: Exclude<Verdict, { state: 'valid' }>): 
   return new PlanViolationError(event, message, violations)
 }
 
-/** Adds violations to the context of the event, after the violations of other plans. */
+/** Keeps the violations that other plans have added. */
 function mark(ctx: Context, violations: readonly Violation[], { message }: Error): void {
   const { context } = ctx.event
   const former: unknown = context['violations']

@@ -3,7 +3,6 @@ import { describe, isRecord } from '../message/describe.ts'
 import type { StandardSchema } from './standard-schema.ts'
 import { readIssues, type Violation } from './violations.ts'
 
-/** The result of validating the properties of an event. */
 export type Verdict =
   | { readonly state: 'valid'; readonly properties: Record<string, unknown> | undefined }
   | { readonly state: 'invalid'; readonly violations: readonly Violation[] }
@@ -13,17 +12,14 @@ export type Verdict =
 /** Less than the 5 s that a plugin has, so that the tracking plan and not the pipeline decides about the event. */
 export const SCHEMA_TIMEOUT_MS = 4_000
 
-/** Checks properties against a schema. Returns a promise only if the schema does. Never throws or rejects. */
+/** Returns a promise only if the schema does. Never throws or rejects. */
 export function validate(schema: StandardSchema, properties: unknown): Verdict | Promise<Verdict> {
   const first = ask(schema, properties)
   if (!(first instanceof Promise)) return askAgain(schema, properties, first)
   return withinLimit(first.then((verdict) => askAgain(schema, properties, verdict)))
 }
 
-/**
- * If the properties are empty and not valid, checks `undefined` too: the call may have had no properties, and the schema may
- * require `undefined`.
- */
+/** Empty properties that are not valid are checked as `undefined` too, because the call may have had no properties. */
 function askAgain(schema: StandardSchema, properties: unknown, first: Verdict): Verdict | Promise<Verdict> {
   if (first.state !== 'invalid' || !isEmpty(properties)) return first
   const second = ask(schema, undefined)
@@ -69,13 +65,11 @@ function isEmpty(properties: unknown): boolean {
   return typeof properties === 'object' && properties !== null && Object.keys(properties).length === 0
 }
 
-/** Resolves like `work`, or to a failure if `work` takes too long. */
 function withinLimit(work: Promise<Verdict>): Promise<Verdict> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       resolve(failed(new Error(`the schema did not settle within ${SCHEMA_TIMEOUT_MS} ms`)))
     }, SCHEMA_TIMEOUT_MS)
-    // The timer does not keep the process alive.
     ;(timer as { unref?: () => void }).unref?.()
     void work.then((verdict) => {
       clearTimeout(timer)

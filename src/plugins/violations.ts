@@ -20,8 +20,8 @@ export class PlanViolationError extends Error {
   /** The name of the event. */
   readonly event: string
   /**
-   * The first 20 violations; if there are more, another entry tells how many. Empty when the event is not in the plan, or its
-   * schema failed.
+   * The first 20 violations; if there are more, another entry tells how many. Empty when the event is not in the plan, when its
+   * schema failed, or when the schema gives no reason.
    */
   readonly violations: readonly Violation[]
 
@@ -57,7 +57,7 @@ export function violationsOf(reason: unknown): readonly Violation[] {
   return []
 }
 
-/** Turns the issues of a schema into violations. Throws if reading an issue throws. */
+/** Throws if reading an issue throws. */
 export function readIssues(issues: readonly unknown[]): Violation[] {
   const violations = issues.slice(0, MAX_VIOLATIONS).map((issue) => {
     const { message, path } = (issue ?? {}) as { message?: unknown; path?: unknown }
@@ -69,7 +69,6 @@ export function readIssues(issues: readonly unknown[]): Violation[] {
   return violations
 }
 
-/** Joins the violations into one line. */
 export function listViolations(violations: readonly Violation[]): string {
   if (violations.length === 0) return 'its schema does not say why'
   return violations.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
@@ -80,7 +79,7 @@ function pathOf(path: unknown): string {
   return shorten(path.slice(0, MAX_KEYS).map(keyOf).join('.'))
 }
 
-/** One part of a path, as text. `segment` is a key, or an object with a key. */
+/** `segment` is a key, or an object with a key. */
 function keyOf(segment: unknown): string {
   const key = typeof segment === 'object' && segment !== null ? (segment as { key?: unknown }).key : segment
   return ['string', 'number', 'symbol'].includes(typeof key) ? String(key) : `(${describe(key)})`

@@ -1,6 +1,5 @@
 /** Shorter secrets are replaced only as whole words, because they may also be a part of other words. */
 const SHORT = 8
-/** The text that replaces a secret. */
 export const REDACTED = '[redacted]'
 
 /** Whether the value of a request header with this name may be a secret. */
@@ -9,9 +8,8 @@ export function isSecretHeader(name: string): boolean {
 }
 
 /**
- * Makes a function that replaces each secret in a text with `[redacted]`. It also finds a secret that was joined into one line,
- * escaped for JSON or percent-encoded. A secret with fewer than 8 characters is replaced only as a whole word. If a text was
- * cut in the middle of a secret, at most 7 characters of the secret stay.
+ * Makes a function that replaces each secret in a text, also if it was joined into one line, escaped for JSON or
+ * percent-encoded. If a text was cut in the middle of a secret, at most 7 characters of the secret stay.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = new Set(

@@ -18,8 +18,7 @@ const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} 
 export type ReadHeader = (name: string) => string | undefined
 
 /**
- * Reads one response header from a `Headers` object or a plain object. Returns `undefined` when the header is absent or is not
- * text, and when the headers of a custom HTTP client throw.
+ * Returns `undefined` when the header is absent or is not text, and when the headers of a custom HTTP client throw.
  *
  * @param name The name in lower case.
  */
@@ -49,11 +48,11 @@ export function isHtml(headers: HTTPHeaders | undefined): boolean {
 }
 
 /**
- * The wait in milliseconds that `Retry-After` asks for, as seconds or as an HTTP-date; of several values, the longest. A date
- * is compared with the `Date` header of the same response, so that a wrong server clock has no effect. A date in the past gives
- * 0, a malformed value gives `undefined`. At most 300,000.
+ * The wait that `Retry-After` asks for, at most {@link MAX_WAIT_MS}; of several values, the longest. A date is compared with
+ * the `Date` header of the same response, so that a wrong server clock has no effect. A date in the past gives 0, a malformed
+ * value gives `undefined`.
  *
- * @param nowMs The current time in milliseconds since the epoch.
+ * @param nowMs Since the epoch.
  * @see RFC 9110, section 10.2.3
  */
 export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefined {
@@ -75,8 +74,8 @@ export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefine
 }
 
 /**
- * The wait in milliseconds after a 429: from `Retry-After`, otherwise from one of the headers that tell when the rate limit is
- * reset. `undefined` when the response has no such header, or its time has passed.
+ * The wait after a 429: from `Retry-After`, otherwise from one of the headers that tell when the rate limit is reset.
+ * `undefined` when the response has no such header, or its time has passed.
  */
 export function rateLimitMs(read: ReadHeader, nowMs: number): number | undefined {
   const waitMs = retryAfterMs(read, nowMs) ?? resetMs(read, nowMs)
@@ -91,8 +90,7 @@ function resetMs(read: ReadHeader, nowMs: number): number | undefined {
     /;\s*t=(\d{1,15})/.exec(read('ratelimit') ?? '')?.[1]
   const number = value === undefined ? undefined : readSeconds(value.trim())
   if (number === undefined) return undefined
-  // A number below 10^9 is in seconds from now; below 10^12, in seconds since the epoch; otherwise in milliseconds since the
-  // epoch.
+  // Below 10^9: seconds from now. Below 10^12: seconds since the epoch. Otherwise: milliseconds since the epoch.
   let waitMs = number * 1_000
   if (number >= 1e12) waitMs = number - serverNowMs(read, nowMs)
   else if (number >= 1e9) waitMs = number * 1_000 - serverNowMs(read, nowMs)
@@ -118,9 +116,7 @@ function serverNowMs(read: ReadHeader, nowMs: number): number {
   )
 }
 
-/**
- * Parses an HTTP-date to milliseconds since the epoch; `undefined` if it is malformed. Two-digit years are read as in RFC 9110.
- */
+/** Parses an HTTP-date to milliseconds since the epoch. Two-digit years are read as in RFC 9110. */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   const imf = IMF_FIXDATE.exec(text)
   if (imf) return utcMs(imf[3], imf[2], imf[1], imf.slice(4))
@@ -167,18 +163,16 @@ export type Action =
   | 'address'
   | 'rejected'
 
-/** The decision about a response, and the wait that it asks for. */
 export interface Verdict {
   readonly action: Action
-  /** The wait in milliseconds, for `delivered`, `retry` and `limited`; `undefined` when the response does not ask for one. */
+  /** For `delivered`, `retry` and `limited`; `undefined` when the response does not ask for a wait. */
   readonly waitMs: number | undefined
 }
 
 /**
  * Decides what a response means for the events of its request.
  *
- * @param renewable Whether the credentials can be renewed.
- * @param nowMs The current time in milliseconds since the epoch, for dates in headers.
+ * @param nowMs Since the epoch, for dates in headers.
  */
 export function judge(
   { status, headers }: { readonly status: number; readonly headers: HTTPHeaders | undefined },
@@ -193,8 +187,6 @@ export function judge(
 }
 
 /**
- * Decides what a status means.
- *
  * @param renewable Whether the credentials can be renewed: a token can, a write key cannot.
  * @see docs/spec.md, section 8
  */
@@ -231,9 +223,8 @@ export function classify(status: number, renewable: boolean): Action {
 }
 
 /**
- * The wait in milliseconds after `failures` failures in a row (at least 1). The upper limit is 1 s and doubles with each
- * failure, up to 60 s. The wait is a random value in the upper half: 0.5 to 1 s, 1 to 2 s, ..., 30 to 60 s. It stays random at
- * 60 s, so that clients that failed together do not come back together.
+ * The wait after `failures` failures in a row (at least 1): 0.5 to 1 s, then 1 to 2 s, ..., finally 30 to 60 s. It is random,
+ * so that clients that failed together do not come back together.
  *
  * @param random A number in [0, 1).
  * @see docs/spec.md, section 8

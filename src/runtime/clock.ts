@@ -1,4 +1,4 @@
-/** The source of time, timers and random numbers of a client. It is passed as a parameter, so that tests can replace it. */
+/** Time, timers and random numbers of a client, as a parameter that tests can replace. */
 export interface Clock {
   /** The time in milliseconds since the epoch. May jump. */
   now(): number
@@ -15,12 +15,12 @@ export interface Clock {
   hold(): () => void
 }
 
-/** The longest delay of a timer in milliseconds: with a longer delay, runtimes would run it at once. */
+/** Runtimes run a timer with a longer delay at once. */
 export const MAX_TIMER_MS = 2_147_483_647
 
 type Timer = { unref?: () => void }
 
-/** The real clock. Globals are looked up at each call, so that replaced clocks and timers are used. */
+/** Globals are looked up at each call, so that replaced clocks and timers are used. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -40,9 +40,8 @@ export const systemClock: Clock = {
 const STALL_MS = 1_000
 
 /**
- * Runs `run` once after `ms`, as the time limit of a wait. Returns a function that cancels it. If the process was blocked or
- * frozen in the meantime, waits one more second: the awaited result may have arrived already, and runtimes run timers before
- * they read from sockets.
+ * Runs `run` once after `ms`, as the time limit of a wait. If the process was blocked or frozen in the meantime, waits one more
+ * second: the awaited result may have arrived already, and runtimes run timers before they read from sockets.
  */
 export function setDeadline(
   run: () => void,
@@ -60,17 +59,16 @@ export function setDeadline(
 const settled = Promise.resolve()
 
 /**
- * Runs `run` in a microtask: after the current code, before timers and sockets. Uses a promise and not `queueMicrotask`,
- * because the fake timers of Jest delay `queueMicrotask` until the test advances the time, and no event would be sent until
- * then.
+ * Runs `run` in a microtask. Uses a promise and not `queueMicrotask`, because the fake timers of Jest delay `queueMicrotask`
+ * until the test advances the time, and no event would be sent until then.
  */
 export function soon(run: () => void): void {
   void settled.then(run)
 }
 
 /**
- * Resolves in the next turn of the event loop. The `fetch` of Node.js frees a connection only in the turn after the end of the
- * body, or after an abort. A request that is sent before that opens an unnecessary connection.
+ * The `fetch` of Node.js frees a connection only in the turn after the end of the body, or after an abort. A request that is
+ * sent before that opens an unnecessary connection.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -85,8 +83,8 @@ export function nextTurn(): Promise<void> {
 
 /**
  * A clock that agrees with its timers. When a timer runs, this clock advances at least to the time for which the timer was set,
- * because tests that fake timers rarely fake the monotonic clock too. The clock never goes back. If a test has mocked the
- * underlying clock so that it throws, this clock stands still.
+ * because tests that fake timers rarely fake the monotonic clock too. If a test has mocked the underlying clock so that it
+ * throws, this clock stands still.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock
@@ -98,7 +96,7 @@ export class SteadyClock implements Clock {
     this.#clock = clock
   }
 
-  /** The time in milliseconds since the epoch; NaN when the underlying clock throws. */
+  /** NaN when the underlying clock throws. */
   now(): number {
     try {
       return this.#clock.now()
@@ -143,18 +141,16 @@ export class SteadyClock implements Clock {
 /** The name of the error for a timeout, as in web standards. */
 export const TIMEOUT = 'TimeoutError'
 
-/** A wait with a time limit. */
 export interface Bounded<Value> {
   /** The result of the work. Rejects when it takes too long, or when the wait is cancelled. */
   readonly result: Promise<Value>
-  /** Ends the wait. */
   cancel(reason: Error): void
 }
 
 /**
  * Waits at most `ms` for a promise. The work itself goes on, but its result is then ignored.
  *
- * @param what The name of the work, for the error message.
+ * @param what Names the work in the error message.
  */
 export function within<Value>(
   work: PromiseLike<Value>,

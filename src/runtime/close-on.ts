@@ -89,7 +89,6 @@ function checkSignals(signals: unknown): asserts signals is NodeJS.Signals[] {
   throw new TypeError("closeOn: expected signals that can be listened to, such as ['SIGTERM', 'SIGINT']")
 }
 
-/** Why no signal can arrive, and what to do instead; `undefined` where signals can arrive. */
 function whySignalsAreMissing(): string | undefined {
   if (detectRuntime().jsRuntime === 'cloudflare-worker') {
     return 'no signal reaches a Cloudflare Worker; use the setting waitUntil, or await flush()'
@@ -98,7 +97,7 @@ function whySignalsAreMissing(): string | undefined {
   return 'no signal reaches a worker thread; have the main thread post a message on which it calls closeAndFlush()'
 }
 
-/** Sends the signal to the process again. There is no listener any more, so the signal has its default action. */
+/** No listener is left, so the signal has its default action. */
 function raise(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal)
   // For the first process of a container (process id 1), signals have no default action.

@@ -7,7 +7,7 @@ let loaded: typeof import('node:zlib') | undefined
 
 /** Compresses on the thread pool of Node.js, Bun and Deno. On edge runtimes, `compress.web.ts` takes the place of this file. */
 export const gzip: Gzip = async (bytes) => {
-  // The module is loaded with the first use. `gzip` is called on the default export, because instrumentation replaces it there.
+  // Called on the default export, because instrumentation replaces `gzip` there.
   loaded ??= (await import('node:zlib')).default
   const zlib = loaded
   // A quarter of the input: batches of similar events usually shrink to less than that.

@@ -1,6 +1,6 @@
 import type { Gzip } from './compress.ts'
 
-/** Compresses with the web standard `CompressionStream`, for edge runtimes. */
+/** For edge runtimes. */
 export const gzip: Gzip = async (bytes) => {
   const { body } = new Response(bytes as Uint8Array<ArrayBuffer>)
   if (body === null) throw new TypeError('there is no body to compress')

@@ -1,4 +1,4 @@
-/** The members of `process` that are used. `process` is read from `globalThis`, because some edge runtimes have none. */
+/** `process` is read from `globalThis`, because some edge runtimes have none. */
 type ProcessLike = {
   pid?: number
   env?: Record<string, string | undefined>

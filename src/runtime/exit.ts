@@ -4,13 +4,8 @@ import { warn } from './warn.ts'
 
 /** A client that may have events without an outcome. */
 export interface Exiting {
-  /** Number of events accepted so far. */
   readonly accepted: number
-  /**
-   * Called when the process has run out of work.
-   *
-   * @returns Whether the process is kept alive for waiting events.
-   */
+  /** Called when the process has run out of work. @returns Whether the process is kept alive for waiting events. */
   onExit(): boolean
   /** Called when the process ends although events may still wait. */
   onEnd(): void
@@ -20,7 +15,7 @@ interface Watched {
   // A weak reference, so that an unused client can be garbage collected. A client with waiting events is kept in memory by its
   // timers and sockets.
   readonly reference: WeakRef<Exiting>
-  /** Number of events that the client had accepted when the process was last kept alive for it; `undefined` if it was not. */
+  /** The value of `accepted` when the process was last kept alive for the client; `undefined` if it was not. */
   keptAt: number | undefined
   /** Whether the process was kept alive for the client, and the client has accepted no event since. */
   isRepeated: boolean
@@ -30,10 +25,8 @@ const watched = new Set<Watched>()
 let isListening = false
 
 /**
- * Calls `client.onExit()` each time the process runs out of work. All clients share one `beforeExit` listener, which runs only
- * when the event loop is empty. So it does not interfere with signals, exceptions or the exit code.
- *
- * @returns A function that stops these calls.
+ * Calls `client.onExit()` each time the process runs out of work, until the returned function is called. A `beforeExit`
+ * listener runs only when the event loop is empty, so it does not interfere with signals, exceptions or the exit code.
  */
 export function watchExit(client: Exiting): () => void {
   if (typeof runtimeProcess?.on !== 'function') return () => {}

@@ -13,8 +13,8 @@ export interface Logger {
   /** The client pauses its requests for some time. */
   info(fields: object, message: string): unknown
   /**
-   * Something failed but no event was lost, or a setting may be a mistake. Called once for each kind (`fields.code`), but for
-   * every outage.
+   * Something failed but no event was lost, or a setting may be a mistake. Called once for each kind of failure, and each time
+   * for outages. `fields.code` is the code of the warning.
    */
   warn(fields: object, message: string): unknown
   /** An event was lost that has neither a callback nor an `error` listener. Called once for each reason (`fields.code`). */
@@ -22,8 +22,8 @@ export interface Logger {
 }
 
 /**
- * Writes log messages. The `logger` of a client gets all messages; without a logger, warnings and losses become process
- * warnings. With `NODE_DEBUG=trackpost`, the other messages also go to stderr. Never throws, even if the logger does.
+ * The `logger` of a client gets all messages. Without a logger, warnings and losses become process warnings. With
+ * `NODE_DEBUG=trackpost`, the other messages also go to stderr. Never throws, even if the logger does.
  */
 export class Log {
   /** Whether the messages of {@link note} are written anywhere. */
@@ -31,14 +31,10 @@ export class Log {
   readonly #logger: Logger | undefined
   readonly #isDebugging = isDebugging()
   readonly #redact: (text: string) => string
-  /**
-   * The asynchronous context in which the client was made. The logger runs in this context, and not in the context of a
-   * request.
-   */
+  /** The logger runs in the asynchronous context in which the client was made, and not in that of a request. */
   readonly #asyncContext: CapturedContext = { runInAsyncScope: (run) => run() }
   #hasFailed = false
 
-  /** @param redact Removes secrets from a text. */
   constructor(logger: Logger | undefined, redact: (text: string) => string) {
     this.#logger = logger
     this.#redact = redact
@@ -46,15 +42,13 @@ export class Log {
     if (logger !== undefined) this.#asyncContext = new AsyncResource('Trackpost')
   }
 
-  /** Whether the user has given a logger. */
   get hasLogger(): boolean {
     return this.#logger !== undefined
   }
 
-  /** Logs a failure because of which no event was lost. May be called without its object. */
+  /** Logs a failure that did not lose an event. May be called without its object. */
   readonly warn: Warn = (code, text) => this.#emit('warn', code, text)
 
-  /** Logs the loss of an event. */
   loss(code: string, text: string): void {
     this.#emit('error', code, text)
   }
@@ -66,7 +60,7 @@ export class Log {
     try {
       console.error(`TRACKPOST ${runtimeProcess?.pid}: ${message} ${JSON.stringify(fields)}`)
     } catch {
-      // The console may be mocked and throw, because of which no event must be lost.
+      // The console may be mocked and throw. That must not lose an event.
     }
   }
 
@@ -97,10 +91,7 @@ export class Log {
   }
 }
 
-/**
- * Whether `NODE_DEBUG` contains the name of this library, in upper or lower case, or a wildcard for it, as for the modules of
- * Node.js.
- */
+/** Reads `NODE_DEBUG` as Node.js does: names in upper or lower case, with wildcards. */
 function isDebugging(): boolean {
   // Not on other runtimes, which may ask the user for permission to read the environment.
   if (!/^(?:node|bun)$/.test(detectRuntime().jsRuntime)) return false

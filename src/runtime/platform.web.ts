@@ -10,7 +10,7 @@ import type {
 /** A shorter key is not an RSA key of 2,048 bits, which has about 1,216 bytes. Elliptic curve keys have less than 300 bytes. */
 const SHORTEST_RSA_BYTES = 1_190
 
-/** The platform of edge runtimes. Uses only APIs that all edge runtimes have, and no `node:` module. */
+/** Uses only APIs that all edge runtimes have, and no `node:` module. */
 export const platform: Platform = {
   randomId: () => crypto.randomUUID(),
 
@@ -25,7 +25,6 @@ export const platform: Platform = {
   },
 }
 
-/** The part of `AsyncLocalStorage` that is used. */
 interface Storage<Value> {
   run<Result>(value: Value, run: () => Result): Result
   getStore(): Value | undefined
@@ -35,10 +34,7 @@ interface StorageClass {
   snapshot?(): <Result>(run: () => Result) => Result
 }
 
-/**
- * Returns a module of Node.js, or `undefined` if the runtime does not have it. An `import` is not possible: most edge runtimes
- * do not have these modules, and bundlers for them would fail.
- */
+/** Not with `import`: most edge runtimes do not have the modules of Node.js, and bundlers for them would fail. */
 function builtinModule(name: string): unknown {
   // `process` is not read from detect.ts, because the build loads that file after this one.
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
@@ -55,7 +51,6 @@ const { AsyncLocalStorage } = (builtinModule('node:async_hooks') ?? globalThis) 
   AsyncLocalStorage?: StorageClass
 }
 
-/** Captures the asynchronous context on edge runtimes that have one. */
 export const AsyncResource: AsyncResourceClass = class implements CapturedContext {
   readonly #enter = AsyncLocalStorage?.snapshot?.()
 

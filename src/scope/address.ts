@@ -1,7 +1,7 @@
 // This file does not use `node:net`, which edge functions do not have.
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
-/** Longer text is not read: the longest address with brackets, zone and port is shorter. */
+/** The longest address with brackets, zone and port is shorter. */
 const MAX_LENGTH = 128
 
 /**

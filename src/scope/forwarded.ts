@@ -1,10 +1,9 @@
 import { readAddress } from './address.ts'
 import type { CountTrusted } from './trust.ts'
 
-/** Reads a header by its name in lower case. Several lines of one header are joined with commas. */
+/** Takes a name in lower case. Joins several lines of one header with commas. */
 export type ReadHeader = (name: string) => string | undefined
 
-/** The client of a request, as the trusted proxies describe it. */
 export interface Client {
   readonly ip: string | undefined
   /** The protocol of the client's request; `undefined` when no proxy is trusted, or no trusted proxy states it. */
@@ -19,15 +18,12 @@ interface Hop {
   readonly host: string | undefined
 }
 
-/**
- * Only this number of characters at the end of an `X-Forwarded-*` header is read: proxies append their values, and a longer
- * beginning comes from the client.
- */
+/** Characters of a header that are read. `X-Forwarded-*` is read from the end, because proxies append their values. */
 const MAX_LENGTH = 8_192
 
 /**
- * Finds the client of a request behind proxies. The chain begins with the peer of the connection. Each trusted proxy states
- * from which address it received the request. The first address that is not trusted is the client.
+ * Finds the client of a request behind proxies: each trusted proxy states from which address it received the request, and the
+ * first address that is not trusted is the client.
  */
 export function readForwarded(
   peer: string | undefined,

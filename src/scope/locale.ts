@@ -1,11 +1,7 @@
-/** Only this number of characters is read; no real header is longer. */
+/** No real header is longer. */
 const MAX_LENGTH = 1_000
 
-/**
- * Reads the preferred language of the client from `Accept-Language`; `undefined` when the header contains none.
- *
- * @see RFC 9110, section 12.5.4
- */
+/** Reads the preferred language from `Accept-Language`. @see RFC 9110, section 12.5.4 */
 export function readLocale(header: string | undefined): string | undefined {
   let best: string | undefined
   let bestWeight = 0

@@ -1,7 +1,6 @@
 import type { Client, ReadHeader } from './forwarded.ts'
 import type { RawRequest } from './raw-request.ts'
 
-/** The URL of the request and its parts, and the URL of the page that linked there. */
 export interface Page {
   url?: string
   path?: string
@@ -9,13 +8,12 @@ export interface Page {
   search?: string
 }
 
-/** Maximum number of characters of each part. A message may have 32 KiB, which a client must not be able to use up. */
+/** Characters of each part. A message may have 32 KiB, which a client must not be able to use up. */
 const MAX_LENGTH = 2_048
-/** Only this number of characters of a request target is read; servers do not accept longer targets. */
+/** Servers do not accept longer request targets. */
 const MAX_TARGET = 16_384
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** Reads the page of a request; `undefined` when the request contains no such facts. */
 export function readPage(raw: RawRequest, header: ReadHeader, client: Client): Page | undefined {
   const page: Page = {}
   const target = readTarget(raw, header, client)
@@ -67,7 +65,6 @@ function isWeb(protocol: string | undefined): boolean {
   return protocol === 'http' || protocol === 'https'
 }
 
-/** Reads the referrer, without credentials and fragment. */
 function readReferrer(text: string | undefined): string | undefined {
   const url = text === undefined ? undefined : parse(text.slice(0, MAX_TARGET))
   if (url === undefined) return undefined

@@ -1,6 +1,5 @@
 import type { ReadHeader } from './forwarded.ts'
 
-/** The fields that are read from a request of any framework. */
 export interface RawRequest {
   readonly url?: unknown
   /** In Express, the URL before a router has removed its prefix. */
@@ -9,20 +8,19 @@ export interface RawRequest {
   readonly socket?: { readonly remoteAddress?: unknown; readonly encrypted?: unknown } | null
 }
 
-/** Returns the original request. Fastify and Hono wrap it; Express and NestJS do not. */
+/** Fastify and Hono wrap the original request; Express and NestJS do not. */
 export function rawRequest(request: object): RawRequest {
   const { raw } = request as { readonly raw?: unknown }
   return (typeof raw === 'object' && raw !== null && 'headers' in raw ? raw : request) as RawRequest
 }
 
-/** Returns a function that reads headers from a Fetch `Headers` object or from the plain object of Node.js. */
 export function headerReader(headers: unknown): ReadHeader {
   const { get } = headers as { get?: unknown }
   if (typeof get === 'function') return (name) => textOf(get.call(headers, name))
   return (name) => textOf((headers as Record<string, unknown>)[name])
 }
 
-/** Returns a header as text. Node.js gives some headers with several lines as an array. */
+/** Node.js gives some headers with several lines as an array. */
 function textOf(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' ? value : undefined

@@ -5,8 +5,8 @@ import type { Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
 
 /**
- * The key of the store, which all copies of this module in the process share. A program may load the module twice, for example
- * as an ES module and as CommonJS, and each copy must see the scopes of the other copy.
+ * A program may load this module twice, for example as an ES module and as CommonJS. Each copy must see the scopes of the other
+ * copy.
  */
 const KEY = Symbol.for('trackpost.scope')
 const shared = globalThis as { [KEY]?: AsyncLocalStorage<Scope> }
@@ -17,7 +17,7 @@ const storage = shared[KEY]
  * Runs `fn` with defaults for all events that are tracked in it, also after an `await`. This works for clients whose setting
  * `scope` is {@link currentScope}. Scopes can be nested: `context` and `integrations` are merged at every level, and other
  * values of the inner scope win. If the scope is not an object, or throws when it is read, it is ignored with a process
- * warning.
+ * warning; `null` and `undefined` are ignored without one.
  *
  * @param scope The defaults. They are copied, so that later changes have no effect.
  * @returns The result of `fn`.

@@ -16,11 +16,11 @@ const BITS = 128
 const IPV4_PREFIX = 96
 /** For each CIDR range, the leading bits that all its addresses have. */
 type Ranges = readonly string[]
-/** Cache of parsed lists. Most programs have one list, but some build it again for each request. */
+/** Cache of parsed lists. Most programs have one list, but some build that list again for each request. */
 const lists = new Map<string, Ranges>()
 const MAX_LISTS = 16
 
-/** Reads the option `trustProxy`. @throws TypeError when the value is invalid. */
+/** @throws TypeError when the value is invalid. */
 export function readTrust(trust: TrustProxy | undefined): CountTrusted {
   if (trust === undefined || trust === false) return () => 0
   if (typeof trust === 'number' && Number.isInteger(trust) && trust >= 0 && trust <= MAX_HOPS) {

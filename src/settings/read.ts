@@ -41,7 +41,6 @@ export function readWriteKey(value: unknown): string {
   return value
 }
 
-/** Reads a string of visible ASCII characters. Errors do not quote it, because it may be a secret. */
 export function readWord(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value)) return value
   const got = typeof value === 'string' ? offence(value) : undefined
@@ -86,7 +85,6 @@ export function readBoolean(name: string, value: unknown): boolean | undefined {
   throw mismatch(name, 'a boolean', value)
 }
 
-/** Reads a boolean, or a function that returns one. */
 export function readSwitch(
   name: string,
   value: unknown,
@@ -97,7 +95,6 @@ export function readSwitch(
   throw mismatch(name, 'a boolean or a function', value)
 }
 
-/** Reads an absolute http or https URL without credentials, query and fragment. Removes trailing slashes. */
 export function readUrl(name: string, value: unknown): string {
   const fail = (got?: string): never => {
     const expected = 'an absolute http or https URL without credentials, query and fragment'
@@ -130,7 +127,7 @@ export function readPath(name: string, value: unknown): string {
 
 const LOG_METHODS = ['debug', 'info', 'warn', 'error'] as const
 
-/** Reads an object, or a function like the logger of `winston`, with a method for each level. */
+/** Also accepts a function with these methods. */
 export function readLogger(name: string, value: unknown): Logger | undefined {
   if (value === undefined) return undefined
   const missing = LOG_METHODS.filter(
@@ -141,21 +138,19 @@ export function readLogger(name: string, value: unknown): Logger | undefined {
   throw mismatch(name, 'an object with debug, info, warn and error', value, got)
 }
 
-/** Reads an object with a method `attach`. */
 export function readSpool(name: string, value: unknown): Spool | undefined {
   if (value === undefined || typeof (value as Spool | null)?.attach === 'function')
     return value as Spool | undefined
   throw mismatch(name, 'a FileSpool, or another object with attach', value)
 }
 
-/** Reads a function, or an object with a method `makeRequest`. */
 export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPFetchFn | undefined {
   if (value === undefined || typeof value === 'function') return value as HTTPFetchFn | undefined
   if (typeof (value as HTTPClient | null)?.makeRequest === 'function') return value as HTTPClient
   throw mismatch(name, 'a function or an object with makeRequest', value)
 }
 
-/** Reads an object with a method `sign` and the name of a public-key algorithm (RFC 7518, section 3.1; RFC 8037). */
+/** Accepts the public-key algorithms of RFC 7518, section 3.1, and of RFC 8037. */
 export function readSigner(name: string, value: unknown): Signer | undefined {
   if (value === undefined) return undefined
   const { algorithm, sign } = readObject(name, value) as Partial<Record<keyof Signer, unknown>>
@@ -174,10 +169,7 @@ export function readFunction<F>(name: string, value: unknown): F | undefined {
   throw mismatch(name, 'a function', value)
 }
 
-/**
- * Makes the error for an invalid value. @param got Describes the value without quoting it, because it may be a secret. Default:
- * its type.
- */
+/** @param got Describes the value without quoting it, because it may be a secret. Default: its type. */
 export function mismatch(
   name: string,
   expected: string,
@@ -187,7 +179,6 @@ export function mismatch(
   return new SettingsError(name, `expected ${expected}, got ${got}`)
 }
 
-/** Describes why a string is refused, without quoting it. */
 function offence(text: string): string {
   if (text === '') return 'an empty string'
   if (text.length > 1024) return `a string of ${text.length} characters`
@@ -203,15 +194,10 @@ const TAKEN = new Set(
 )
 /** A header name (RFC 9110, section 5.1). */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i
-/**
- * A header value. It has no line breaks, which would begin another header, and no spaces at its ends, where they would be cut
- * off.
- */
+/** Line breaks would begin another header, and spaces at the ends would be cut off. */
 const VALUE = /^[!-~](?:[\t -~]{0,8190}[!-~])?$/
 
 /**
- * Reads additional request headers, as a frozen copy.
- *
  * @throws SettingsError when a name is invalid, given twice or reserved for the client or the connection, or when a value is
  * invalid.
  */
@@ -226,7 +212,7 @@ export function readHeaders(name: string, value: unknown): Readonly<Record<strin
     if (!NAME.test(header)) throw new SettingsError(name, 'a name has characters that no header name has')
     const field = `${name}.${header}`
     const lower = header.toLowerCase()
-    if (TAKEN.has(lower)) throw new SettingsError(field, 'this header is set by the client itself')
+    if (TAKEN.has(lower)) throw new SettingsError(field, 'this header is set by the client or HTTP')
     if (seen.has(lower)) throw new SettingsError(field, 'this header is given twice')
     seen.add(lower)
     if (typeof text !== 'string') throw mismatch(field, 'a string', text)

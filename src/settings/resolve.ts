@@ -29,7 +29,7 @@ import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './setting
 import type { Signer } from './signer.ts'
 import { checkNames, checkOAuthNames, KILL_SWITCHES } from './suggest.ts'
 
-/** The settings that have a default, without `maxEventsInBatch`, the old name of `flushAt`. */
+/** The settings that always have a value. */
 type Defaulted = {
   readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch' | keyof Optional>]-?: Exclude<
     AnalyticsSettings[Name],
@@ -37,7 +37,6 @@ type Defaulted = {
   >
 }
 
-/** The settings without a default: `undefined` when they are left out. */
 interface Optional {
   readonly headers: Readonly<Record<string, string>> | undefined
   readonly logger: Logger | undefined
@@ -48,20 +47,16 @@ interface Optional {
   readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
 }
 
-/** Values derived from the settings. */
 interface Derived {
-  /** Whether the user has set `maxRetries`. If so, it also limits the retries in an outage. @see docs/spec.md, section 8.1 */
+  /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8.1 */
   readonly isMaxRetriesGiven: boolean
   /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise 2,500, or `maxEventsInBatch` if that is less. */
   readonly maxRequestEvents: number
 }
 
-/** The settings with all defaults filled in. */
 export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 
-/**
- * The OAuth settings with all defaults filled in. The default of `maxRetries` is `Infinity`. `clientKey` is not checked yet.
- */
+/** `clientKey` is not checked yet. The code in src/auth does that, later in the constructor. */
 export type ResolvedOAuthSettings = {
   readonly [Name in Exclude<keyof OAuthSettings, 'httpClient' | 'clientKey' | 'signer'>]-?: Exclude<
     OAuthSettings[Name],
@@ -73,8 +68,7 @@ export type ResolvedOAuthSettings = {
   }
 
 /**
- * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names, and settings that
- * are probably a mistake, are reported to the logger or with a process warning.
+ * Unknown names, and settings that are probably a mistake, are reported to the logger or with a process warning.
  *
  * @throws SettingsError that names the setting, the expected value and the type of the given value.
  */
@@ -125,8 +119,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   }
   checkBytes(resolved)
   if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
-    // With a spool, memory contains the oldest events and the disk the newer events. So the oldest event on the disk is not the
-    // oldest of all.
+    // When the line is full, newer events are only in the spool. Dropping the oldest of these would not drop the oldest of all.
     throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
   }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
@@ -140,17 +133,12 @@ function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
-/**
- * Maximum number of events in one request that services are known to accept. Without it, a request could contain 5,400 small
- * events.
- *
- * @see docs/spec.md, section 5
- */
+/** The most events in one request that services are known to accept. @see docs/spec.md, section 5 */
 const MAX_REQUEST_EVENTS = 2_500
 
 /**
- * Reads `flushAt` and `maxEventsInBatch`. As in the SDK where the name comes from, `maxEventsInBatch` also limits the events of
- * a request; `flushAt` does so only if it is 1.
+ * As in the SDK where the name comes from, `maxEventsInBatch` also limits the events of a request. `flushAt` does so only if it
+ * is 1.
  */
 function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
   const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
@@ -179,7 +167,7 @@ function checkHost(host: string, path: string): string {
 /** The most bytes of a request body besides its messages: `sentAt`, and the write key with every character escaped. */
 const ENVELOPE_BYTES = 4_096
 
-/** Checks that the largest message fits into a request body and into the queue: otherwise it would wait forever. */
+/** A message that does not fit into a request body or the queue would wait forever. */
 function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSettings): void {
   for (const [name, value, least] of [
     ['maxBodyBytes', maxBodyBytes, maxMessageBytes + ENVELOPE_BYTES],
@@ -204,7 +192,6 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   }
   const resolved: ResolvedOAuthSettings = {
     clientId: readWord('oauthSettings.clientId', read('clientId')),
-    // The key is checked later in the constructor, by the code in src/auth.
     clientKey,
     signer,
     keyId: readWord('oauthSettings.keyId', read('keyId')),
@@ -216,14 +203,14 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   return Object.freeze(resolved)
 }
 
-/** Loopback and private addresses, and names that no public server has (RFC 1918, 4193, 6761, 6762, 9476). */
+/** Loopback and private addresses, and names that no public server has (RFC 1918, 3927, 4193, 4291, 6761, 6762). */
 const LOCAL_HOST =
   /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
 /** Placeholders that a local collector accepts as a write key, but the public service does not. */
 const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
 
-/** Returns a code and a warning for each setting that is valid but probably a mistake. */
+/** Finds settings that are valid but probably a mistake. */
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
   const { writeKey, host, maxQueueSize, flushAt, oauthSettings } = settings
   const { protocol, hostname } = new URL(host)
@@ -244,7 +231,7 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
   return doubts
 }
 
-/** Returns the settings for `initialize` listeners, without functions and possible secrets. */
+/** For `initialize` listeners, so without functions and possible secrets. */
 export function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, headers, logger, httpClient, oauthSettings, scope, spool, waitUntil, ...shown } = settings
   const { isMaxRetriesGiven, maxRequestEvents, disable, ...rest } = shown

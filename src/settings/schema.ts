@@ -1,6 +1,6 @@
 import type { AnalyticsSettings, OAuthSettings } from './settings.ts'
 
-/** The rule for one setting. `min` and `max` of an integer are themselves allowed. */
+/** `min` and `max` are inclusive. */
 export type Rule =
   | {
       readonly type: 'integer'
@@ -18,10 +18,7 @@ export type Rule =
 const MAX_DELAY_MS = 2_147_483_647
 const MAX_DELAY_S = 2_147_483
 
-/**
- * The type, default, range and unit of every setting. The default `undefined` means that the setting is required, has no
- * default, or depends on the region.
- */
+/** The default `undefined` means that the setting is required, has no default, or depends on the region. */
 export const SETTINGS = {
   writeKey: { type: 'string', default: undefined },
   region: { type: 'choice', default: 'default', choices: ['default', 'eu'] },
@@ -58,7 +55,6 @@ export const SETTINGS = {
   exitTimeout: { type: 'integer', default: 5_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
 } as const satisfies { readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch'>]-?: Rule }
 
-/** The type, default, range and unit of every setting in `oauthSettings`. */
 export const OAUTH_SETTINGS = {
   clientId: { type: 'string', default: undefined },
   clientKey: { type: 'object', default: undefined },
@@ -76,12 +72,11 @@ export const OAUTH_SETTINGS = {
   httpClient: { type: 'client', default: undefined },
 } as const satisfies { readonly [Name in keyof OAuthSettings]-?: Rule }
 
-/** The names of the settings with the given type. */
 export type NamesOf<Type extends Rule['type']> = {
   [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends { readonly type: Type } ? Name : never
 }[keyof typeof SETTINGS]
 
-/** The base URLs of each region. @see docs/spec.md, section 3 */
+/** @see docs/spec.md, section 3 */
 export const REGIONS = {
   default: { host: 'https://api.segment.io', authServer: 'https://oauth2.segment.io' },
   eu: { host: 'https://events.eu1.segmentapis.com', authServer: 'https://oauth2.eu1.segmentapis.com' },

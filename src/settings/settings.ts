@@ -6,8 +6,8 @@ import type { Signer } from './signer.ts'
 
 /**
  * The settings of `Analytics`. Only own properties are read, each once. An explicit `undefined` means the default. The
- * constructor throws a `SettingsError` for an invalid value, and for a setting that is named as in another SDK. Any other
- * unknown name causes a warning.
+ * constructor throws a `SettingsError` for an invalid value, and for a setting that is named as in another SDK, except
+ * `enable`, `enabled` and `disabled`. Any other unknown name causes a warning.
  *
  * @example
  * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
@@ -32,9 +32,9 @@ export interface AnalyticsSettings {
   /** Path of the API below `host`. Default: `/v1/batch`. */
   path?: string | undefined
   /**
-   * Number of retries of a batch after its first attempt. If all of them fail, the events fail with `retries_exhausted`. 0
-   * means only one attempt. If it is not set, events that no caller awaits wait for the end of an outage. Default: 3; 0 to
-   * 1,000 retries.
+   * Number of retries of a batch after its first attempt; 0 means one attempt. If all retries fail, the events fail with
+   * `retries_exhausted`. Without this setting, events that no caller awaits wait for the end of an outage. Default: 3; 0 to 1,000
+   * retries.
    */
   maxRetries?: number | undefined
   /**
@@ -92,8 +92,8 @@ export interface AnalyticsSettings {
   logger?: Logger | undefined
   /**
    * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the global
-   * `fetch`. If it is the `fetch` of Node.js, its undici dispatcher sends the requests, or `node:http` as long as nothing in
-   * the process uses `fetch`.
+   * `fetch`. The `fetch` of Node.js is not called itself: its undici dispatcher sends the requests, or `node:http` as long as
+   * nothing in the process uses `fetch`.
    *
    * @example
    * new Analytics({ writeKey, httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }) })
@@ -124,8 +124,8 @@ export interface AnalyticsSettings {
    */
   maxBodyBytes?: number | undefined
   /**
-   * Maximum number of requests in flight. With 1, batches arrive in strict order; in a longer outage, every second probe
-   * request then contains no events. Default: 4; 1 to 1,000 requests.
+   * Maximum number of requests in flight. With 1, batches arrive in strict order; in a longer outage, every second request
+   * is then without events, to find out whether the oldest events make the service fail. Default: 4; 1 to 1,000 requests.
    */
   maxConcurrentRequests?: number | undefined
   /** Longest time for which events are retried; after it, they fail with `deadline`. Default: 43,200; 1 to 2,147,483 s. */
@@ -180,8 +180,8 @@ export interface OAuthSettings {
   /** The id of the OAuth application: 1 to 1,024 visible ASCII characters. Required. */
   clientId: string
   /**
-   * The RSA private key of the application, 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of
-   * Node.js, or a `CryptoKey` for RS256. Required, unless there is a `signer`. Default: none.
+   * The RSA private key of the application, 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of Node.js, or a
+   * `CryptoKey` for RS256. Required, unless there is a `signer`. Default: none.
    */
   clientKey?: string | CryptoKeyLike | KeyObjectLike | undefined
   /**
@@ -230,9 +230,7 @@ export interface KeyObjectLike {
   export(options?: any): any
 }
 
-/**
- * The settings of a client with all defaults, without secrets and functions. {@link AnalyticsSettings} describes each of them.
- */
+/** The settings of a client with all defaults, without secrets and functions. {@link AnalyticsSettings} describes each. */
 export interface PublicSettings {
   /** Region that selects the defaults of `host` and the token server. */
   readonly region: 'default' | 'eu'

@@ -26,7 +26,7 @@ export interface Signer {
   readonly keyId?: string
   /**
    * Signs `data`. The signature must have the format of JWS: for ECDSA, the two numbers one after the other, not DER. May take
-   * up to `httpRequestTimeout`. If it rejects, the next token request calls it again.
+   * up to `httpRequestTimeout`. If the promise rejects, the next token request calls `sign` again.
    */
   sign(data: Uint8Array): Promise<Uint8Array>
 }

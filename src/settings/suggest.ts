@@ -33,9 +33,7 @@ const OAUTH_NAMES_ELSEWHERE: typeof NAMES_ELSEWHERE = [
 ]
 
 /**
- * Checks the names of the settings that were given.
- *
- * @returns One message for each unknown name. It suggests the most similar known name, if there is a similar one.
+ * @returns One message for each unknown name.
  * @throws SettingsError when a setting is named as in another SDK.
  */
 export function checkNames(given: object): string[] {
@@ -48,7 +46,6 @@ export function checkNames(given: object): string[] {
   )
 }
 
-/** Like {@link checkNames}, for the names in `oauthSettings`. */
 export function checkOAuthNames(given: object): string[] {
   return unknownNames(given, 'oauthSettings.', Object.keys(OAUTH_SETTINGS), OAUTH_NAMES_ELSEWHERE)
 }
@@ -73,7 +70,6 @@ function unknownNames(
 /** Names with a greater edit distance count as different words, not as typing errors. */
 const MAX_DISTANCE = 3
 
-/** Returns the first unknown option with a message, which suggests the most similar known name. */
 export function unknownOption(
   given: object,
   known: readonly string[],
@@ -89,7 +85,6 @@ export function unknownOption(
   ]
 }
 
-/** The most similar known name; `undefined` if no name is similar. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [nearest] = known
     .map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }))
@@ -99,7 +94,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return nearest?.one
 }
 
-/** The Levenshtein distance. Only one row of its matrix is kept. */
+/** The Levenshtein distance. */
 export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let i = 1; i <= from.length; i++) {

@@ -14,7 +14,7 @@ const MAGIC = Buffer.from('TRKSPACK', 'latin1')
 export class Acknowledgements {
   readonly #fs: FileSystem
   #path: string
-  /** Ranges that are not yet in the file. Adjacent ranges, such as those of one request, are joined. */
+  /** Ranges that are not yet in the file. */
   #fresh: [start: number, end: number][] = []
   /** Length of the file in bytes; `undefined` before it is opened. */
   #length: number | undefined
@@ -32,8 +32,8 @@ export class Acknowledgements {
   }
 
   /**
-   * Reads the ranges that an earlier process wrote. Returns them in order, with adjacent ranges joined. Damaged entries are
-   * left out: their messages are sent again.
+   * Reads the ranges that an earlier process wrote, in order, with adjacent ranges joined. Damaged entries are left out: their
+   * messages are sent again.
    */
   async read(): Promise<(readonly [start: number, end: number])[]> {
     const bytes = await this.#readAll()
@@ -55,7 +55,6 @@ export class Acknowledgements {
     return joined
   }
 
-  /** Writes the added ranges to the file. */
   flush(): void {
     if (this.#fresh.length === 0) return
     this.#file ??= this.#openFile()
@@ -74,7 +73,7 @@ export class Acknowledgements {
     this.#fresh = []
   }
 
-  /** Called when the segment has moved to another file. Only later acknowledgements are written beside the new file. */
+  /** Called when the segment has moved to another file. Acknowledgements that were written before are not written again. */
   move(path: string): void {
     this.close()
     this.#path = path
@@ -87,7 +86,6 @@ export class Acknowledgements {
     this.#file = undefined
   }
 
-  /** Removes the file, if there is one. */
   remove(): void {
     this.close()
     try {

@@ -45,7 +45,7 @@ class Connection implements SpoolConnection {
   readonly #client: SpoolClient
   readonly #encoder = new TextEncoder()
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** The events that are only in the spool, oldest first. */
+  /** Oldest first. */
   #rows: Row[] = []
   length = 0
   /** Number of messages of this client whose events were given up, but which the spool will still return. */
@@ -177,7 +177,6 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** Waits until a message may be read, or the spool is closed. */
   async #room(): Promise<void> {
     while (!this.#mayRead) {
       await new Promise<void>((wake) => {
@@ -206,7 +205,6 @@ class Connection implements SpoolConnection {
     if (entry !== undefined) this.#client.conclude(entry, false)
   }
 
-  /** Takes the event of the next message of this client. */
   #nextEntry(): SpooledEntry | undefined {
     if (this.#abandoned > 0) {
       this.#abandoned--

@@ -5,16 +5,11 @@ const SLICES = 8
 
 const tables = createTables()
 
-/**
- * The CRC-32C checksum of `bytes` from `start` to `end`.
- *
- * @see RFC 3720, appendix B.4
- */
+/** @see RFC 3720, appendix B.4 */
 export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as Tables
   let crc = -1
   let at = start
-  // The index is always within bounds, so the cast is safe.
   const byte = (index: number): number => bytes[index] as number
   for (const last = end - SLICES; at <= last; at += SLICES) {
     crc ^= byte(at) | (byte(at + 1) << 8) | (byte(at + 2) << 16) | (byte(at + 3) << 24)

@@ -1,9 +1,7 @@
 import process from 'node:process'
 import { isDeno } from './rights.ts'
 
-/** A spool that may have unwritten messages. */
 export interface Writing {
-  /** Writes the messages that wait for the end of the turn. */
   flush(): void
 }
 
@@ -17,8 +15,8 @@ export function isExiting(): boolean {
 }
 
 /**
- * Writes the messages of the current turn if the process ends within it, by `process.exit()` or an exception. Messages that
- * other `exit` listeners add are written too. All spools share one listener, which does not affect the exit code.
+ * Writes the messages of the current turn if the process ends within the turn, by `process.exit()` or an exception. Messages
+ * that other `exit` listeners add are written too.
  */
 export function flushOnExit(spool: Writing): void {
   if (!isWatching) {

@@ -22,7 +22,7 @@ import { ReadingRoom, SegmentReader } from './segment-reader.ts'
 const BEAT_MS = 15_000
 const READ_RETRY_MS = 1_000
 
-/** Access to the clock, the files and the processes of the machine. Tests pass fakes. */
+/** Tests pass fakes. */
 export interface SpoolHost {
   readonly fs: FileSystem
   readonly clock: Clock
@@ -205,10 +205,7 @@ export class FileSpool implements Spool {
     flushOnExit(this)
   }
 
-  /**
-   * Schedules the writing of the messages of this turn of the event loop: after all microtasks, which may add messages, and
-   * before any I/O callback.
-   */
+  /** The messages of a turn are written after all microtasks, which may add messages, and before any I/O callback. */
   #scheduleTurn(): void {
     // After the `exit` listeners, nothing else runs.
     if (isExiting()) return this.#endTurn()
@@ -238,7 +235,6 @@ export class FileSpool implements Spool {
     }
   }
 
-  /** Reads the next messages that this process has appended and that the client does not keep in memory. */
   async #readRun(): Promise<readonly RecoveredMessage[] | undefined> {
     const run = elementAt(this.#log.runs, 0)
     if (run === undefined) return undefined

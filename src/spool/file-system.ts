@@ -19,7 +19,7 @@ import process from 'node:process'
 import { promisify } from 'node:util'
 import { currentUser } from './rights.ts'
 
-/** The type and the state of a path. A symbolic link is neither a file nor a directory. */
+/** A symbolic link is neither a file nor a directory. */
 export interface PathInfo {
   readonly kind: 'file' | 'directory' | 'other'
   readonly size: number
@@ -37,7 +37,7 @@ export interface PathInfo {
 export interface FileSystem {
   /** Creates a file that only its owner may use, and opens it for reading and writing. Fails if it exists. */
   create(path: string): number
-  /** Opens a file. Refuses symbolic links. */
+  /** Refuses symbolic links. */
   open(path: string, mode: 'read' | 'write'): number
   /** Writes synchronously, and returns how many bytes were written. */
   write(file: number, bytes: Uint8Array, position: number): number
@@ -45,9 +45,7 @@ export interface FileSystem {
   /** Creates a directory that only its owner may enter. Fails if it exists. */
   makeDirectory(path: string): void
   list(path: string): string[]
-  /** Reads a small file. */
   readText(path: string): string
-  /** Returns the type and the state of a path; `undefined` when it does not exist. */
   info(path: string): PathInfo | undefined
   rename(from: string, to: string): void
   remove(path: string): void
@@ -74,10 +72,8 @@ const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
 /** Error codes of systems on which a directory cannot be opened or synced. On these systems, its entries need no sync. */
 const NOT_FOR_DIRECTORIES = new Set(['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP'])
 
-/** The user of this process, cached. */
 let user: { readonly id: number | undefined } | undefined
 
-/** The real file system. */
 export const nodeFileSystem: FileSystem = {
   create: (path) => openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600),
   open: (path, mode) => openSync(path, (mode === 'read' ? O_RDONLY : O_RDWR) | O_NOFOLLOW),
@@ -127,7 +123,6 @@ export const nodeFileSystem: FileSystem = {
     }),
 }
 
-/** The code of a file system error; empty when it has none. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : ''
@@ -145,10 +140,7 @@ export function isShortage(error: unknown): boolean {
   return SHORTAGES.has(codeOf(error))
 }
 
-/**
- * An open file. If an operation is still running, `close` leaves closing the file descriptor to the end of the operation, so
- * that the descriptor is not reused in the meantime.
- */
+/** `close` takes effect after the running operations: otherwise the file descriptor could be reused too early. */
 export class OpenFile {
   readonly #fs: FileSystem
   readonly #file: number

@@ -7,7 +7,7 @@ import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
 const FOLDER = /^([0-9a-f]{16})\.(\d+)$/
 const LOCK = /^([0-9a-f]{16})\.lock$/
 const QUARANTINED = /^\d{13}-[0-9a-f]{8}\.bad$/
-/** Number of damaged files that are kept for inspection. The oldest are removed first. */
+/** Number of damaged files that are kept for inspection. */
 const MAX_QUARANTINED = 10
 
 export interface FoldersOptions {
@@ -40,7 +40,7 @@ export class Folders {
     this.#writeLock()
   }
 
-  /** The folder for the segments of this owner. It may not exist yet. */
+  /** The folder may not exist yet. */
   get own(): string {
     return join(this.#options.directory, `${this.#id}.0`)
   }
@@ -49,7 +49,6 @@ export class Folders {
     return this.#options.directory
   }
 
-  /** Creates the folder of this owner and its parents if they do not exist. */
   ensureOwn(): void {
     const { fs, directory } = this.#options
     if (fs.info(this.own) !== undefined) return
@@ -95,10 +94,7 @@ export class Folders {
     return adopted
   }
 
-  /**
-   * Whether a path belongs to another user. The content of such a path is neither trusted nor changed. Warns about the first
-   * one.
-   */
+  /** Whether a path belongs to another user. The content of such a path is neither trusted nor changed. Warns once. */
   isOthers(path: string, info: PathInfo): boolean {
     if (info.isForeign !== true) return false
     if (!this.#hasToldOfOthers) {
@@ -110,7 +106,7 @@ export class Folders {
     return true
   }
 
-  /** Returns the path to which a damaged file is moved. Removes the oldest damaged files if there are too many. */
+  /** Makes room for a damaged file: removes the oldest files in quarantine if there are too many. */
   quarantinePath(): string {
     const { fs, directory, now } = this.#options
     const quarantined = fs.list(directory).filter((name) => QUARANTINED.test(name))
@@ -120,7 +116,6 @@ export class Folders {
     return join(directory, `${time}-${randomBytes(4).toString('hex')}.bad`)
   }
 
-  /** Removes a folder if it is empty. */
   removeIfEmpty(folder: string): void {
     try {
       this.#options.fs.removeDirectory(folder)

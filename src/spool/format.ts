@@ -18,7 +18,6 @@ export const MAX_RECORD_MESSAGE_BYTES = 16_777_216
 const MAGIC = Buffer.from('TRKSPOOL', 'latin1')
 const MARKER = Buffer.from([0xfe, 0xff, 0xf8, 0xa5])
 
-/** Makes the header of a segment, or of a file of acknowledgements. */
 export function createHeader(version = VERSION, magic = MAGIC): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   magic.copy(header)
@@ -27,7 +26,7 @@ export function createHeader(version = VERSION, magic = MAGIC): Buffer {
   return header
 }
 
-/** Reads the version in a header; `undefined` when the header is damaged or is not a header. */
+/** Returns `undefined` for a damaged header. */
 export function readVersion(header: Buffer, magic = MAGIC): number | undefined {
   if (header.length < HEADER_BYTES || header.compare(magic, 0, magic.length, 0, magic.length) !== 0) {
     return undefined
@@ -46,9 +45,7 @@ export function writeRecord(target: Buffer, at: number, message: Uint8Array): nu
   return end
 }
 
-/** The result of reading a record at one offset of a segment. */
 export type Found =
-  /** A valid record. */
   | { readonly kind: 'record'; readonly start: number; readonly end: number }
   /**
    * No valid record up to `end`. `isTorn` is set when these bytes may be the beginning of a record that a crash has cut short.

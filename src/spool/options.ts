@@ -26,7 +26,6 @@ export interface FileSpoolOptions {
   sync?: 'never' | 'interval' | 'always' | undefined
 }
 
-/** The options with all defaults filled in. */
 export interface ResolvedSpoolOptions {
   readonly directory: string
   readonly maxBytes: number
@@ -44,7 +43,7 @@ const SYNC = { default: 'interval', choices: ['never', 'interval', 'always'] } a
 
 const NAMES = ['directory', 'maxBytes', 'sync'] as const satisfies readonly (keyof FileSpoolOptions)[]
 
-/** Checks the options. @throws SettingsError that names the option. */
+/** @throws SettingsError that names the option. */
 export function resolveSpoolOptions(given: FileSpoolOptions): ResolvedSpoolOptions {
   const read = ownReader(readObject('spool', given))
   const unknown = unknownOption(given, NAMES)

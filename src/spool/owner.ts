@@ -19,10 +19,9 @@ export interface Owner {
   readonly space?: string
 }
 
-/** The processes of the machine, as far as the operating system reports them. */
 export interface Processes {
   readonly self: Owner
-  /** Whether there is a process with this id; `undefined` when that is unknown. */
+  /** Whether the process exists; `undefined` when unknown. */
   exists(pid: number): boolean | undefined
   startOf(pid: number): string | undefined
 }
@@ -57,7 +56,7 @@ function sharesProcesses(owner: Owner, self: Owner): boolean {
   return owner.host === self.host && owner.boot === self.boot && owner.space === self.space
 }
 
-/** Parses the content of a lock. @returns `undefined` for text that is not an owner. */
+/** @returns `undefined` for text that is not an owner. */
 export function parseOwner(text: string): Owner | undefined {
   try {
     const owner = JSON.parse(text) as Owner | null
@@ -67,9 +66,9 @@ export function parseOwner(text: string): Owner | undefined {
   }
 }
 
-/** The processes of this machine. Called only when a spool is made, because it takes some system calls. */
+/** Makes some system calls, so it is called only when a spool is made. */
 export function systemProcesses(): Processes {
-  // Without permission, the heartbeat decides: Deno would prompt the user in a terminal.
+  // Without permission, the heartbeat decides.
   const mayAsk = mayAskSystem()
   const read = (get: () => string): string | undefined => {
     try {

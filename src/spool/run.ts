@@ -29,9 +29,7 @@ export class Run {
   }
 
   /**
-   * Advances to the offset `end`.
-   *
-   * @param found The readable records up to `end`, in order.
+   * @param found The readable records up to the offset `end`, in order.
    * @returns These records, with the lost records in between.
    */
   advance(found: readonly FoundMessage[], end: number): RecoveredMessage[] {
@@ -62,7 +60,6 @@ export class Run {
   }
 }
 
-/** Adds a record to the last run, or begins a new run. */
 export function addToRun(runs: Run[], record: FileRecord): void {
   const last = elementAt(runs, -1)
   if (last?.segment === record.segment && last.end === record.start) last.add(record)

@@ -19,7 +19,6 @@ export interface SegmentLogOptions {
   readonly warn: (text: string) => void
 }
 
-/** Interval of the sync with `sync: 'interval'`. */
 export const SYNC_INTERVAL_MS = 500
 /** When this number of bytes waits, data is written before the end of the turn. */
 const WRITE_AT_BYTES = 262_144
@@ -41,7 +40,7 @@ export class SegmentLog {
   /** Segments whose files are missing, or unreliable after a failed sync. */
   readonly #misplaced = new Set<Segment>()
   readonly runs: Run[] = []
-  /** Bytes of all files, including adopted files (`usedBytes`), and the number of syncs (`syncs`). */
+  /** Includes adopted files. */
   usedBytes = 0
   syncs = 0
   #hasNewNames = false
@@ -50,7 +49,6 @@ export class SegmentLog {
   #nextSync: Promise<boolean> | undefined
   #moving: Promise<void> = Promise.resolve()
   #isFull = false
-  /** Whether the runtime denies `fsync`. */
   #isSyncDenied = false
 
   constructor(options: SegmentLogOptions) {
@@ -83,7 +81,7 @@ export class SegmentLog {
     return record
   }
 
-  /** Writes the appended messages. Never throws. */
+  /** Never throws. */
   flush(): void {
     const writer = this.#current?.writer
     if (writer === undefined || writer.buffered === 0 || this.isTroubled) return
@@ -220,7 +218,7 @@ export class SegmentLog {
     return [...this.#unsynced, ...(this.#current === undefined ? [] : [this.#current])]
   }
 
-  /** Whether the file of a segment was removed, or another process has adopted it. Data written to it would be lost. */
+  /** Whether the file of a segment was removed, or adopted by another process. Data written to such a file would be lost. */
   #isGone(segment: Segment): boolean {
     return segment.writer?.isOpen === true && this.#options.fs.info(segment.path) === undefined
   }
@@ -247,14 +245,14 @@ export class SegmentLog {
   }
 
   #misplace(segment: Segment): void {
-    // The segment stays open, because its records are read again.
+    // Its file stays open: `#move` copies the records from it.
     if (segment === this.#current) this.#current = undefined
     segment.isComplete = true
     this.#unsynced.add(segment)
     this.#misplaced.add(segment)
   }
 
-  /** Moves the misplaced segments to new files, and syncs the directory. Does not reject. */
+  /** Moves the misplaced segments to new files, and syncs the directory. Never rejects. */
   async #settle(): Promise<void> {
     const { fs, folders } = this.#options
     try {
@@ -287,7 +285,6 @@ export class SegmentLog {
     this.collect(segment)
   }
 
-  /** Tries the failed operation again. Throws or rejects if it still fails. */
   async #recover(): Promise<void> {
     this.#options.folders.ensureOwn()
     const segment = this.#current

@@ -4,7 +4,6 @@ import { FileRecord, type Segment } from './segment.ts'
 
 const CHUNK_BYTES = 262_144
 
-/** A message that was read, with its record in the file. */
 export interface FoundMessage extends RecoveredMessage {
   readonly record: FileRecord
 }
@@ -19,8 +18,8 @@ export interface Stretch {
 }
 
 /**
- * A buffer that all readers of a spool share, one after the other. It is shared because the garbage collector is slow to free
- * memory outside the heap.
+ * A buffer that all readers of a spool share, one after the other, because the garbage collector is slow to free memory outside
+ * the heap.
  */
 export class ReadingRoom {
   #bytes: Buffer | undefined
@@ -30,7 +29,7 @@ export class ReadingRoom {
     return this.#bytes
   }
 
-  /** Frees the buffer, because there is nothing to read now. */
+  /** Called when there is nothing to read now. */
   leave(): void {
     this.#bytes = undefined
   }
@@ -100,7 +99,7 @@ export class SegmentReader {
     messages.push({ record, isOwn: this.#isOwn, message: this.#bytes.subarray(at + RECORD_HEADER_BYTES, to) })
   }
 
-  /** Whether a range contains the record. Both the ranges and the records are in order. */
+  /** The ranges are in order, and so are the records. */
   #isAcknowledged(start: number, end: number): boolean {
     for (;;) {
       const range = this.#acknowledged[this.#nextRange]

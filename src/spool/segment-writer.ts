@@ -16,7 +16,6 @@ export class SegmentWriter {
   #flushed = 0
   /** Number of bytes in the file. */
   written = 0
-  /** Number of bytes of the file that are synced to the disk. */
   synced = 0
 
   constructor(fs: FileSystem, path: string) {
@@ -29,12 +28,11 @@ export class SegmentWriter {
     return this.#path
   }
 
-  /** Number of all bytes, including bytes that are not yet written. */
+  /** Includes the bytes that are not yet written. */
   get length(): number {
     return this.written + this.buffered
   }
 
-  /** Number of bytes that are not yet written. */
   get buffered(): number {
     return this.#buffered - this.#flushed
   }
@@ -43,7 +41,7 @@ export class SegmentWriter {
     return this.#file !== undefined
   }
 
-  /** Appends a record. @returns The offset of the record in the file. */
+  /** @returns The offset of the record in the file. */
   append(message: Uint8Array): number {
     const start = this.length
     this.#reserve(RECORD_HEADER_BYTES + message.length)
@@ -69,7 +67,6 @@ export class SegmentWriter {
     }
   }
 
-  /** Syncs the file to the disk. */
   async sync(): Promise<void> {
     const { written } = this
     if (this.#file === undefined || written === this.synced) return

@@ -4,7 +4,6 @@ import { type FileSystem, OpenFile } from './file-system.ts'
 import { HEADER_BYTES } from './format.ts'
 import { SegmentWriter } from './segment-writer.ts'
 
-/** A record of a {@link Segment}. */
 export class FileRecord implements SpoolRecord {
   constructor(
     readonly segment: Segment,
@@ -13,7 +12,6 @@ export class FileRecord implements SpoolRecord {
     readonly end: number,
   ) {}
 
-  /** Whether the record was acknowledged, which happens only once. */
   isAcknowledged = false
 
   get isKept(): boolean {
@@ -25,7 +23,7 @@ export class FileRecord implements SpoolRecord {
 export class Segment {
   readonly #fs: FileSystem
   readonly #acknowledgements: Acknowledgements
-  /** The writer; `undefined` for a segment of another process. */
+  /** `undefined` for a segment of another process. */
   readonly writer: SegmentWriter | undefined
   readonly #path: string
   readonly #size: number
@@ -34,10 +32,8 @@ export class Segment {
   live = 0
   /** Whether no further records follow, because the segment is full or was read to its end. */
   isComplete = false
-  /** Whether a part of the segment could not be read. */
   isDamaged = false
   isRemoved = false
-  /** Whether the segment is being moved to another file, so that it cannot be removed. */
   isMoving = false
 
   /** @param size Bytes of the file for a segment of another process; `undefined` for a new segment. */
@@ -57,7 +53,7 @@ export class Segment {
     return this.writer?.length ?? this.#size
   }
 
-  /** Whether the segment can be removed: it is complete, all its records are acknowledged, and it is not being moved. */
+  /** Whether the segment can be removed. */
   get isDone(): boolean {
     return this.isComplete && this.live === 0 && !this.isMoving && !this.isRemoved
   }
@@ -67,7 +63,6 @@ export class Segment {
     return this.writer === undefined || end <= this.writer.written
   }
 
-  /** Appends a record. */
   append(message: Uint8Array): FileRecord {
     const writer = this.writer as SegmentWriter
     const start = writer.append(message)
@@ -102,7 +97,6 @@ export class Segment {
     return this.#file.read(target, position)
   }
 
-  /** Moves all records to another file, and removes the old file. */
   async move(path: string): Promise<void> {
     const former = this.path
     this.isMoving = true
@@ -140,7 +134,6 @@ export class Segment {
     this.#acknowledgements.remove()
   }
 
-  /** Moves a damaged segment into quarantine, for inspection. */
   quarantine(path: string): void {
     this.isRemoved = true
     this.close()
@@ -153,31 +146,28 @@ export class Segment {
   }
 }
 
-/** The offset of the first record in a segment. */
 export const FIRST_RECORD = HEADER_BYTES
 
 const MAX_SEGMENT_BYTES = 8_388_608
 const MIN_SEGMENT_BYTES = 65_536
 
-/** The size at which a segment counts as full, in a spool with this `maxBytes`. */
+/** The size at which a segment counts as full. */
 export function segmentBytes(maxBytes: number): number {
   return Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, maxBytes / 8))
 }
 
 const SEGMENT_NAME = /^(\d{8})\.seg$/
 
-/** The name of the file of a segment. @param number Has at most eight digits. */
+/** @param number Has at most eight digits. */
 export function segmentName(number: number): string {
   return `${String(number).padStart(8, '0')}.seg`
 }
 
-/** The number of a segment, or `undefined` for a file that is not a segment. */
 export function segmentNumber(name: string): number | undefined {
   const [, digits] = SEGMENT_NAME.exec(name) ?? []
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** The path of the file with the acknowledgements of a segment. */
 export function acknowledgementsOf(path: string): string {
   return path.replace(/\.seg$/, '.ack')
 }

@@ -4,13 +4,13 @@ import type { Clock } from '../runtime/clock.ts'
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 
-/** The warning, shown once, when fsync is denied. This does not count as trouble, because the data is in the files. */
+/** A denied fsync does not count as trouble, because the data is in the files. */
 export const SYNC_DENIED =
   'the permission model of Node.js denies fsync: data of the spool survives the process, but perhaps not a power cut. ' +
   "So stored() resolves to false; with sync: 'never', which promises no more than this, it resolves to true"
 
 export interface TroubleHandlers {
-  /** Tries to write again. Rejects if that still fails. */
+  /** Tries to write again. Rejects if writing still fails. */
   attempt(): Promise<void>
   /** Called when writing works again. Must not throw. */
   onOver(): void
@@ -23,7 +23,6 @@ export class Trouble {
   readonly #handlers: TroubleHandlers
   #cancel: (() => void) | undefined
   #delayMs = FIRST_RETRY_MS
-  /** The last failure. */
   cause: unknown
   isThere = false
 

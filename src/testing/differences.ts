@@ -1,10 +1,8 @@
-/** One difference between a value and the expected value. */
 export interface Difference {
   /** The path, such as `properties.items.0.price`. Empty for the value as a whole. */
   readonly path: string
   /** The expected value, as it would have been sent. */
   readonly expected: unknown
-  /** The actual value. */
   readonly actual: unknown
 }
 

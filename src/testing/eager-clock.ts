@@ -72,8 +72,8 @@ export class EagerClock implements Clock {
   }
 
   /**
-   * Sets timers of the runtime. This happens late, because most timers are cleared within their turn, and a test that counts
-   * timers should not see these.
+   * Sets timers of the runtime late: most timers are cleared within their turn, and a test that counts timers should not see
+   * such timers.
    */
   #setReal(): void {
     for (const timer of this.#timers) {

@@ -2,14 +2,13 @@
 const MESSAGES: unique symbol = Symbol.for('trackpost.testing.messages') as never
 const UNDECIDED: unique symbol = Symbol.for('trackpost.testing.undecided') as never
 
-/** The messages and the state that matchers check. */
 export interface Received {
   readonly messages: readonly object[]
   /** Number of events that are still inside plugins and may be sent or dropped. */
   readonly undecided: number
 }
 
-/** Lets {@link receivedOf} find the messages of a client, and the number of events that are still inside plugins. */
+/** Lets {@link receivedOf} find the messages of a client. */
 export function markMessages(analytics: object, messages: readonly unknown[], undecided: () => number): void {
   Object.defineProperty(analytics, MESSAGES, { value: messages })
   Object.defineProperty(messages, UNDECIDED, { value: undecided })

@@ -39,7 +39,7 @@ function find(
   const found = messages.filter((message) => differences(wanted, message, isEqual).length === 0)
   const report = (headline: string): string =>
     reportNearest(headline, wanted, messages, { equals: isEqual, diff: utils?.diff })
-  // The result is not certain yet. Throws, so that the assertion also fails with `not`.
+  // Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`
     const remedy = 'write `await client.analytics.flush()` before the assertion'
@@ -63,7 +63,6 @@ looked for ${call}`),
   return { pass: true, message: () => [headline, ...lines].join('\n') }
 }
 
-/** Makes the wanted message for `track`. `event` is a name, or a matcher such as `expect.stringMatching(/^Order /)`. */
 function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: string] {
   if (typeof event !== 'string' && !isAsymmetric(event)) {
     throw new TypeError(
@@ -74,7 +73,7 @@ function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: strin
   return [{ ...wantedOf('track', partial), event } as Wanted, `track call of ${name}`]
 }
 
-/** Makes the wanted message for one kind. Refuses a `partial` that is not an object: a string would match every message. */
+/** Refuses a `partial` that is not an object: a number, for example, would match every message. */
 function wantedOf(type: Kind, partial: unknown = {}): Wanted {
   if (typeof partial !== 'object' || partial === null || Array.isArray(partial)) {
     throw new TypeError('expected a part of a message, such as { userId: "ada", properties: { total: 42 } }')

@@ -86,7 +86,7 @@ async function handle(
 
 type Body = Partial<Message> & { batch?: Message[]; writeKey?: string }
 
-/** Reads a request. Returns `undefined` if the service would refuse it with 400. */
+/** Returns `undefined` for a request that the service would refuse with 400. */
 async function read(request: Request, kind: string | undefined): Promise<ServiceRequest | undefined> {
   const body = await bodyOf(request)
   if (body === undefined) return undefined

@@ -2,15 +2,13 @@ import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '.
 
 /** A store that also keeps a copy of each queued message for the test. */
 export class Recorder<Message> implements MessageStore {
-  /** The accepted messages, oldest first. Always the same array. */
+  /** Oldest first. Always the same array. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
   /** The messages without an outcome. The value is the copy, or `undefined` once the message has been in a request. */
   readonly #live = new Map<StoredMessage, Message | undefined>()
-  /** Called when a message was added. */
   onMessage: () => void = () => {}
 
-  /** Number of messages that have no outcome yet. */
   get live(): number {
     return this.#live.size
   }

@@ -1,7 +1,7 @@
 import { describe as describeType } from '../message/describe.ts'
 import { type Difference, differences, type Equals, isEmptied, sidesOf } from './differences.ts'
 
-/** Limits for the report, so that it stays readable. */
+/** These limits keep the report readable. */
 const MAX_MESSAGES = 3
 const MAX_DIFFERENCES = 5
 const MAX_TEXT = 120
@@ -15,13 +15,11 @@ interface Candidate {
 /** The diff function of the test runner. It may use colours. */
 export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
 
-/** The functions of the test runner that are used. */
 interface Runner {
   readonly equals?: Equals | undefined
   readonly diff?: Diff | undefined
 }
 
-/** Makes the text of a failure: the wanted message, and the most similar messages with their differences. */
 export function reportNearest(
   headline: string,
   expected: unknown,
@@ -86,7 +84,6 @@ function pairsOf(name: string): string[] {
   return Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2))
 }
 
-/** Describes a message in one line: its kind, name, ids and content. */
 export function describe(message: object): string {
   const { type, event, name, groupId, previousId, userId, anonymousId, properties, traits } =
     message as Record<string, unknown>
@@ -97,7 +94,6 @@ export function describe(message: object): string {
   return `${title} ${show(Object.fromEntries(details))}`
 }
 
-/** Describes a value in one line. */
 export function show(value: unknown): string {
   const text = textOf(value)
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 3)}...`

@@ -12,7 +12,6 @@ export interface RequestFailure {
   times?: number | undefined
 }
 
-/** A service in memory, which accepts all requests unless a test makes it fail. */
 export class Service implements HTTPClient {
   #failures: { readonly failure: RequestFailure; left: number }[] = []
 
@@ -33,7 +32,6 @@ export class Service implements HTTPClient {
     this.#failures.push({ failure, left: times })
   }
 
-  /** Removes all failures. */
   recover(): void {
     this.#failures = []
   }

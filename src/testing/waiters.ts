@@ -45,7 +45,6 @@ export class Waiters<Message> {
     })
   }
 
-  /** Resolves the calls whose message has arrived. */
   look(messages: readonly Message[]): void {
     for (const waiter of [...this.#waiters]) {
       try {

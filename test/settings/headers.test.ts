@@ -42,7 +42,7 @@ describe('the setting headers', () => {
     const error = errorOf({ [name]: 'v' })
 
     expect(error.setting).toBe(`headers.${name}`)
-    expect(error.message).toContain('is set by the client itself')
+    expect(error.message).toContain('is set by the client or HTTP')
   })
 
   test('refuses a name that is given twice', () => {
