@@ -12,7 +12,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-// The browser must not load anything from other hosts.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -23,7 +22,6 @@ interface Asset {
   etag: string
 }
 
-/** Serves the files of the page. Each file is read only once. */
 export class PageAssets {
   readonly #folder: URL
   #assets: ReadonlyMap<string, Asset> | undefined
@@ -35,7 +33,7 @@ export class PageAssets {
     this.#folder = folder
   }
 
-  /** Responds with a file of the page. Returns false if no file has this name. */
+  /** Returns false if no file has this name. */
   serve(path: string, request: IncomingMessage, response: ServerResponse): boolean {
     this.#assets ??= readAssets(this.#folder)
     const asset = this.#assets.get(path)

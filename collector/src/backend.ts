@@ -14,13 +14,11 @@ import type { EventStore } from './store/event-store.ts'
 import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
-/** Options of the backend. */
 export interface BackendOptions extends Listeners {
   config: Config
   store: EventStore
   clock: Clock
   release: ReleaseTarget | null
-  /** Whether this process delivers events to destinations. */
   isDelivering: boolean
   /** Whether other processes share the store. They may have another configuration. */
   isShared: boolean
@@ -56,7 +54,6 @@ export class Backend {
       .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
   }
 
-  /** Starts to follow the writes of other processes, and to deliver events. */
   async start(): Promise<void> {
     await this.#stats.load()
     this.#store.start({
@@ -96,10 +93,7 @@ export class Backend {
     this.#wake()
   }
 
-  /**
-   * Returns the state of each destination of the configuration. Also returns the state of every other destination with pending
-   * deliveries that no process makes.
-   */
+  /** Returns the destinations of the configuration, and all others with pending deliveries that no process makes. */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
   }
@@ -112,7 +106,6 @@ export class Backend {
     return { states, unattended }
   }
 
-  /** The operations of the API on destinations, and those that change something. */
   actions(): Actions {
     const { config, release } = this.#options
     const { deliveries, reader } = this.#store
@@ -158,7 +151,7 @@ export class Backend {
     this.stream.close()
   }
 
-  /** Stops delivering, keeps the pending deliveries, and closes the store. */
+  /** Pending deliveries stay in the store. */
   async close(): Promise<void> {
     this.#watch.close()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
@@ -166,7 +159,6 @@ export class Backend {
   }
 }
 
-/** The reads that a wait needs. They use the same queries as the API. */
 function waitSource({ changes, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {

@@ -3,17 +3,14 @@ import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
 import { isPostgres } from './store/address.ts'
 
-/** The servers to which a collector connects. */
 interface Connections {
-  /** Address of the store. */
   store: string
-  /** Address of the log. */
   log?: string | undefined
   destinations?: Config['destinations']
 }
 
 /**
- * Checks that the client packages for all servers are installed, before anything is opened. The packages are optional peer
+ * Checks, before anything is opened, that the client packages for all servers are installed. They are optional peer
  * dependencies: an installation without them is a third as large.
  *
  * @throws ConfigError with the command that installs the missing packages.

@@ -13,8 +13,8 @@ export interface Clock {
 }
 
 /**
- * The real clock. All code gets its times, timers and random numbers from a `Clock`, except for random identifiers,
- * `AbortSignal.timeout` and `holdFor`.
+ * All code takes its times, timers and random numbers from a `Clock`, except for random identifiers, `AbortSignal.timeout` and
+ * `holdFor`.
  */
 export const systemClock: Clock = {
   now: () => Date.now(),

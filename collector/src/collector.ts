@@ -40,10 +40,9 @@ import type { EventStore, LocalRecords } from './store/event-store.ts'
 import type { RateLimits } from './store/ports.ts'
 
 const CLOSE_GRACE_MS = 5000
-/** Longest wait for a store that does not respond, in milliseconds. */
+/** Longest wait for a store that does not respond. */
 const STORE_LIMIT_MS = 3000
 
-/** The parts of a collector that are created before it, apart from the store. */
 export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined
@@ -59,7 +58,7 @@ export interface CheckedParts {
   listeners: Listeners
 }
 
-/** A running collector: connects the HTTP server, the store, and the parts that work on stored events. */
+/** Connects the HTTP server, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {
   readonly #store: EventStore
   readonly #shared: Shared | undefined
@@ -190,7 +189,7 @@ export class RunningCollector implements Collector {
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    // Loaded with the first request to the API, so that tests that never use the API start faster.
+    // Loaded with the first request to the API, so that tests without the API start faster.
     const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
       import('./api/faults.ts'),
       import('./api/tokens.ts'),
@@ -286,7 +285,7 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    // All connections are closed. Events that are not written yet have not been acknowledged to their clients.
+    // All connections are closed: no event that is still unwritten was acknowledged to its client.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
     await this.#logConsumer?.close()

@@ -18,13 +18,10 @@ export interface Collector extends AsyncDisposable {
   /** Returns the number of matching records. */
   count(filter?: EventFilter): number
   stats(): Stats
-  /**
-   * Deletes all records and all known messageIds. SQLite deletes them before the call returns. Rejects if they could not be
-   * deleted.
-   */
+  /** Deletes all records and all known messageIds; on SQLite, before the call returns. Rejects if the deletion fails. */
   clear(): Promise<void>
   /**
-   * Makes the next requests to `/v1` and `/token` get a fault instead of the usual response. Several calls make a sequence.
+   * Injects a fault into the next requests to `/v1` and `/token`. Several calls make a sequence.
    *
    * @example collector.respondNext({ status: 503, headers: { 'retry-after': '1' }, times: 2 })
    * @throws FaultError when a value cannot be used.

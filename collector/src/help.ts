@@ -1,12 +1,10 @@
 import { REASONS, type Reason, WARNINGS, type Warning } from './record.ts'
 
-/** How serious a reason or a warning is. `info` means that nothing has to be done. */
+/** `info` means that nothing has to be done. */
 export type Severity = 'error' | 'warning' | 'info'
 
-/** An explanation of a reason or a warning, for a developer. */
 export interface Help {
   meaning: string
-  /** How to fix the problem. */
   remedy: string
   severity: Severity
   /** The field that caused the problem, as a path into the message; null if no field did. */
@@ -43,7 +41,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   ],
   event_too_large: ['Send less data in this event: files and long texts belong elsewhere.', 'properties'],
   batch_refused: ['Fix the item of the same request that was refused on its own.'],
-  invalid_json: ['Look at the request: it shows where the body stops being JSON.'],
+  invalid_json: ['Open the request on the page: the place where the body stops being JSON is marked.'],
   too_deep: ['Send flatter objects.'],
   not_an_object: ['Send one JSON object.'],
   batch_not_an_array: ['Send { "batch": [ ... ] }.', 'batch'],
@@ -68,7 +66,7 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
 const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
-/** Returns the meaning and the remedy of a reason or a warning. For any other code, the meaning is the code itself. */
+/** For a code that is neither a reason nor a warning, the meaning is the code itself. */
 export function helpFor(reason: string): Help {
   if (Object.hasOwn(WARNINGS, reason)) {
     const [remedy, field] = REMEDIES_OF_WARNINGS[reason as Warning]

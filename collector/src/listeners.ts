@@ -1,17 +1,11 @@
-/** Listeners for faults of the collector and for recoveries from them. The listeners never throw. */
+/** These listeners never throw, because `listenersOf` makes them safe. */
 export interface Listeners {
   onFault(what: string, cause: unknown): void
-  /**
-   * Called when a part works again. Gets a message and the fault that has ended, for example "the store is back" and "the store
-   * is unavailable".
-   */
+  /** Called when a part works again, for example with "the store is back" and "the store is unavailable". */
   onRecovery(what: string, fault: string): void
 }
 
-/**
- * Makes the listeners of the options safe: an error of a listener becomes a process warning. Without this, a listener that
- * fails, perhaps because it cannot write a log line, would end the process.
- */
+/** Turns an error of a listener into a process warning. Otherwise, a listener that cannot log would end the process. */
 export function listenersOf({ onFault, onRecovery }: Partial<Listeners>): Listeners {
   return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** The proxies whose `X-Forwarded-For` header is trusted. */
 export class TrustedProxies {
   readonly #list = new BlockList()
 
@@ -21,8 +20,6 @@ export class TrustedProxies {
   }
 
   /**
-   * Returns the address of the client.
-   *
    * Reads `X-Forwarded-For` from the end, where the nearest proxy has added its entry. Stops at the first address that is not a
    * trusted proxy, because the client could have made up all entries before that one.
    */
@@ -50,7 +47,6 @@ export function withoutBrackets(host: string): string {
   return /^\[[^\]]*\]$/.test(host) ? host.slice(1, -1) : host
 }
 
-/** Whether a text is an IP address, or a network like `10.0.0.0/8`. */
 export function isAddressOrNetwork(entry: string): boolean {
   const [address = '', bits, ...more] = entry.split('/')
   const version = isIP(address)

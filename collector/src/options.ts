@@ -42,7 +42,7 @@ export interface CollectorOptions {
   config?: ConfigInput | string
   /**
    * The token that the page and `/api` require. Scripts send it as `Authorization: Bearer <token>`; users enter it once in a
-   * form. With `allowPublic` and without a token, nobody can use the page and `/api`.
+   * form. Without a token, nobody can use them on an address that other machines reach.
    */
   adminToken?: string
   /** A tracking plan, or the path of a file with a plan. Events that violate the plan are marked. */
@@ -64,23 +64,21 @@ export interface CollectorOptions {
    */
   onFault?: (what: string, cause: unknown) => void
   /**
-   * Called when the store, the log or a destination works again after a fault. Gets a message and the fault that has ended, for
-   * example "the store is back" and "the store is unavailable". Default: none. An error of this function only causes a process
-   * warning.
+   * Called when the store, the log or a destination works again. Gets a message and the fault that has ended, for example "the
+   * store is back" and "the store is unavailable". Default: none. An error of this function only causes a process warning.
    */
   onRecovery?: (what: string, fault: string) => void
 }
 
 const MIN_TOKEN_CHARACTERS = 8
 
-/** Checks the configuration. The validation library is loaded only if there is a configuration. */
+/** Imports the validation library only if there is a configuration. */
 export async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
   if (given === undefined) return DEFAULT_CONFIG
   const { loadConfig, parseConfig } = await import('./config/load.ts')
   return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
 }
 
-/** Returns the address of the store. */
 export function storeAddress({ store, database }: CollectorOptions): string {
   if (store !== undefined && database !== undefined && store !== database) {
     throw new ConfigError('store and database mean the same: set one of them')
@@ -106,14 +104,13 @@ export async function checkAddress(host: string, allowPublic: boolean): Promise<
   )
 }
 
-/** Returns who may use the page and `/api`. */
 export function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
   if (token === undefined) return isLocal ? 'open' : 'closed'
   if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
   throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
 }
 
-/** Loads the tracking plan. The library that checks events is loaded only if there is a plan. */
+/** Imports the JSON Schema library only if there is a plan. */
 export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
   if (given === undefined) return null
   const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
@@ -126,7 +123,6 @@ export async function readPlan(given: TrackingPlanFile | string | undefined): Pr
   }
 }
 
-/** Returns the service to which events may be released; null if there is none. */
 export function readRelease(text: string | undefined): ReleaseTarget | null {
   if (text === undefined) return null
   const target = readReleaseTarget(text)

@@ -4,7 +4,6 @@ export type Kind = (typeof KINDS)[number]
 
 const kindNames: ReadonlySet<unknown> = new Set(KINDS)
 
-/** Whether a value names one of the six kinds. */
 export function isKind(value: unknown): value is Kind {
   return kindNames.has(value)
 }
@@ -69,7 +68,7 @@ export type Warning = keyof typeof WARNINGS
 export interface DestinationOutcome {
   name: string
   state: 'pending' | 'delivered' | 'skipped' | 'failed'
-  /** Why it was skipped or failed, or the result of the last attempt; absent if there is nothing to say. */
+  /** Why the delivery was skipped or failed, or the result of its last attempt; absent if there is nothing to say. */
   reason?: string
   attempts: number
 }
@@ -150,9 +149,8 @@ export interface EventRecord extends EventSummary {
   message: Message | null
 }
 
-/** One way in which an event violates the tracking plan. */
 export interface Violation {
-  /** Path into the message, with dots between the keys; empty for the message as a whole. */
+  /** Path into the message, with dots between the keys. */
   path: string
   /** The JSON Schema keyword that was violated, or `unplanned` for a name that is not in the plan. */
   keyword: string

@@ -8,18 +8,17 @@ import type { EventStore } from './store/event-store.ts'
 /** The role of a process with a log: a front only writes events to the log, and a worker moves them to the store. */
 export type Role = 'front' | 'worker'
 
-/** The log that a process shares with others, and its role. */
 export interface Shared {
   log: SharedLog
   role: Role
-  /** Whether this process has a store to read from. A front needs none. */
+  /** Whether this process has a store to read from. */
   hasStore: boolean
   /** A function instead of an import, so that the code of the log is loaded only if there is a log. */
   newLogConsumer(parts: LogConsumerParts): LogConsumer
 }
 
 /**
- * Returns the role of a process according to its options; undefined if it has no log.
+ * Returns undefined if the process has no log.
  *
  * @throws ConfigError when an option is missing for the role.
  */
@@ -36,10 +35,7 @@ export function roleOf({
   return log === undefined ? undefined : { role: work ? 'worker' : 'front', hasStore }
 }
 
-/**
- * Returns the parts whose health is checked: the log, if there is one, and the store. With a log, the store is required only in
- * a worker.
- */
+/** With a log, the store is required only in a worker. */
 export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
   const ofStore = { part: 'store' as const, ask: () => store.health() }
   if (shared === undefined) return [{ ...ofStore, isRequired: true }]

@@ -31,7 +31,7 @@ interface Screen {
   title: string
   icon: IconName
   component: FunctionComponent
-  /** The number that the menu shows beside the name of the screen, for example the number of events. */
+  /** Shown in the menu beside the name. */
   countOf?(stats: Stats): number
   needsFaults?: boolean
 }
@@ -65,7 +65,7 @@ const SCREENS: readonly Screen[] = [
   { name: 'faults', title: 'Faults', icon: 'faults', component: FaultsScreen, needsFaults: true },
 ]
 
-/** The screen for an unknown address. It is not in the menu. */
+/** Not in the menu. */
 const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', component: UnknownScreen }
 
 function screenNow(): Screen {

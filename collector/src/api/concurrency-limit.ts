@@ -1,10 +1,8 @@
 import { HttpProblem } from '../http/reply.ts'
 
-/** A limit for one kind of request. */
 export interface ConcurrencyLimitOptions {
-  /** Maximum number of requests that run at the same time. */
   limit: number
-  /** Code and message of the error response to a request over the limit. The message says what the client can do. */
+  /** For the response to a request over the limit. The message says what the client can do. */
   code: string
   message: string
   retrySeconds: number
@@ -21,8 +19,6 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Runs a function if the limit is not reached.
-   *
    * @param owner An object that identifies the collector.
    * @throws HttpProblem 503 when the limit is reached.
    */

@@ -2,7 +2,6 @@ import { HttpProblem } from '../http/reply.ts'
 import type { EventReader } from '../store/event-reader.ts'
 import { readQuery, readRange } from './query.ts'
 
-/** The parts of the collector that find one entry. */
 export interface EntryParts {
   reader: EventReader
   now(): number
@@ -16,8 +15,6 @@ const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
 }
 
 /**
- * Finds one event, request, user or catalogue entry by its id.
- *
  * @param list Name of the list to which the entry belongs.
  * @throws HttpProblem 404 when no entry has this id.
  */

@@ -10,7 +10,7 @@ import { ConcurrencyLimit } from './concurrency-limit.ts'
 
 /** Number of records that one export keeps in memory. A record may have 32 KB. */
 const PAGE = 100
-/** Maximum number of concurrent exports. While a client does not read, one page of its export stays in memory. */
+/** Limited, because one page of an export stays in memory while its client does not read. */
 const MAX_EXPORTS = 10
 const exports = new ConcurrencyLimit({
   limit: MAX_EXPORTS,
@@ -21,24 +21,21 @@ const exports = new ConcurrencyLimit({
 
 export type ExportFormat = 'ndjson' | 'csv'
 
-/** The parts of the collector that an export needs. */
 export interface ExportParts {
   reader: EventReader
   /** Only used as the key under which the exports of this collector are counted. */
   changes: ChangeFeed
 }
 
-/** A list that can be exported. */
 interface ExportedList<T> {
   /** Name of the file without its extension. */
   name: string
-  /** Reads one page of the list. The first page has no cursor. */
+  /** The first page has no cursor. */
   page(cursor: Cursor | undefined): Promise<{ items: T[]; next: Cursor | null }>
   /** The cells of a CSV row by their headings. Null becomes an empty cell. */
   cells: Readonly<Record<string, (item: T) => unknown>>
 }
 
-/** Sends all events that match a search. */
 export function exportEvents(
   { reader, changes }: ExportParts,
   search: EventSearch & { order: 'oldest' | 'newest' },
@@ -70,7 +67,6 @@ export function exportEvents(
   return exports.run(changes, () => sendPages(list, format, response))
 }
 
-/** Sends all requests that match a search. */
 export function exportRequests(
   { reader, changes }: ExportParts,
   search: Omit<QueryParameters<'requests'>, 'limit' | 'cursor'>,
@@ -110,7 +106,7 @@ export function exportRequests(
   return exports.run(changes, () => sendPages(list, format, response))
 }
 
-/** Sends a list page by page, no faster than the client reads. */
+/** Sends no faster than the client reads. */
 async function sendPages<T>(
   { name, page, cells }: ExportedList<T>,
   format: ExportFormat,

@@ -21,7 +21,7 @@ const ruleSchema = z.strictObject({
 const rateSchema = z.strictObject({ failRate: z.number() })
 const bodySchema = z.union([rateSchema, ruleSchema, z.array(ruleSchema).max(1000)])
 
-/** Handles `/api/faults`, where scripts and the page add and remove injected faults. Returns false for all other paths. */
+/** Handles `/api/faults`. Returns false for all other paths. */
 export async function handleFaults(
   faults: Faults,
   url: URL,
@@ -71,7 +71,7 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
   }
 }
 
-/** Null means the default, as in the responses to `GET`. Only in `times`, null has its own meaning: without limit. */
+/** Null means the default, as in the responses to `GET`. Only in `times`, null means without limit. */
 function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
   return {
     ...rest,
@@ -82,7 +82,7 @@ function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof r
   }
 }
 
-/** Reads a body as JSON; undefined if the client has closed the connection. */
+/** Resolves with undefined if the client has closed the connection. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   // A browser sends this type from another site only after a preflight request, which the collector does not allow.

@@ -8,7 +8,7 @@ const WHERE =
   'This process is a front: it accepts events and writes them to the log, and stores none of them. ' +
   'Ask a process that has the store: a worker, or a front that was started with --store.'
 
-/** Answers the requests to a front without a store: its role, the state of the log, and which process has the events. */
+/** Answers requests to a front without a store. */
 export async function handleFront(
   log: SharedLog,
   about: About,

@@ -14,8 +14,7 @@ const retrySchema = z.strictObject({ ids: idsSchema.optional() })
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
 /**
- * Handles requests about the log. In a process without a store, handles all requests to `/api`. Returns false for all other
- * requests.
+ * Handles requests about the log; in a process without a store, all requests to `/api`. Returns false for all other requests.
  */
 export async function handleShared(
   { log, hasStore }: Shared,
@@ -30,7 +29,7 @@ export async function handleShared(
   return handleFront(log, about, url, response)
 }
 
-/** Lists, retries and discards dead letters (messages that the store refused). Returns false for all other paths. */
+/** Returns false for all other paths. */
 async function handleDeadLetters(
   { deadLetters }: SharedLog,
   url: URL,

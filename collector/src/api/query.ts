@@ -85,11 +85,7 @@ const SCHEMAS = {
 
 type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
-/**
- * Reads the query parameters of a request.
- *
- * @throws HttpProblem 400 whose message names every invalid parameter.
- */
+/** @throws HttpProblem 400 whose message names every invalid parameter. */
 export function readQuery<N extends keyof typeof SCHEMAS>(
   name: N,
   parameters: URLSearchParams,
@@ -112,7 +108,6 @@ export function readCursorOrSeq(text: string): CursorOrSeq {
   return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Reads the time range of a request. */
 export function readRange(
   { from, to }: { from?: string; to?: string },
   nowMs: number,
@@ -133,7 +128,6 @@ function readTime(name: string, text: string | undefined, nowMs: number): number
   return timeMs
 }
 
-/** Reads the search of a request for events. */
 export function readSearch(
   parameters: Given<Partial<z.output<(typeof SCHEMAS)['count']>>>,
   nowMs: number,
@@ -147,7 +141,7 @@ export function readSearch(
   }
 }
 
-/** Parses the search of a list of requests. Without `q`, every request matches. */
+/** Without `q`, every request matches. */
 export function readRequestSearch(q: string | undefined): Search {
   return q === undefined ? EVERYTHING : parseSearch(q, REQUEST_VOCABULARY)
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpProblem, replyJson } from '../http/reply.ts'
 
-/** Value of `Retry-After` in seconds, when tokens cannot be revoked now. */
 const RETRY_SECONDS = 5
 
 /**
- * Handles `DELETE /api/tokens`: revokes the tokens that all processes have issued. Returns false for all other paths.
+ * Handles `DELETE /api/tokens`, which revokes the tokens of all processes. Returns false for all other paths.
  *
  * @param revoke Undefined if the collector issues no tokens.
  */

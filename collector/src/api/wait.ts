@@ -7,11 +7,10 @@ import type { ChangeFeed } from '../store/ports.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { readCursorOrSeq, readQuery } from './query.ts'
 
-/** The parts of the collector that a wait needs. A wait is a request that is answered when enough events have arrived. */
+/** A wait is a request that is answered when enough events have arrived. */
 export interface WaitParts {
   /** Only used as the key under which the waits of this collector are counted. */
   changes: ChangeFeed
-  /** Resolves with the records, page by page, once enough events have arrived. */
   wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>
 }
 
@@ -23,7 +22,6 @@ const waits = new ConcurrencyLimit({
   retrySeconds: 1,
 })
 
-/** Handles `/api/wait`: responds with the matching records once enough events have arrived. */
 export async function wait(
   parts: WaitParts,
   parameters: URLSearchParams,

@@ -9,27 +9,21 @@ const COOKIE = 'trackpost-collector'
 const MAX_FORM_BYTES = 4096
 const COOKIE_SECONDS = 30 * 86_400
 
-/** Who may use the page and its API. */
 export type AdminAccess =
   /** Everybody who can reach the collector. */
   | 'open'
   /** Nobody: the collector can be reached from other machines, but no token was set. */
   | 'closed'
-  /** Only callers with this token. */
   | { token: string }
 
 /**
- * Allows access to the API only with the admin token. The files of the page are public: they contain no data.
- *
  * Scripts send the token as `Authorization: Bearer <token>`. A user types the token once. The browser then keeps a value
  * derived from the token in a cookie, which scripts cannot read and which is not sent with requests from other sites.
  */
 export class AdminGate {
   readonly #access: AdminAccess
   readonly #loginLimit: LoginLimit
-  /**
-   * The value of the cookie. It is derived from the token: so it stays valid after a restart, and does not reveal the token.
-   */
+  /** Derived from the token, so that the cookie stays valid after a restart and does not reveal the token. */
   readonly #cookieValue: string | undefined
 
   constructor(access: AdminAccess, loginLimit: LoginLimit) {
@@ -40,11 +34,7 @@ export class AdminGate {
     }
   }
 
-  /**
-   * Checks that a request may use the API.
-   *
-   * @throws HttpProblem 401 without the token, 403 when no token is configured, 429 after too many failures.
-   */
+  /** @throws HttpProblem 401 without the token, 403 when no token is configured, 429 after too many failures. */
   check(request: IncomingMessage, address: string): void {
     if (this.#access === 'open') return
     if (this.#access === 'closed') {
@@ -61,7 +51,6 @@ export class AdminGate {
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
 
-  /** Whether an admin token is configured. */
   get hasToken(): boolean {
     return typeof this.#access === 'object'
   }
@@ -77,11 +66,7 @@ export class AdminGate {
     return isRight
   }
 
-  /**
-   * Handles `POST /login`: checks the token, and sets the cookie.
-   *
-   * @throws HttpProblem 401 when the token is wrong, 429 after too many failures.
-   */
+  /** @throws HttpProblem 401 when the token is wrong, 429 after too many failures. */
   async login(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const read = await readBody(request, MAX_FORM_BYTES)
     if (read === 'aborted') return
@@ -91,7 +76,7 @@ export class AdminGate {
     setCookie(request, response, this.#cookieValue ?? '', COOKIE_SECONDS)
   }
 
-  /** Handles `POST /logout`: deletes the cookie of this browser. Other browsers stay logged in until the token changes. */
+  /** Other browsers stay logged in until the token changes. */
   logout(request: IncomingMessage, response: ServerResponse): void {
     setCookie(request, response, '', 0)
   }

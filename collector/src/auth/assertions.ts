@@ -21,7 +21,6 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const MAX_JTI_CHARACTERS = 256
 const MIN_RSA_BITS = 2048
 
-/** An application of the configuration, with its public keys by id. */
 export interface Application extends Omit<ApplicationConfig, 'keys'> {
   keys: ReadonlyMap<string, KeyObject>
 }
@@ -62,7 +61,7 @@ export class AssertionChecker {
   }
 
   /**
-   * Checks an assertion, and returns the application that signed it. The assertion cannot be used again.
+   * Returns the application that signed the assertion. The assertion cannot be used again.
    *
    * @throws TokenError when the assertion is refused; an error of the store if the store is unavailable.
    */
@@ -135,7 +134,7 @@ export class AssertionChecker {
 }
 
 /**
- * Returns the applications of the configuration by their client id.
+ * Returns the applications by their client id.
  *
  * @throws ConfigError when a public key cannot be used.
  */
@@ -165,7 +164,7 @@ function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
   return keys
 }
 
-/** Describes the problem with an assertion. Clients recognise a wrong clock by the words "expired" and "not yet valid". */
+/** Clients recognise a wrong clock by the words "expired" and "not yet valid". */
 function describe(cause: unknown): string {
   if (cause instanceof errors.JWTExpired) return 'the assertion has expired'
   if (cause instanceof errors.JWTClaimValidationFailed) {

@@ -4,7 +4,6 @@ import type { LoginLimit } from './login-limit.ts'
 import type { Source, Sources } from './sources.ts'
 import type { TokenServer } from './tokens.ts'
 
-/** Why credentials are refused. */
 export type CredentialProblem = 'bad_credentials' | 'malformed_credentials' | 'expired_token'
 
 /** Who sent a request, or why and how it is refused. */
@@ -52,8 +51,8 @@ export class Authenticator {
   }
 
   /**
-   * Returns the name of the source that a request claims to be from; null if no source has the key. The claim is not verified,
-   * so the name is only used for records and for injected faults.
+   * Returns the name of the source that a request claims to be from. The claim is not verified, so the name is only used for
+   * records and for injected faults.
    */
   sourceName(authorization: string | undefined, bodyKey: unknown): string | null {
     const credentials = readCredentials(authorization, bodyKey)

@@ -1,4 +1,3 @@
-/** The credentials of a request, from its `Authorization` header and its body. */
 export type Credentials =
   | { scheme: 'none' }
   | { scheme: 'key'; writeKey: string }
@@ -9,10 +8,10 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 
 /**
- * Reads the credentials by the three authentication schemes of the specification, section 3.
+ * Reads the three authentication schemes of the specification, section 3.
  *
- * The header wins: with Basic, a `writeKey` in the body is ignored. With Bearer, the `writeKey` in the body names the source.
- * The value for Basic is `base64(writeKey + ":")`. A password after the colon is ignored.
+ * With Basic, a `writeKey` in the body is ignored. With Bearer, the `writeKey` in the body names the source. The value for
+ * Basic is `base64(writeKey + ":")`; a password after the colon is ignored.
  */
 export function readCredentials(authorization: string | undefined, bodyKey: unknown): Credentials {
   const writeKey = typeof bodyKey === 'string' && bodyKey !== '' ? bodyKey : undefined

@@ -12,7 +12,6 @@ const der = z.base64().min(1)
 
 const kept = z.object({
   format: z.literal(1),
-  /** The private key that signs new tokens. */
   signing: z.object({ id: z.string().min(1), privateKey: der, madeAtMs: z.number() }),
   /** Public keys of earlier signing keys, with which older tokens are verified. */
   earlier: z.array(z.object({ id: z.string().min(1), publicKey: der, untilMs: z.number() })),
@@ -20,10 +19,10 @@ const kept = z.object({
   revoked: z.array(z.string()),
 })
 
-/** The keys of the token server, as they are stored. */
+/** The keys as they are stored. */
 export type KeptKeys = z.output<typeof kept>
 
-/** The keys of the token server, ready to be used. */
+/** The keys, ready to be used. */
 export interface TokenKeys {
   readonly signing: { readonly id: string; readonly privateKey: KeyObject; readonly madeAtMs: number }
   /** Public keys that verify tokens, by key id. */
@@ -33,10 +32,10 @@ export interface TokenKeys {
 
 /** Longest lifetime of a token that the configuration allows. An earlier key has to be kept for this long. */
 const MAX_TOKEN_LIFETIME_MS = 86_400_000
-/** Maximum number of revoked keys that are remembered. Their tokens are reported as expired instead of invalid. */
+/** Tokens of a remembered key are reported as expired, tokens of a forgotten key as invalid. */
 const MAX_REVOKED = 100
 
-/** Creates the first key, or a key that replaces all earlier keys. The earlier keys are revoked. */
+/** Creates the first key, or a key that replaces and revokes all earlier keys. */
 export function newKeys(nowMs: number, before?: KeptKeys): KeptKeys {
   const ids = before === undefined ? [] : [...before.earlier, before.signing].map(({ id }) => id)
   const revoked = [...(before?.revoked ?? []), ...ids].slice(-MAX_REVOKED)

@@ -11,18 +11,17 @@ import {
   usableKeys,
 } from './key-set.ts'
 
-/** Longest time in milliseconds for which this process accepts a token after another process has revoked it. */
+/** Longest time for which this process accepts a token after another process has revoked it. */
 const FRESH_MS = 1000
-/** Keys older than this, in milliseconds, are read again in the background, so that no caller has to wait. */
+/** Older keys are read again in the background, so that no caller has to wait. */
 const RENEW_MS = 500
-/** If the keys cannot be read, the last ones are used for this many milliseconds. Revoked tokens are accepted in this time. */
+/** If the keys cannot be read, the last ones are used for this long. Revoked tokens are accepted in this time. */
 const USABLE_MS = 10_000
-/** Longest wait for the store, in milliseconds. */
 const READ_WAIT_MS = 2000
-/** Pause after a failed read, in milliseconds. */
+/** Pause after a failed read. */
 const REST_MS = 1000
 const MAX_KEY_AGE_MS = 30 * 86_400_000
-/** Maximum number of attempts to write. An attempt fails only if another process has changed the keys in the meantime. */
+/** An attempt to write fails only if another process has changed the keys in the meantime. */
 const MAX_ATTEMPTS = 20
 
 interface Known {
@@ -32,14 +31,13 @@ interface Known {
   readAtMs: number
 }
 
-/** The keys of the token server. All processes share them; this process has a cached copy. */
+/** All processes share the keys; this process has a cached copy. */
 export class Keyring {
   readonly #store: TokenKeyStore
   readonly #clock: Clock
   #known: Known | undefined
   #reading: Promise<void> | undefined
   #changing: Promise<void> | undefined
-  /** How often this process has changed the keys. */
   #changes = 0
   #failure: { cause: unknown; atMs: number } | undefined
 
@@ -83,7 +81,7 @@ export class Keyring {
     }
   }
 
-  /** Returns the keys for signing. If the signing key is too old, replaces it first. */
+  /** Replaces the signing key first if it is too old. */
   async forSigning(): Promise<TokenKeys> {
     const keys = await this.current()
     const { id, madeAtMs } = keys.signing
@@ -172,7 +170,7 @@ export class Keyring {
   }
 }
 
-/** Returns undefined for keys that cannot be read. Revoking all tokens then replaces these keys, and so repairs the store. */
+/** Returns undefined for keys that cannot be read: a revocation replaces them, and so repairs the store. */
 function readableKeys(text: string | undefined): KeptKeys | undefined {
   try {
     return text === undefined ? undefined : readKeys(text)

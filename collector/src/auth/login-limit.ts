@@ -6,7 +6,7 @@ const MAX_ADDRESSES = 10_000
 const MAX_KNOWN = 1000
 
 /**
- * Limits the failed logins of each address, so that nobody can guess keys at full speed.
+ * Limits failed logins by address, so that nobody can guess keys at full speed.
  *
  * Credentials that have worked before are never limited. On a developer's machine, all clients have the same address, and one
  * misconfigured client must not lock out the others.
@@ -15,7 +15,7 @@ export class LoginLimit {
   readonly #maxFailures: number
   readonly #clock: Clock
   readonly #failures = new Map<string, { count: number; startMs: number }>()
-  /** Hashes of the credentials that have worked. The credentials themselves are not kept. */
+  /** Hashes of the credentials that have worked. */
   readonly #known = new Set<string>()
 
   constructor(maxFailuresPerMinute: number, clock: Clock) {
@@ -23,7 +23,7 @@ export class LoginLimit {
     this.#clock = clock
   }
 
-  /** Returns the seconds until this address may try these credentials; undefined if it may try now. */
+  /** Returns undefined if the address may try these credentials now. */
   waitSeconds(address: string, credential: string): number | undefined {
     const failed = this.#failures.get(address)
     if (failed === undefined || failed.count < this.#maxFailures) return undefined

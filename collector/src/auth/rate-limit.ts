@@ -5,8 +5,8 @@ const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
 
 /**
- * Limits the requests of each source in this process, in a sliding window of one second. No interval of one second has more
- * requests than the rate allows, and the waiting time in the response is exact.
+ * Limits the requests of each source in this process, in a sliding window: no interval of one second has more requests than the
+ * rate allows, and the returned wait is exact.
  */
 export class RateLimit implements RateLimits {
   readonly #clock: Clock
@@ -27,7 +27,6 @@ export class RateLimit implements RateLimits {
   }
 }
 
-/** The times at which requests were accepted in the last second. */
 class Window {
   #times: number[] = []
   #first = 0

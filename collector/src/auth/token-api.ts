@@ -9,7 +9,6 @@ import type { TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384
 
-/** The parts of the collector that the token endpoint needs. */
 export interface TokenApiParts {
   tokens: TokenServer
   loginLimit: LoginLimit
@@ -17,7 +16,6 @@ export interface TokenApiParts {
   onFault(what: string, cause: unknown): void
 }
 
-/** Value of `Retry-After` in seconds, when the shared store or log is unavailable. */
 const STORAGE_RETRY_SECONDS = 5
 
 /** Handles `POST /token`. Errors have the form of RFC 6749, section 5.2. */

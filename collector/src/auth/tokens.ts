@@ -8,7 +8,6 @@ import type { TokenKeys } from './key-set.ts'
 import { Keyring } from './keyring.ts'
 import { TokenError } from './token-error.ts'
 
-/** The response to a token request. */
 export interface IssuedToken {
   access_token: string
   expires_in: number
@@ -16,7 +15,6 @@ export interface IssuedToken {
   scope: string
 }
 
-/** The owner of a valid bearer token. */
 export interface TokenOwner {
   clientId: string
   scopes: readonly string[]
@@ -28,18 +26,16 @@ const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const TOKEN_ALGORITHM = 'ES256'
 /**
- * `iss` and `aud` of all tokens. Processes that share a signing key accept the tokens of each other, so these values do not
- * depend on the address of a process.
+ * `iss` and `aud` of all tokens. They do not depend on the address of a process, because processes that share a signing key
+ * accept each other's tokens.
  */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** Tolerance for clocks that differ between processes: the clock of the issuing process may be ahead by this much. */
+/** The clock of the process that issued a token may be ahead by this much. */
 const PROCESS_CLOCKS_SECONDS = 60
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
 
 /**
- * The token server: issues bearer tokens in exchange for client assertions, and verifies the tokens.
- *
  * The algorithms are fixed. The `kid` of an assertion selects a key of the configuration; the `kid` of a token selects a key of
  * the store or log. Nothing in an assertion or a token can refer to a key elsewhere. All processes with the same store or log
  * sign tokens with the same key.
@@ -56,9 +52,7 @@ export class TokenServer {
   /** The keys with which the tokens in `#verified` were verified. */
   #verifiedWith: TokenKeys | undefined
 
-  /**
-   * @throws ConfigError when a public key cannot be used.
-   */
+  /** @throws ConfigError when a public key cannot be used. */
   constructor(
     { oauth, publicUrl }: { oauth: NonNullable<Config['oauth']>; publicUrl?: string | undefined },
     clock: Clock,
@@ -72,16 +66,11 @@ export class TokenServer {
     this.#keyring = new Keyring(tokenKeys, clock)
   }
 
-  /** Called once the collector's address is known, because an assertion may have this address as its audience. */
   setAddress(url: string): void {
     this.#assertions.setAddress(url)
   }
 
-  /**
-   * Issues a token for a token request.
-   *
-   * @throws TokenError when the request is refused; an error of the store when the store is unavailable.
-   */
+  /** @throws TokenError when the request is refused; an error of the store when the store is unavailable. */
   async issue(form: URLSearchParams): Promise<IssuedToken> {
     const only = (name: string) => {
       const values = form.getAll(name)
@@ -184,16 +173,12 @@ export class TokenServer {
     return owner
   }
 
-  /**
-   * Revokes every token that any process has issued: in this process at once, in other processes within a second after the
-   * promise resolves. Rejects when the store cannot be written to.
-   */
   revokeTokens(): Promise<void> {
     return this.#keyring.revoke()
   }
 }
 
-/** Returns the id of the key that a token names; undefined if the id does not have the form of the collector's key ids. */
+/** Returns undefined unless the key id of the token has the form of the collector's key ids. */
 function keyIdOf(token: string): string | undefined {
   try {
     const { kid } = decodeProtectedHeader(token)

@@ -1,10 +1,8 @@
 import { exactDigits, shortened } from '../json/exact-json.ts'
 import { pathText } from '../search/syntax.ts'
 
-/** Types by their names in JSON Schema. */
 export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
 
-/** A type that was found at a path. */
 export interface FoundType {
   type: JsonType
   format?: 'date-time'
@@ -14,7 +12,7 @@ export interface FoundType {
   exampleId: string
 }
 
-/** The values that were found at one path of the properties or traits of an event. */
+/** The values that were found at one path of the properties or traits. */
 export interface FoundField {
   path: string
   /** Share of the events that have the path. For a path inside an array, the share of the objects in the array. */
@@ -44,7 +42,6 @@ const MAX_VALUES = 5
 const MAX_SHOWN = 200
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Infers the structure of an event from examples. */
 export class Inference {
   readonly #entries = new Map<string, Entry>()
   /** Number of objects that were found in the arrays at each path. */
@@ -115,7 +112,6 @@ export class Inference {
     return this.#objects.get(keyOf(keys.slice(0, array + 1))) ?? Math.max(1, this.#samples)
   }
 
-  /** Returns the values that were found, by path. */
   fields(): FoundField[] {
     return [...this.#entries.values()]
       .map(({ keys, count, types, values }): FoundField => {
@@ -167,7 +163,7 @@ function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
   }
 }
 
-/** Whether the types contradict each other. Integers count as numbers, and null may occur beside one other type. */
+/** Integers count as numbers, and null may occur beside one other type. */
 export function isInconsistent(types: readonly JsonType[]): boolean {
   const distinct = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
   distinct.delete('null')

@@ -17,19 +17,18 @@ export function isNamed(type: string): boolean {
   return NAMED.has(type)
 }
 
-/** Returns the key of an event in the catalogue. */
 export function keyOf(type: string, name: string | null): string {
   return isNamed(type) ? `${type}:${name ?? ''}` : type
 }
 
-/** Reads a key as callers may write it. A name alone means a `track` event. */
+/** Callers may write a name alone, which means a `track` event. */
 export function readKey(key: string): { type: string; name: string } {
   const [, type, name] = /^(track|page|screen):([\s\S]*)$/.exec(key) ?? []
   if (type !== undefined) return { type, name: name ?? '' }
   return ['identify', 'group', 'alias'].includes(key) ? { type: key, name: '' } : { type: 'track', name: key }
 }
 
-/** The structure of the events with one key, inferred from samples. */
+/** The structure of the events with one key. */
 export class Shape {
   readonly #inference = new Inference()
   #violations = 0
@@ -59,7 +58,6 @@ export class Shape {
   }
 }
 
-/** The structures of all events, inferred from samples. */
 export class Samples {
   readonly #byKey = new Map<string, Shape>()
   #count = 0

@@ -14,7 +14,6 @@ interface Node {
   children: Map<string, Node>
 }
 
-/** Returns the schema of properties or traits with these fields. */
 export function schemaOf(fields: readonly FoundField[]): JsonSchema {
   const root: Node = { children: new Map() }
   for (const field of fields) {
@@ -32,7 +31,6 @@ export function schemaOf(fields: readonly FoundField[]): JsonSchema {
   return { type: 'object', ...objectParts(root) }
 }
 
-/** Splits the `path` of a field into its keys. */
 function keysOf(path: string): string[] {
   const keys: string[] = []
   for (const match of path.matchAll(/"((?:[^"\\]|\\.)*)"|\[\]|[^.[\]"]+/g)) {
@@ -78,7 +76,6 @@ function merged(types: readonly JsonType[]): JsonType[] {
   return distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct
 }
 
-/** Returns TypeScript with an `Events` type, from the schema of each track event. */
 export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
   const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
   return `/** Inferred from the events that the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`

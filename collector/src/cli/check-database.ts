@@ -12,22 +12,18 @@ import type { Cursor } from '../store/ports.ts'
 
 const PAGE = 1000
 
-/** One rule of the plan that events violate. */
 export interface BrokenRule {
   /** The key of the events in the catalogue: `track:Order Completed`; only `identify` or `group` for these kinds. */
   key: string
   /** Path into the message, with dots between the keys. */
   path: string
   message: string
-  /** Number of events that violate the rule. */
   count: number
-  /** Number of the first event that violates the rule. */
+  /** Sequence number of the first event that violates the rule. */
   firstSeq: number
 }
 
-/** The result of checking recorded events against a plan. */
 export interface PlanReport {
-  /** Number of accepted events that were checked. */
   checked: number
   broken: BrokenRule[]
 }

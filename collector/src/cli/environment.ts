@@ -21,7 +21,6 @@ const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):\/\//
 const SERVICE_NAME =
   /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
-/** Returns the name of the variable that sets a flag. */
 export function variableOf(flag: string): string {
   return `${PREFIX}${flag.toUpperCase().replaceAll('-', '_')}`
 }

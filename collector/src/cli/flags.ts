@@ -1,6 +1,5 @@
 import type { ParseArgsConfig } from 'node:util'
 
-/** The flags of a command, in the form that `parseArgs` takes. */
 export type Flags = NonNullable<ParseArgsConfig['options']>
 
 export const HELP = `trackpost-collector: the HTTP tracking API on your machine
@@ -44,7 +43,6 @@ check compares the recorded events with a tracking plan, and exits with 1 if one
 healthcheck requests /readyz of the collector on this machine, and exits with 1 if it is not ready.
 `
 
-/** The store that is used when no flag names one. */
 export const DEFAULT_STORE = 'trackpost-collector.db'
 
 const HELP_FLAG = { type: 'boolean', short: 'h', default: false } as const

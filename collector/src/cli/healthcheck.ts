@@ -6,7 +6,7 @@ const LIMIT_MS = 4000
 const ADVICE = 'is the collector running, and are --host and --port the ones that it was started with?'
 
 /**
- * Asks the collector on this machine whether it is ready. For containers without `curl`.
+ * For containers without `curl`.
  *
  * @param given The address on which the collector listens. If it listens on all interfaces, the loopback address is used.
  * @returns The response, or the reason why there is none.
@@ -31,9 +31,7 @@ export function askReadiness(given: string, port: number): Promise<{ isReady: bo
   })
 }
 
-/**
- * Describes why a connection failed. If a name has several addresses, Node.js throws an AggregateError with an empty message.
- */
+/** If a name has several addresses, Node.js throws an AggregateError with an empty message. */
 function whatFailed({ message, ...cause }: Error & { code?: string }): string {
   return message || (cause.code ?? 'no connection')
 }

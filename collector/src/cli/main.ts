@@ -19,7 +19,7 @@ import { askReadiness } from './healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
 import { endNow, watchSignals } from './signals.ts'
 
-/** One day: no process manager waits longer than this. */
+/** One day: no process manager waits longer. */
 const MAX_DRAIN_SECONDS = 86_400
 /**
  * Longest wait for a database or a log that does not respond when the process ends. The documentation says that process
@@ -27,7 +27,7 @@ const MAX_DRAIN_SECONDS = 86_400
  */
 const CLOSE_LIMIT_MS = 9000
 
-/** Runs the command line. Resolves with the exit code. A collector ends when it gets a signal, or if it cannot start. */
+/** Resolves with the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   // The program that reads the output may have ended (`| head -1`). The collector runs on.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
@@ -111,7 +111,6 @@ function newLog(values: Values): Log {
   })
 }
 
-/** Runs a collector until it gets a signal. */
 async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
   const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
   const { signalled, hasStarted } = watchSignals()
@@ -138,7 +137,6 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     collector.drain()
     await sleep(systemClock, drainSeconds * 1000)
   }
-  // Ends the process if closing takes too long. The timer itself does not keep the process alive.
   systemClock.setTimer(() => {
     log.info('the store or the log does not respond: ended without it', { signal })
     endNow(signal)
@@ -187,7 +185,7 @@ function storeOf({ store, database }: { store?: string; database?: string }): st
   return store ?? database ?? DEFAULT_STORE
 }
 
-/** Prints a text. Returns the exit code. */
+/** Returns the exit code. */
 function print(text: string): number {
   process.stdout.write(text)
   return 0

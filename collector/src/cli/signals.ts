@@ -3,7 +3,6 @@ import { constants } from 'node:os'
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export type EndSignal = (typeof ENDING)[number]
 
-/** The signals that ask a process to end. */
 export interface Signals {
   /** Resolves with the first signal after the start. */
   signalled: Promise<EndSignal>
@@ -12,9 +11,9 @@ export interface Signals {
 }
 
 /**
- * Waits for signals that ask the process to end. The first signal after `hasStarted` is only reported. A second signal, or any
- * signal before `hasStarted`, ends the process at once. Before `hasStarted`, the listener is needed only in containers: there,
- * a signal without a listener would not end the first process (PID 1).
+ * The first signal after `hasStarted` is only reported. A second signal, or any signal before `hasStarted`, ends the process at
+ * once. Before `hasStarted`, only containers need the listener: there, a signal without a listener would not end the first
+ * process (PID 1).
  */
 export function watchSignals(): Signals {
   let isStarting = true
@@ -36,10 +35,8 @@ export function watchSignals(): Signals {
   }
 }
 
-/** Ends the process at once. */
 export function endNow(signal: EndSignal): void {
-  // Sends the signal to the process itself. `process.exit` would first end the threads. A thread that is inside the database
-  // may then abort the process.
+  // `process.exit` would first end the threads, and a thread that is inside the database may then abort the process.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
   // Reached in a container, where the signal does not end the first process (PID 1).

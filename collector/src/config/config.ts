@@ -144,7 +144,8 @@ export interface ConfigInput {
   /** Addresses and networks of proxies whose `X-Forwarded-For` header is trusted; default: none. */
   trustedProxies?: string[] | undefined
   /**
-   * Failed logins per minute from one address, after which only known credentials are accepted from that address; default 300.
+   * After this number of failed logins per minute, only credentials that have worked before are accepted from that address;
+   * default 300.
    */
   failedLoginsPerMinute?: number | undefined
   /** Destinations of the accepted events; default: none. */

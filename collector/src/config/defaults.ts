@@ -1,8 +1,6 @@
 import type { Config } from './schema.ts'
 
 /**
- * The configuration of a collector without a config file.
- *
  * Written out, because the validation library takes time to load, and tests start hundreds of collectors without a config file.
  */
 export const DEFAULT_CONFIG: Config = {

@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
 
-/** Creates an RSA key pair. Returns the matching settings for the SDK and for the config file. */
 export function keygen(clientId: string, keyId: string): string {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,

@@ -4,8 +4,6 @@ import { ConfigError } from './config-error.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**
- * Checks a configuration and fills in the defaults.
- *
  * @param origin Names the configuration in messages, for example the path of the file.
  * @throws ConfigError whose message names every invalid setting.
  */
@@ -19,7 +17,7 @@ export function parseConfig(value: unknown, origin: string): Config {
 }
 
 /**
- * Reads a config file (JSON). Paths in the file are relative to its folder.
+ * Paths in the file are relative to its folder.
  *
  * @throws ConfigError when the file cannot be read, is not JSON, or has an invalid setting.
  */

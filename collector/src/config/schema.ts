@@ -8,7 +8,6 @@ const region = z.enum(['default', 'eu'])
 const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
 
-/** Whether a URL has no user, no query and no fragment. */
 function isBare(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { username, password, search, hash } = new URL(text)
@@ -134,10 +133,7 @@ const log = z.strictObject({
   credentialsFile: z.string().min(1).optional(),
 })
 
-/**
- * Checks a configuration and fills in the defaults. `config.ts` has the types of the input, written by hand, so that users do
- * not need the types of the validation library.
- */
+/** `config.ts` repeats the types of the input by hand, so that users do not need the types of the validation library. */
 export const configSchema = z
   .strictObject({
     region: region.default('default'),

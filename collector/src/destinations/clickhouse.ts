@@ -10,7 +10,7 @@ import { connectionReason } from './reason.ts'
 import { type BatchOutcome, sendSplitting } from './split.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Maximum number of characters in a request. A larger batch is sent in several requests. */
+/** A larger batch is sent in several requests. */
 const MAX_REQUEST_CHARACTERS = 8_000_000
 
 interface Row {
@@ -18,7 +18,6 @@ interface Row {
   line: string
 }
 
-/** Inserts events into a ClickHouse table, many events in one request. */
 export class ClickHouseSender implements BatchSender {
   readonly limit: number
   readonly longestMs: number
@@ -107,8 +106,8 @@ export class ClickHouseSender implements BatchSender {
         // With asynchronous inserts, the server could acknowledge rows before they are in the table.
         async_insert: 0,
         // The server ignores a second insert with the same token, for example a repeated one. If the same events come in
-        // another batch, the server recognises them by their keys. The token is a hash of the whole rows, because keys are not
-        // unique: two collectors have keys in common if one began with a copy of the other's database.
+        // another batch, the server recognises them by their keys. The token is a hash of the whole rows, because two
+        // collectors have keys in common if one began with a copy of the other's database.
         insert_deduplication_token: tokenOf(rows),
       })
       const outcome = outcomeOf(response)
@@ -133,7 +132,7 @@ export class ClickHouseSender implements BatchSender {
   }
 }
 
-/** Splits rows into groups, so that each group fits into one request. */
+/** Each group fits into one request. */
 function requestsOf(rows: readonly Row[]): Row[][] {
   const groups: Row[][] = []
   let characters = Number.POSITIVE_INFINITY

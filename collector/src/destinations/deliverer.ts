@@ -6,18 +6,13 @@ import { Outage, type OutageParts } from './outage.ts'
 import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
-/**
- * A lease lasts this many milliseconds longer than the attempt may take, so that the outcome is written before another process
- * can claim the event.
- */
+/** A lease outlasts the attempt by this much, so that the outcome is written before another process can claim the event. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
 
-/** The operations of the queue that a deliverer uses. */
 export type DeliverySource = Pick<DeliveryQueue, 'claim' | 'settle' | 'release' | 'nextDueMs'>
 
-/** Options of a deliverer. */
 export interface DelivererParts extends OutageParts {
   queue: DeliverySource
 }
@@ -65,7 +60,7 @@ export class Deliverer {
     this.#running = this.#work()
       .then(() => queue.nextDueMs(this.#destination.name))
       .catch((cause: unknown) => {
-        // The outcome could not be written. Without this wait, the destination would get the same event again and again.
+        // The queue or the destination cannot be read or written. Without this wait, it would be tried again and again.
         onFault(`destination ${this.#destination.name}`, cause)
         return clock.now() + FAULT_RETRY_MS
       })
@@ -93,7 +88,6 @@ export class Deliverer {
     }
   }
 
-  /** Returns the sender of the destination. Creates and prepares it at the first call. */
   async #open(destination: BatchDestination): Promise<BatchSender> {
     if (this.#sender !== undefined) return this.#sender
     const sender = await openSender(destination, this.#parts.clock, (cause) =>
@@ -134,10 +128,7 @@ export class Deliverer {
     await queue.release(name, given)
   }
 
-  /**
-   * Sends the due events, at most `concurrency` at a time, and claims more when half of that number is free. Writes outcomes
-   * together.
-   */
+  /** Sends the due events, at most `concurrency` at a time, and claims more when half of that number is free. */
   async #postAll(destination: Extract<DestinationConfig, { type: 'webhook' }>): Promise<void> {
     const { queue, clock } = this.#parts
     const { name, concurrency, timeout, firstDelay, maxAttempts } = destination
@@ -181,7 +172,7 @@ export class Deliverer {
     await queue.release(name, released)
   }
 
-  /** Starts to measure an attempt. Call the returned function when the attempt has ended. */
+  /** Call the returned function when the attempt has ended. */
   #startAttempt(): () => { atMs: number; durationMs: number } {
     const { clock } = this.#parts
     const atMs = clock.now()
@@ -206,10 +197,7 @@ export class Deliverer {
   }
 }
 
-/**
- * Returns the wait before the next attempt. The longest wait doubles with each attempt, and the result is random between half
- * of it and all of it.
- */
+/** The longest wait doubles with each attempt. The result is random, between half of the longest wait and all of it. */
 function delayOf(firstDelayMs: number, attempts: number, random: number): number {
   const delayMs = Math.min(MAX_DELAY_MS, firstDelayMs * 2 ** (attempts - 1))
   return Math.ceil(delayMs * (0.5 + random / 2))

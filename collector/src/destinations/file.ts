@@ -39,7 +39,6 @@ export class FileSender implements BatchSender {
   async close(): Promise<void> {}
 }
 
-/** Whether the last line of the file is incomplete, because the disk was full or a process ended while it wrote. */
 async function endsMidLine(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
   // A pipe or a terminal has no last line.

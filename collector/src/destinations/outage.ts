@@ -2,10 +2,9 @@ import type { Clock } from '../clock.ts'
 import type { Listeners } from '../listeners.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** An outage is reported when all attempts have failed for this many milliseconds. A single failure is not an outage. */
+/** An outage is reported when all attempts have failed for this long. A single failure is not an outage. */
 const OUTAGE_MS = 2000
 
-/** The clock, and the functions to which an outage and its end are reported. */
 export interface OutageParts extends Listeners {
   clock: Clock
 }
@@ -24,7 +23,6 @@ export class Outage {
     this.#parts = parts
   }
 
-  /** Records the result of an attempt. */
   saw(attempt: AttemptResult): void {
     const { clock, onRecovery } = this.#parts
     if (attempt.result === 'retry') {

@@ -4,7 +4,6 @@ import type { PlannedDelivery } from '../store/ports.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Why an event does not go to a destination. */
 export const SKIP_REASONS = {
   not_enabled: 'not enabled for this source',
   integrations: 'turned off by integrations',
@@ -15,10 +14,7 @@ export type SkipReason = keyof typeof SKIP_REASONS
 /** The `integrations` object of an event, followed by that of its batch. The first object that has a name decides. */
 type Integrations = ReadonlyArray<Readonly<Record<string, unknown>>>
 
-/**
- * Returns whether `integrations` turns a destination on or off; undefined if neither. Names are case-sensitive. Only own
- * properties count.
- */
+/** Returns undefined if `integrations` turns the destination neither on nor off. Names are case-sensitive. */
 function switchFor(integrations: Integrations, name: string): boolean | undefined {
   const value = integrations.find((one) => Object.hasOwn(one, name))?.[name]
   if (typeof value === 'boolean') return value
@@ -27,10 +23,8 @@ function switchFor(integrations: Integrations, name: string): boolean | undefine
 }
 
 /**
- * Whether `integrations` lets an event through to a destination (specification, section 2).
- *
  * The name of the destination decides, then its alternative names in order, then `All`. If `integrations` has none of these
- * names, the destination is on.
+ * names, the destination is on (specification, section 2).
  */
 export function isSwitchedOn(integrations: Integrations, names: readonly string[]): boolean {
   for (const name of names) {
@@ -41,8 +35,8 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
 }
 
 /**
- * Plans the deliveries of an accepted event: returns its destinations, and the skipped destinations with the reason.
- * Destinations that are disabled in the configuration are left out.
+ * Returns the destinations of an accepted event, also the skipped ones, with the reason. Leaves out destinations that are
+ * disabled in the configuration.
  */
 export function planDeliveries(
   destinations: readonly DestinationConfig[],

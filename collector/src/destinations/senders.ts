@@ -3,10 +3,9 @@ import type { DestinationConfig } from '../config/schema.ts'
 import type { BatchSender } from './batch-sender.ts'
 import { FileSender } from './file.ts'
 
-/** A destination that accepts many events at a time. */
 export type BatchDestination = Exclude<DestinationConfig, { type: 'webhook' }>
 
-/** Creates the sender of a destination. Loads the code and the packages for ClickHouse only if they are needed. */
+/** Loads the code and the packages for ClickHouse only if they are needed. */
 export async function openSender(
   destination: BatchDestination,
   clock: Clock,

@@ -1,6 +1,5 @@
 import type { AttemptResult } from './webhook.ts'
 
-/** The result of one request with several events. */
 export type BatchOutcome =
   | { kind: 'taken' }
   /** The data of at least one event was refused. Without that event, the others may be accepted. */
@@ -10,10 +9,7 @@ export type BatchOutcome =
   /** The destination accepts nothing now. */
   | { kind: 'unavailable'; reason: string }
 
-/**
- * Maximum number of unclear outcomes in a batch. After that, the rest of the batch waits for the next attempt, since the cause
- * may not be in the events.
- */
+/** After this many unclear outcomes, the rest of the batch waits for the next attempt: the cause may not be in the events. */
 const UNCLEAR_REQUESTS = 40
 
 /**

@@ -2,17 +2,15 @@ import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 
-/** Interval in milliseconds at which this process announces the destinations to which it delivers. */
+/** Interval at which this process announces the destinations to which it delivers. */
 const ATTEND_MS = 20_000
-/** A process that has made no announcement for this many milliseconds counts as ended. */
+/** A process that has made no announcement for this long counts as ended. */
 const ATTENDED_MS = 60_000
-/** For this many milliseconds after an event, a warning says that the event was not planned for the destination. */
+/** For this long after an event that was not planned for a destination, a warning says so. */
 const UNPLANNED_MS = 60_000
 
-/** Options of a {@link DestinationWatch}. */
 export interface WatchParts {
   destinations: readonly DestinationConfig[]
-  /** Whether this process delivers events to destinations. */
   isDelivering: boolean
   queue: Pick<DeliveryQueue, 'attend' | 'unattended'>
   clock: Clock
@@ -42,7 +40,6 @@ export class DestinationWatch {
     this.#disabled = new Set(destinations.filter(({ enabled }) => !enabled).map(({ name }) => name))
   }
 
-  /** Starts to announce the destinations of this process, and to look for destinations to which no process delivers. */
   start(): void {
     void this.#attend().then(() => this.#later())
   }
@@ -58,11 +55,11 @@ export class DestinationWatch {
 
   async #attend(): Promise<void> {
     if (this.#attended.length === 0) return
-    // The error is ignored here: the code that writes events reports when the store is unavailable.
+    // The code that writes events reports when the store is unavailable.
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 
-  /** Reports each destination to which no process delivers, unless the last check found the same destination. */
+  /** Reports each destination to which no process delivers, unless the last check found it too. */
   async #report(): Promise<void> {
     const found = await this.unattended().catch(() => undefined)
     if (found === undefined || this.#isClosed) return

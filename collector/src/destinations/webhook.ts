@@ -2,7 +2,6 @@ import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
 import { connectionReason } from './reason.ts'
 
-/** The result of one attempt. */
 export type AttemptResult =
   | { result: 'delivered' }
   | { result: 'retry'; reason: string }
@@ -11,7 +10,7 @@ export type AttemptResult =
 // The 4xx status codes after which a retry may help. After any other, the next response would be the same.
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
-/** Posts one message. Does not follow redirects: messages go only to the URL of the configuration. */
+/** Does not follow redirects: messages go only to the URL of the configuration. */
 export async function postMessage(
   destination: Extract<DestinationConfig, { type: 'webhook' }>,
   delivery: ClaimedDelivery,

@@ -3,7 +3,6 @@ import { type Clock, sleep } from '../clock.ts'
 import { HttpProblem, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import type { FaultRule, Faults } from './rules.ts'
 
-/** Injects faults into requests. */
 export class FaultInjector {
   readonly #faults: Faults
   readonly #clock: Clock
@@ -16,7 +15,7 @@ export class FaultInjector {
   }
 
   /**
-   * Injects a fault into a request, and resolves with the fault; undefined if the request is to be handled as usual.
+   * Resolves with undefined if the request is to be handled as usual.
    *
    * @param path The path without repeated slashes.
    * @param sourceOf Returns the name of the source, if it is known. Called only when a fault is limited to a source.
@@ -43,7 +42,7 @@ export class FaultInjector {
     response.once('close', () => this.#hanging.delete(response))
   }
 
-  /** Closes the connections of requests that get no response, so that closing the collector does not wait for them. */
+  /** Ends the hanging requests, so that closing the collector does not wait for them. */
   close(): void {
     for (const response of this.#hanging) response.destroy()
   }

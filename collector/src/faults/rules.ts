@@ -51,7 +51,6 @@ export interface FaultState {
   injected: number
 }
 
-/** Maximum number of active faults. */
 const MAX_RULES = 1000
 const MAX_DELAY_MS = 600_000
 
@@ -72,7 +71,6 @@ export class Faults {
     this.#clock = clock
   }
 
-  /** Probability that a request to `/v1` gets status 503. */
   set failRate(value: number) {
     this.#failRate = inRange('failRate', value, 0, 1)
   }
@@ -85,11 +83,7 @@ export class Faults {
     }
   }
 
-  /**
-   * Adds a fault after the existing ones.
-   *
-   * @throws FaultError when a value cannot be used.
-   */
+  /** @throws FaultError when a value cannot be used. */
   add(options: FaultOptions): FaultRule {
     if (this.#rules.length >= MAX_RULES) throw new FaultError(`at most ${MAX_RULES} faults can be set`)
     const rule = readRule(String(this.#lastId + 1), options)
@@ -98,21 +92,20 @@ export class Faults {
     return { ...rule }
   }
 
-  /** Removes a fault. Returns false if no fault has this id. */
+  /** Returns false if no fault has this id. */
   remove(id: string): boolean {
     const before = this.#rules.length
     this.#rules = this.#rules.filter((rule) => rule.id !== id)
     return this.#rules.length < before
   }
 
-  /** Removes all faults, and sets the fail rate to 0. */
   clear(): void {
     this.#rules = []
     this.#failRate = 0
   }
 
   /**
-   * Returns the fault for a request, and counts the request; undefined if the request gets the usual response.
+   * Counts the request if it gets a fault; otherwise returns undefined.
    *
    * @param sourceOf Called only when a fault is limited to a source.
    */

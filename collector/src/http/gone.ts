@@ -1,9 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
-/**
- * Resolves with true when the client has read the response so far, and with false when the client has closed the connection.
- */
+/** Resolves with true when the client has read the response so far, with false when it has closed the connection. */
 export async function drained(response: ServerResponse): Promise<boolean> {
   if (response.destroyed) return false
   const gone = new AbortController()

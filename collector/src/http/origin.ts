@@ -8,7 +8,6 @@ import { HttpProblem } from './reply.ts'
  */
 const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '[::1]', 'host.docker.internal'])
 
-/** Whether an address can only be reached from this machine. */
 export function isLoopback(address: string): boolean {
   return isIP(address) === 4 ? address.startsWith('127.') : address === '::1'
 }
@@ -17,17 +16,14 @@ function isOwnName(name: string): boolean {
   return OWN_NAMES.has(name) || isLoopback(name) || name.endsWith('.localhost')
 }
 
-/** Time in seconds for which a browser may cache the response to a preflight request. */
+/** How long a browser may cache the response to a preflight request. */
 const PREFLIGHT_SECONDS = '600'
 const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
 
-/** Which origins and host names are accepted. */
 export interface OriginRules {
   /** Whether only this machine can reach the collector. */
   isLocal: boolean
-  /**
-   * Origins of web pages that may send events; `*` for all. Default on loopback: the origins of this machine; otherwise none.
-   */
+  /** `*` for all. Undefined means the origins of this machine on loopback, and otherwise none. */
   browserOrigins: readonly string[] | undefined
   /** Additional host names that are accepted on loopback. */
   hostNames: readonly string[]
@@ -46,7 +42,7 @@ export class OriginGuard {
   }
 
   /**
-   * On loopback, accepts only host names of this machine and `hostNames`. This prevents DNS rebinding.
+   * On loopback, accepts only host names of this machine and `hostNames`, which prevents DNS rebinding.
    *
    * @throws HttpProblem 400 when the host name is missing or ambiguous, 403 when it is not accepted.
    */
@@ -66,7 +62,7 @@ export class OriginGuard {
   }
 
   /**
-   * Checks whether a web page may send events, and sets the CORS headers.
+   * Sets the CORS headers.
    *
    * @throws HttpProblem 403 when the origin of the page is not allowed.
    */
@@ -93,7 +89,7 @@ export class OriginGuard {
     return isLocal && URL.canParse(origin) && isOwnName(new URL(origin).hostname)
   }
 
-  /** Responds to a preflight request. Returns false if the request is not one. */
+  /** Returns false if the request is not a preflight request. */
   answerPreflight(request: IncomingMessage, response: ServerResponse): boolean {
     const { origin, 'access-control-request-method': method } = request.headers
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false
@@ -108,7 +104,7 @@ export class OriginGuard {
   }
 
   /**
-   * Refuses requests from pages of other sites. Only a link to the page of the collector may come from there.
+   * Other sites may only link to the page of the collector.
    *
    * @throws HttpProblem 403 when the request is from another site.
    */

@@ -4,7 +4,6 @@ import { gunzip } from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import type { Reason } from '../record.ts'
 
-/** The body that was read, or the reason why it was not. */
 export type BodyResult =
   | { body: Buffer; sentBytes: number }
   | { refused: Extract<Reason, 'body_too_large' | 'bad_encoding'>; sentBytes: number }
@@ -13,10 +12,8 @@ export type BodyResult =
 const inflate = promisify(gunzip)
 
 /**
- * Reads the body of a request, and decompresses gzip.
- *
- * Stops at the limit, which applies to the bytes sent and to the decompressed bytes. A `content-length` over the limit is
- * refused before anything is read.
+ * Reads a body, and decompresses gzip. The limit applies to the bytes sent and to the decompressed bytes. A `content-length`
+ * over the limit is refused before anything is read.
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyResult> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
@@ -59,7 +56,7 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | '
   })
 }
 
-// How many bytes of a refused body are still read, and for how many milliseconds.
+// How much of a refused body is still read, and for how long.
 const LINGER_BYTES = 65_536
 const LINGER_MS = 500
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 import { stringifyExact } from '../json/exact-json.ts'
 
-/** An error response. A handler throws or returns it. */
+/** An error response, for handlers to throw. */
 export class HttpProblem extends Error {
   readonly status: number
   /** Stable, for programs. The message is for people. */
@@ -17,16 +17,13 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Headers of every response. None of them allows access from another origin. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 } as const
 
-/** The `Content-Type` of JSON responses. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Responds with a JSON value. */
 export function replyJson(
   response: ServerResponse,
   status: number,
@@ -43,12 +40,10 @@ export function replyJson(
   response.end(body)
 }
 
-/** Returns the JSON body of an error response. */
 export function problemBody(problem: Pick<HttpProblem, 'code' | 'message'>): unknown {
   return { success: false, code: problem.code, message: problem.message }
 }
 
-/** Sends an error response. */
 export function replyProblem(response: ServerResponse, problem: HttpProblem): void {
   replyJson(response, problem.status, problemBody(problem), problem.headers)
 }

@@ -2,24 +2,23 @@ import type { IncomingMessage } from 'node:http'
 import { MAX_REQUEST_BODY_BYTES, type RequestProblem } from '../store/ports.ts'
 import type { HttpProblem } from './reply.ts'
 
-/** Collects the facts about a request while it is handled. They become one line in the list of requests. */
+/** The facts about a request, which become one line in the list of requests. */
 export class RequestNotes {
-  /** The id of the request. */
   readonly id: string
-  /** The address of the client. Behind a trusted proxy, the address that the proxy reports. */
+  /** Behind a trusted proxy, the address that the proxy reports. */
   readonly address: string
-  /** Name of the source; null until it is known. */
+  /** Null until the source is known. */
   source: string | null = null
-  /** Name and version of the library that sent the messages, as `name/version`. */
+  /** `name/version` of the library that sent the messages. */
   library: string | null = null
   bodyBytes = 0
   inflatedBytes = 0
   events = 0
   accepted = 0
-  /** The write of the request's events, once it has begun. The result of the write decides the outcome of the events. */
+  /** The write of the request's events, once it has begun. */
   appending: Promise<unknown> | undefined
   problem: RequestProblem | null = null
-  /** Id of the injected fault that the request got. */
+  /** Id of the injected fault. */
   fault: string | null = null
   body: string | null = null
   bodyIsCut = false
@@ -29,7 +28,7 @@ export class RequestNotes {
     this.address = address
   }
 
-  /** Records a problem, unless a more exact problem was recorded before. */
+  /** Keeps a more exact problem that was recorded before. */
   refused(cause: HttpProblem): void {
     this.problem ??= { code: cause.code, message: cause.message }
   }
@@ -57,7 +56,6 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   'x-write-key',
 ])
 
-/** Returns the headers of a request without credentials. */
 export function publicHeaders(request: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(request.headers)) {

@@ -4,10 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
 import { publicHeaders, RequestNotes } from './request-notes.ts'
 
-/**
- * Maximum number of refused requests that are recorded per second, so that a client that retries for ever does not fill the
- * disk.
- */
+/** Limits the recorded refusals, so that a client that retries for ever does not fill the disk. */
 const MAX_REFUSED_PER_SECOND = 200
 const SECOND_MS = 1000
 
@@ -18,10 +15,8 @@ export interface BrokenRequest {
   message: string
 }
 
-/** Facts about a request that the router knows. */
 export interface RequestFacts {
   path: string
-  /** The address of the client. */
   address: string
   /** Whether a request that ended with this status is recorded. */
   isWorthIt(status: number): boolean
@@ -38,7 +33,7 @@ export interface RequestCounter {
   broken(status: number): void
 }
 
-/** Records each request when it has ended, whether it succeeded or not. */
+/** Records each request when it has ended. */
 export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock
@@ -53,7 +48,6 @@ export class RequestRecorder {
     this.#counter = counter
   }
 
-  /** Starts to collect the facts about a request. They are recorded when the response has ended. */
   begin(
     request: IncomingMessage,
     response: ServerResponse,
@@ -72,8 +66,8 @@ export class RequestRecorder {
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
       const write = () => this.#write(lineOf(request, notes, facts))
       if (response.headersSent || notes.appending === undefined) return write()
-      // If the client closes the connection, the write of the events continues. The request is recorded when the result of the
-      // write is known.
+      // The client has closed the connection, but the write of its events continues. The request is recorded with the result of
+      // the write.
       this.#writeAfter(notes.appending, write)
     })
     return notes

@@ -21,12 +21,11 @@ const MAX_HEADER_BYTES = 16_384
 const KEEP_ALIVE_MS = 65_000
 
 /**
- * Maximum number of connections that wait in the kernel to be accepted. Larger than the default of Node.js (511), because
- * Node.js accepts only one connection per turn of the event loop.
+ * Connections that wait in the kernel to be accepted. More than the default of Node.js (511), because Node.js accepts only one
+ * connection per turn of the event loop.
  */
 const BACKLOG = 4096
 
-/** A server that accepts connections. */
 export interface RunningServer {
   address: AddressInfo
   /** Closes each connection after its next response, so that clients open new connections, perhaps to another process. */
@@ -35,7 +34,6 @@ export interface RunningServer {
   close(graceMs: number): Promise<void>
 }
 
-/** Handlers for requests and broken connections. */
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
   connection(): void
@@ -43,7 +41,7 @@ export interface ServerHandlers {
   broken(address: string, broken: BrokenRequest): void
 }
 
-/** Starts to listen. Rejects when the address is not available. */
+/** Rejects when the address is not available. */
 export async function listen(
   port: number,
   host: string,
@@ -122,7 +120,7 @@ export async function listen(
   }
 }
 
-/** Closes the connection after this response. A kept-alive connection would delay the end and accept new requests. */
+/** A kept-alive connection would delay the end, and accept new requests. */
 function endConnectionAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }
@@ -166,7 +164,6 @@ const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
 /** Number of requests in flight on each connection. */
 const requestsOf = new WeakMap<Socket, number>()
 
-/** Returns the response that a connection got when its request was not complete. */
 export function brokenOn(socket: Socket): BrokenRequest | undefined {
   return brokenBySocket.get(socket)
 }
@@ -187,7 +184,6 @@ function answerBrokenRequest(
   return broken
 }
 
-/** Responds on a connection that has no valid request, and ends the connection. */
 function refuse(socket: Socket, broken: BrokenRequest, clock: Clock): void {
   const body = JSON.stringify(problemBody(broken))
   const headers = Object.entries({

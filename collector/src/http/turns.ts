@@ -28,9 +28,7 @@ export class Turns {
     this.#hasAccepted = true
   }
 
-  /**
-   * Resolves when there is room for work on this many bytes. Resolves at once if this turn has room and no other work waits.
-   */
+  /** Resolves when there is room for work on this many bytes. */
   async enter(bytes: number): Promise<void> {
     this.#schedule()
     // An unused turn takes work of any size, since work that is larger than a turn must run at some time.
@@ -55,7 +53,6 @@ export class Turns {
     this.#hasAccepted = false
     this.#acceptingTurns = isAccepting ? this.#acceptingTurns + 1 : 0
     if (!isAccepting) this.#release()
-    // If work is left, a later turn makes room for it.
     if (this.#waiting.length > 0) this.#schedule()
   }
 

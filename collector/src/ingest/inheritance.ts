@@ -10,7 +10,7 @@ export interface Inheritance {
 }
 
 /**
- * Reads the fields that a batch passes on to its items; undefined if there are none.
+ * Returns undefined if the batch passes on no fields.
  *
  * @param exact The batch as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
  */

@@ -31,7 +31,6 @@ interface Incoming {
 
 /** Data that all messages of a request have in common. */
 export interface Envelope {
-  /** The fields that the messages inherit from their batch. */
   inheritance: Inheritance | undefined
   /** The time of the client's clock when it sent the request. */
   sentAt: unknown
@@ -40,7 +39,7 @@ export interface Envelope {
   receivedAtMs: number
   /** `receivedAtMs` in ISO 8601. */
   receivedAt: string
-  /** Address of the client, for `context.direct`. */
+  /** Address of the client, which becomes `context.ip` if `context.direct` is true. */
   remoteAddress: string
   /** Warnings about every message of the request. */
   warnings: readonly Warning[]
@@ -73,7 +72,6 @@ const MAX_DATE_MS = 8.64e15
 /** The specification requires fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
 
-/** Maximum size of an event in bytes. */
 export const MAX_EVENT_BYTES = 32 * 1024
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -146,11 +144,10 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
 }
 
 /**
- * Reads one message: finds its kind, decides whether the service accepts it, and brings it into its stored form.
+ * Decides whether the service accepts a message, and brings the message into its stored form.
  *
- * Corrects the time of the event for the client's clock: moves `timestamp` by the difference between `sentAt` and the time of
- * receipt, and keeps the original time in `originalTimestamp`. Inherited fields are checked as if they were the message's own,
- * but are not copied into it.
+ * Moves `timestamp` by the difference between `sentAt` and the time of receipt, and keeps the original time in
+ * `originalTimestamp`. Inherited fields count towards the size of the message, but are not copied into it.
  *
  * @param item The parsed message. It is changed in place, because a copy would take too long at full load.
  * @param pathKind The kind that the path of the request names; undefined in a batch, where each message has its own type.
@@ -230,11 +227,7 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
   }
 }
 
-/**
- * Sets `timestamp`, `originalTimestamp` and `sentAt`. Returns the time of the event.
- *
- * If the timestamp cannot be read, the time of receipt is used.
- */
+/** Returns the time of the event, or the time of receipt if the timestamp cannot be read. */
 function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): number {
   const { message } = draft
   const { receivedAt, receivedAtMs } = envelope

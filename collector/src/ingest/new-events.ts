@@ -10,13 +10,10 @@ import type { RefusedItem } from './read-request.ts'
 /** A caller whose events are recorded. Those of an unknown write key are recorded as not accepted. */
 export type KnownCaller = Extract<Caller, { outcome: 'source' | 'unknown' }>
 
-/** The part of a tracking plan that checks events. */
 export interface PlanChecker {
-  /** Returns the violations of the plan by a message; empty if there are none. */
   check(kind: Kind, name: string | null, message: { properties?: unknown; traits?: unknown }): Violation[]
 }
 
-/** Data that all messages of a request have in common. */
 export interface RequestContext {
   /** The kind that the path of the request names; undefined in a batch. */
   pathKind: Kind | undefined
@@ -24,12 +21,11 @@ export interface RequestContext {
   caller: KnownCaller
   config: Config
   plan: PlanChecker | undefined
-  /** Id of the recorded request. */
   requestId: string
 }
 
 /**
- * Creates the record of one message of a request that gets 200. `refusedMessage` is for other requests.
+ * For a message of a request that gets 200. Other requests need `refusedMessage`.
  *
  * @param bytes Size of the message as it was sent.
  * @param exact The message as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
@@ -97,7 +93,7 @@ function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
   }
 }
 
-/** How much of an event over the size limit is kept, so that a developer can recognise it. */
+/** How much of an event over the size limit is kept, so that a developer can recognise the event. */
 const PREVIEW_CHARACTERS = 2000
 const PREVIEW_FIELD_CHARACTERS = 200
 
@@ -112,7 +108,6 @@ export function refusedRequest(
   return { ...emptyEvent(path, receivedAtMs), reason, source, requestId }
 }
 
-/** Creates the record of one message of a refused request. */
 export function refusedMessage(
   { value, reason }: RefusedItem,
   receivedAtMs: number,

@@ -17,30 +17,27 @@ import { type KnownCaller, newEvent, type PlanChecker, refusedMessage, refusedRe
 import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
 import { readTime } from './timestamp.ts'
 
-/** Value of `Retry-After` in seconds, when the database cannot write. */
 const STORAGE_RETRY_SECONDS = 5
 
 /** Number of messages that are checked before other requests get a turn of the event loop. */
 const ITEMS_PER_STEP = 250
 
-/** The parts of the tracking API. */
 export interface TrackingApiParts {
   config: Config
   clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimits
   log: EventWriter
-  /** Whether `log` writes to a database or to a shared log, for the error message to a client. */
+  /** For the error message to a client. */
   writesTo: 'database' | 'log'
   turns: Turns
   faults: FaultInjector
-  /** Checks accepted events. */
   plan?: PlanChecker | undefined
   /** Called for internal faults, never for a mistake of a client. */
   onFault(what: string, cause: unknown): void
 }
 
-/** Handles `POST /v1/{kind}` and `/v1/batch`: turns a request into event records and a response. */
+/** Handles `POST /v1/{kind}` and `/v1/batch`. */
 export class TrackingApi {
   readonly #parts: TrackingApiParts
 
@@ -148,7 +145,7 @@ export class TrackingApi {
     })
   }
 
-  /** Responds with 400, and records the reason, so that a developer can find out why the event is missing. */
+  /** Records the reason for the 400, so that a developer can find out why the event is missing. */
   async #refuse(
     request: IncomingMessage,
     response: ServerResponse,
@@ -192,7 +189,7 @@ export class TrackingApi {
     const receivedAtMs = this.#parts.clock.now()
     this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
-    // The record names the exact problem, for the developer. The response does not, since the caller may be guessing keys.
+    // The record names the exact problem, for the developer. A 401 does not, since the caller may be guessing keys.
     const problem =
       caller.outcome === 'unauthorized'
         ? new HttpProblem(
@@ -242,7 +239,7 @@ async function inSteps<Item>(
   const events: NewEvent[] = []
   const stepBytes = (bytes / items.length) * ITEMS_PER_STEP
   for (const [index, item] of items.entries()) {
-    // The first step runs in the same turn as the parsing.
+    // The first step does not wait for a turn of its own.
     if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes)
     events.push(toEvent(item, index))
   }
@@ -258,7 +255,6 @@ function isJsonType(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** Returns the write key in a body that may not be valid JSON. */
 function keyIn(body: Buffer | undefined): unknown {
   try {
     return (JSON.parse(body?.toString('utf8') ?? '') as { writeKey?: unknown } | null)?.writeKey

@@ -6,15 +6,12 @@ export interface JsonError {
   line: number
   /** Counted from 1, in UTF-16 code units. */
   column: number
-  /** Names the text that was expected and the text that was found. */
   message: string
 }
 
 /**
- * Finds the mistake in a text that `JSON.parse` refuses; undefined if the text is valid.
- *
- * The message of V8 has the position of only some mistakes, and quotes the text. The search is recursive, so the stack limits
- * the nesting of the text.
+ * Returns undefined if the text is valid. The message of V8 has the position of only some mistakes, and quotes the text. The
+ * search is recursive, so the stack limits the nesting of the text.
  */
 export function findJsonError(text: string): JsonError | undefined {
   try {
@@ -26,7 +23,6 @@ export function findJsonError(text: string): JsonError | undefined {
   }
 }
 
-/** Returns the line and the column of an offset. */
 export function position(text: string, offset: number): Omit<JsonError, 'message'> {
   const before = text.slice(0, offset).split('\n')
   return { offset, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
@@ -62,7 +58,7 @@ class Reader {
     if (this.#at < this.#text.length) this.#fail('the end of the body')
   }
 
-  /** Skips a match of the pattern at the current position. Returns false if there is none. */
+  /** Returns false if the pattern does not match at the current position. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at
     if (!pattern.test(this.#text)) return false

@@ -4,17 +4,15 @@ export interface Slice {
   end: number
 }
 
-/** Limits of a scan. */
 export interface ScanLimits {
-  /** Maximum nesting depth of objects and arrays. The scan stops where the depth is exceeded. */
+  /** The scan stops where the nesting exceeds this depth. */
   maxDepth: number
-  /** Maximum number of items whose place is recorded. Further items are only counted. */
+  /** Further items are counted, and listed in `largeItems` if they are too large. */
   maxItems: number
   /** An item with more bytes than this is listed in `largeItems`. */
   maxItemBytes: number
 }
 
-/** The structure of a JSON text that has not been parsed yet. */
 export interface JsonShape {
   /** Offset at which the nesting becomes too deep; undefined if it does not. */
   tooDeepAt: number | undefined
@@ -47,11 +45,9 @@ function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined
 }
 
 /**
- * Measures a JSON text in one pass over its bytes, without recursion and without creating values.
- *
- * The depth is known before the parser runs, so that extreme nesting costs nothing. The parsed values do not have the sizes of
- * the items in the body, so they are measured here. Does not check whether the text is valid JSON: the result is only
- * meaningful if `JSON.parse` accepts the text.
+ * Measures a JSON text in one pass, without recursion and without creating values. Extreme nesting is found before the parser
+ * runs, and so costs nothing. The sizes of items are measured here, because parsed values no longer have them. The result is
+ * only meaningful if `JSON.parse` accepts the text.
  */
 export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }: ScanLimits): JsonShape {
   const length = bytes.length

@@ -7,7 +7,6 @@ export class Gate {
     this.#free = places
   }
 
-  /** Runs a function when there is a free place. Frees the place when the function ends, even with an error. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((enter) => this.#waiting.push(enter))

@@ -20,7 +20,7 @@ export interface Stats {
 
 const SECONDS = 60
 const MAX_NAMES = 1000
-/** Shortest time between two reads of the counts, in milliseconds. */
+/** Shortest time between two reads of the counts. */
 const REST_MS = 250
 
 /** Keeps the counts up to date while events arrive, so that no query has to count. */
@@ -45,7 +45,6 @@ export class StatsKeeper {
   #isStale = false
   #isBusy = false
 
-  /** @param readTotals Reads the counts from the store. */
   constructor(
     clock: Clock,
     readTotals: () => Promise<Totals>,
@@ -56,9 +55,7 @@ export class StatsKeeper {
     this.#onFault = onFault
   }
 
-  /**
-   * Loads the counts of earlier runs. If the store is not available yet, the counts are loaded when the store reports a change.
-   */
+  /** If the store is not available yet, the counts are loaded when the store reports a change. */
   async load(): Promise<void> {
     try {
       this.#replace(await this.#readTotals())

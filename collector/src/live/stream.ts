@@ -6,21 +6,18 @@ import type { ChangeFeed } from '../store/ports.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
-/**
- * After this many ticks without news, a message is sent anyway: after 3 s of silence, the page considers the connection lost.
- */
+/** After this many ticks without news, a message is sent anyway: after 3 s of silence, the page warns that no data arrives. */
 const QUIET_TICKS = 7
 const MAX_CLIENTS = 100
 /** Maximum unread bytes of a client. A page that reads too slowly gets no messages until it has read the earlier ones. */
 const MAX_UNREAD_BYTES = 262_144
-/** Maximum number of sources in a message: those with the most events. `/api/stats` has all sources. */
+/** Sources in a message: those with the most events. `/api/stats` has up to 1,000. */
 const SOURCES = 50
 
 /**
  * Server-sent events for the page: the sequence number of the newest event, and the counts, at most four times a second.
  *
- * The page fetches the events itself, with its filters. So the stream stays small even if many events arrive, and only queries
- * need to filter.
+ * The page fetches the events itself, with its filters. So the stream stays small, and only queries need to filter.
  */
 export class LiveStream {
   /** Identifies the process: different after every start. */
@@ -36,7 +33,6 @@ export class LiveStream {
   #hasNews = false
   #ticksSinceSent = 0
 
-  /** @param storeUnavailable Returns why the store is unavailable; null if it is available. */
   constructor(
     stats: (sources: number) => Stats,
     storeUnavailable: () => string | null,
@@ -52,7 +48,7 @@ export class LiveStream {
     })
   }
 
-  /** Starts a stream. @throws HttpProblem 503 when too many streams are open. */
+  /** @throws HttpProblem 503 when too many streams are open. */
   open(request: IncomingMessage, response: ServerResponse): void {
     if (this.#clients.size >= MAX_CLIENTS) {
       throw new HttpProblem(503, 'too_many_streams', 'ask /api/stats every few seconds instead', {

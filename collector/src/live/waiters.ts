@@ -36,24 +36,22 @@ export class ClosedError extends Error {
   }
 }
 
-/** The queries that a wait needs. */
 export interface WaitSource {
   /** Sequence number of the newest record that can be read. */
   lastSeq(): number
-  /** Reads a page of matching records, the oldest first. `next` leads to the next page. */
+  /** Reads a page of matching records, the oldest first. */
   find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
   /** Counts the matching records. Counting may stop at the limit. */
   count(query: EventSearch, limit: number, signal?: AbortSignal): Promise<number>
   newest(limit: number): Promise<EventSummary[]>
 }
 
-/** The records that a wait reads next. */
 export interface WaitPage {
   cursor: Cursor | undefined
   limit: number
 }
 
-/** A page of records. `next` is null on the last page. */
+/** `next` is null on the last page. */
 export interface WaitedFor {
   records: EventRecord[]
   next: Cursor | null
@@ -74,17 +72,13 @@ interface Waiter {
 const DEFAULT_TIMEOUT_MS = 5000
 /** Every wait may resolve with this many records, or with more if it asks for more. */
 const MIN_RECORDS = 1000
-/** Number of records per page. A record may have 32 KB. */
+/** A record may have 32 KB. */
 const PAGE = 100
-/**
- * Maximum number of waits that query at the same time. Other waits queue, so that the queries of the web page do not have to
- * wait for all of theirs.
- */
+/** Waits that query at the same time. The others queue, so that queries of the web page need not wait for all of them. */
 const ASKING = 4
-/** Longest time in milliseconds for which checks of waits are started in one turn of the event loop. */
+/** Longest time for which checks of waits are started in one turn of the event loop. */
 const TURN_MS = 10
 
-/** The waits of all callers for events to arrive. */
 export class Waiters {
   readonly #source: WaitSource
   readonly #clock: Clock
@@ -101,12 +95,10 @@ export class Waiters {
   }
 
   /**
-   * Resolves with the matching records, the oldest first, once there are enough. Existing records count too.
+   * Resolves with the matching records, the oldest first, once there are enough. Existing records count too. Rejected records
+   * count only if the filter names a status or a reason.
    *
-   * Rejected records count only if the filter names a status or a reason.
-   *
-   * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over. The message of a
-   * WaitTimeoutError names the records that arrived.
+   * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over.
    */
   async wait(options: WaitOptions): Promise<EventRecord[]> {
     const records: EventRecord[] = []
@@ -115,8 +107,7 @@ export class Waiters {
   }
 
   /**
-   * Like `wait`, but resolves with pages of records. Each page is read on demand, so that a caller who passes the records on
-   * does not need to keep all of them in memory.
+   * Reads each page on demand, so that a caller who passes the records on does not keep all of them in memory.
    *
    * @param signal Ends the wait and its queries.
    */
@@ -253,7 +244,6 @@ export class Waiters {
     }
   }
 
-  /** Rejects all pending waits. */
   close(): void {
     for (const cancel of [...this.#cancels]) cancel()
   }

@@ -9,30 +9,27 @@ import {
 import { type DecodedMessage, decode, decodeRequests, encodeOne } from './codec.ts'
 import type { LogMessage, LogSubscription, SharedLog } from './ports.ts'
 
-/** Maximum number of messages in one commit. */
 const MESSAGES_PER_COMMIT = 100
-/** Maximum number of events in one commit. A commit with a single message may have more. */
+/** A commit with a single message may have more. */
 const EVENTS_PER_COMMIT = 2000
-/** The wait after the first failed write, milliseconds. The wait is doubled after each further failure. */
+/** The wait after the first failed write. The wait is doubled after each further failure. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 /**
- * Time until the log delivers a message again that could neither be written nor stored as a dead letter, milliseconds. The time
- * is long, because a person has to fix the cause.
+ * Time until the log delivers a message again that could neither be written nor stored as a dead letter. The time is long,
+ * because a person has to fix the cause.
  */
 const NO_DEAD_LETTER_RETRY_MS = 15_000
 
-/** Options of a log consumer. */
 export interface LogConsumerParts {
   log: SharedLog
   store: { readonly log: EventLog; readonly requests: RequestLog }
   clock: Clock
-  /** Called with the events of each message, before they are written. */
+  /** Called before the events of a message are written. */
   onRead?(events: readonly NewEvent[]): void
   onFault(what: string, cause: unknown): void
 }
 
-/** A message that is not acknowledged yet. */
 interface Held {
   message: LogMessage
   decoded: DecodedMessage
@@ -64,7 +61,7 @@ export class LogConsumer {
     this.#ended = this.#run(this.#subscription)
   }
 
-  /** Stops fetching messages, and resolves when the current write has finished. */
+  /** Resolves when the current write has finished. */
   async close(): Promise<void> {
     this.#isClosing = true
     this.#endPause()
@@ -79,13 +76,12 @@ export class LogConsumer {
       const held = await this.#read(messages)
       while (held.length > 0) {
         await this.#consume(held.splice(0, fitting(held)))
-        // Extends the time for acknowledgement, because several commits may take longer than this time.
+        // Several commits may take longer than the time for acknowledgement.
         for (const { message } of held) message.working()
       }
     }
   }
 
-  /** Decodes messages. Messages that cannot be decoded become dead letters. */
   async #read(messages: readonly LogMessage[]): Promise<Held[]> {
     const held: Held[] = []
     for (const message of messages) {
@@ -108,7 +104,7 @@ export class LogConsumer {
     await this.#finish(messages, () => this.#write(held), oneByOne)
   }
 
-  /** Writes messages. Resolves with false when an event was neither written nor stored as a dead letter. */
+  /** Resolves with false when an event was neither written nor stored as a dead letter. */
   async #write(held: readonly Held[]): Promise<boolean> {
     let isDone = true
     for (const { decoded } of held) {
@@ -120,9 +116,9 @@ export class LogConsumer {
   }
 
   /**
-   * Processes messages and acknowledges them. If that fails, the log delivers the messages again later, to any worker.
+   * Acknowledges the messages when `work` is done. Otherwise the log delivers the messages again later, to any worker.
    *
-   * @param work Processes all messages. Resolves with false when a dead letter could not be stored.
+   * @param work Resolves with false when a dead letter could not be stored.
    * @param oneByOne Processes each message separately. Called if `work` has resolved with false for several messages.
    */
   async #finish(
@@ -177,7 +173,7 @@ export class LogConsumer {
     }
   }
 
-  /** Stores a dead letter. Resolves with false when this fails; the message then stays in the log. */
+  /** Resolves with false when the dead letter could not be stored; the message then stays in the log. */
   async #addDeadLetter(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<boolean> {
     const { log, onFault } = this.#parts
     try {

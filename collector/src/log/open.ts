@@ -3,7 +3,6 @@ import { LogConsumer, type LogConsumerParts } from './log-consumer.ts'
 import type { SharedLog } from './ports.ts'
 import { LOG_DEFAULTS, type LogSettings } from './settings.ts'
 
-/** Options of `openLog`. */
 export interface LogParts {
   /** The defaults of missing settings are `LOG_DEFAULTS`. */
   settings: { [K in keyof LogSettings]?: LogSettings[K] | undefined } | undefined
@@ -23,7 +22,6 @@ export async function openLog(address: string, { settings, ...parts }: LogParts)
   return log
 }
 
-/** Creates the consumer of a worker, which writes the events of the log to the store. */
 export function newLogConsumer(parts: LogConsumerParts): LogConsumer {
   return new LogConsumer(parts)
 }

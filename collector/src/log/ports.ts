@@ -20,20 +20,16 @@ export interface EventWriter {
 /** One message of the log, which this process holds until it acknowledges or returns it. */
 export interface LogMessage {
   readonly payload: Uint8Array
-  /** Acknowledges the message: it was processed, and the log may delete it. */
+  /** Acknowledges the message: the log may delete it. */
   done(): void
-  /** Extends the time for acknowledgement: the message is still being processed. */
+  /** Extends the time for acknowledgement. */
   working(): void
-  /** Returns the message because it could not be written. The log delivers the message again after this time. */
+  /** Returns the message. The log delivers the message again after this time. */
   retryAfter(ms: number): void
 }
 
-/** A subscription to messages of the log. It fetches a limited number of messages at a time. */
 export interface LogSubscription {
-  /**
-   * Resolves with the available messages, at least one and at most `limit`, or with an empty list when the subscription is
-   * closed.
-   */
+  /** Resolves with at least one message, or with an empty list when the subscription is closed. */
   take(limit: number): Promise<LogMessage[]>
   /** Ends the subscription. Fetched messages that were not taken go back to the log, and other processes get them at once. */
   close(): Promise<void>
@@ -53,10 +49,10 @@ export interface DeadLetter {
   bytes: number
 }
 
-/** The dead letters of a log. Each dead letter is kept until it is retried or discarded. */
+/** Each dead letter is kept until it is retried or discarded. */
 export interface DeadLetters {
   /**
-   * Stores a dead letter. Resolves when the log has confirmed that. Rejects when there is no room, or the log is unavailable.
+   * Resolves when the log has confirmed the dead letter. Rejects when there is no room, or the log is unavailable.
    *
    * @param key The key of the message, so that a message that is added twice is stored once. Undefined = unknown.
    */
@@ -65,23 +61,22 @@ export interface DeadLetters {
   list(limit: number): Promise<DeadLetter[]>
   /** Moves dead letters back into the log: those with these ids, or up to 10,000 without `ids`. Returns how many were moved. */
   retry(ids?: readonly string[]): Promise<number>
-  /** Deletes the dead letters with these ids permanently. Returns how many were deleted. */
+  /** Returns how many were deleted. */
   discard(ids: readonly string[]): Promise<number>
 }
 
-/** A log that several processes share. */
 export interface SharedLog extends EventWriter {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
-  /** Storage for the data of tokens. All processes that use the log share it, so they need no database for tokens. */
+  /** All processes that use the log share these data, so they need no database for tokens. */
   readonly tokens: TokenMemory
-  /** The address of the log, without credentials. */
+  /** Without credentials. */
   readonly address: string
   /** Whether an append would succeed now. Never rejects. */
   health(): Promise<PartHealth>
   /** Sets a listener that is called when the log becomes unavailable. A health check might miss a short outage. */
   onUnavailable(listen: (reason: string) => void): void
-  /** The number of waiting messages, the age of the oldest one, and the number of dead letters; null when unknown. */
+  /** Null when unknown. */
   lag(): Promise<LogLag | null>
   /** Subscribes to messages with events. */
   subscribe(): LogSubscription

@@ -12,7 +12,6 @@ export interface LogSettings {
   credentialsFile?: string | undefined
 }
 
-/** The default of each setting. */
 export const LOG_DEFAULTS: LogSettings = {
   stream: 'trackpost',
   replicas: 1,

@@ -2,32 +2,30 @@ import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import type { PartHealth } from '../part-health.ts'
 
-/** Checks the health of one part of the collector, or of several parts together. */
+/** Checks one part of the collector, or several parts together. */
 export interface HealthSource {
   /** The part that counts as not ready if `ask` does not respond in time. */
   part: PartHealth['part']
-  /** Whether this process cannot work without the part. If the part is not ready, the process should get no requests. */
+  /** Whether the process should get no requests while the part is not ready. */
   isRequired: boolean
   ask(): Promise<PartHealth[]>
 }
 
-/** The state of one part, as `/readyz` returns it. */
+/** As `/readyz` returns it. */
 export interface PartState extends PartHealth {
   isRequired: boolean
 }
 
-/** Whether this process should get requests. */
 export interface Readiness {
   status: 'ready' | 'not_ready' | 'draining'
   parts: PartState[]
 }
 
-/** Milliseconds after which a part that has not responded counts as not ready. Probes wait for some seconds. */
+/** After this time, a part that has not responded counts as not ready. Probes wait for some seconds. */
 const LIMIT_MS = 2000
-/** Milliseconds for which a state is cached. `/readyz` is public, so its requests must not put load on the parts. */
+/** How long a state is cached. `/readyz` is public, so its requests must not put load on the parts. */
 const FRESH_MS = 500
 
-/** Collects the health of the parts for probes, metrics and the page. */
 export class Health {
   readonly #sources: readonly HealthSource[]
   readonly #clock: Clock
@@ -41,19 +39,18 @@ export class Health {
     this.#clock = clock
   }
 
-  /** Marks the process as ending. */
   drain(): void {
     this.#isDraining = true
   }
 
-  /** Returns whether this process should get requests. Never rejects, and takes two seconds at most. */
+  /** Never rejects, and takes two seconds at most. */
   async readiness(): Promise<Readiness> {
     const parts = await this.parts()
     const areReady = parts.every(({ isReady, isRequired }) => isReady || !isRequired)
     return { status: this.#isDraining ? 'draining' : areReady ? 'ready' : 'not_ready', parts }
   }
 
-  /** Returns the state of each part. Never rejects, and takes two seconds at most. */
+  /** Never rejects, and takes two seconds at most. */
   parts(): Promise<PartState[]> {
     const nowMs = this.#clock.monotonic()
     if (this.#known === undefined || nowMs - this.#known.atMs >= FRESH_MS) {

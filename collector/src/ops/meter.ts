@@ -1,15 +1,13 @@
-/** Upper bounds of the histogram buckets, in seconds. The histogram shows how long it takes to write events. */
+/** Upper bounds of the histogram of writes, in seconds. */
 export const APPEND_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
 
-/** A count with its labels. */
 export interface Labelled<Name extends string> {
   labels: Record<Name, string>
   count: number
 }
 
-/** How long it took to write events. */
 export interface Durations {
   /**
    * For each bound of `APPEND_BUCKETS`, the number of writes that took at most this long. The last element counts all writes.
@@ -20,8 +18,7 @@ export interface Durations {
 }
 
 /**
- * Counts the work of this process since its start. Counting is cheap enough for every request. The code that formats the counts
- * is loaded only when they are requested.
+ * Counting is cheap enough for every request. The code that formats the counts is loaded only when they are requested.
  *
  * No label has a value that a caller chooses, so the number of counts is limited.
  */
@@ -32,35 +29,31 @@ export class Meter {
   readonly #appends = { ok: newHistogram(), failed: newHistogram() }
   #openRequests = 0
 
-  /** Counts a request that has begun. */
   began(): void {
     this.#openRequests++
   }
 
-  /** Counts a request that has ended. Status 0 means that there was no response. */
+  /** Status 0 means that there was no response. */
   ended(path: string, status: number): void {
     this.#openRequests--
     const labels = { path: knownPath(path), status: status === 0 ? 'none' : String(status) }
     increase(this.#requests, `${labels.path} ${labels.status}`, labels)
   }
 
-  /** Counts a response on a connection without a valid request. */
   broken(status: number): void {
     increase(this.#requests, `${OTHER_PATH} ${status}`, { path: OTHER_PATH, status: String(status) })
   }
 
-  /** Counts an event that was recorded. */
   recorded(status: 'accepted' | 'rejected', reason: string | null): void {
     increase(this.#events, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** Counts an event that was written to the log. Another process writes it from there to the store. */
+  /** Counts an event that another process will write from the log to the store. */
   logged(reason: string | null): void {
     const status = reason === null ? 'accepted' : 'rejected'
     increase(this.#logged, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** Counts a write of events that succeeded or failed. */
   appended(durationMs: number, isKept: boolean): void {
     const { perBucket, sums } = this.#appends[isKept ? 'ok' : 'failed']
     const seconds = durationMs / 1000

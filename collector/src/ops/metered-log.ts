@@ -3,17 +3,14 @@ import type { EventWriter } from '../log/ports.ts'
 import type { NewEvent } from '../store/ports.ts'
 import type { Meter } from './meter.ts'
 
-/** Measures how long it takes to write events, since clients wait for it. */
+/** Measures the writes of events, for which clients wait. */
 export class MeteredLog implements EventWriter {
   readonly #log: EventWriter
   readonly #meter: Meter
   readonly #clock: Clock
   readonly #isShared: boolean
 
-  /**
-   * @param isShared Whether `log` is a shared log, from which another process writes the events to the store. If so, the events
-   * that this process writes to the log are counted here.
-   */
+  /** @param isShared Whether another process writes the events from `log` to the store. If so, the events are counted here. */
   constructor(log: EventWriter, meter: Meter, clock: Clock, isShared: boolean) {
     this.#log = log
     this.#isShared = isShared

@@ -8,23 +8,19 @@ import type { Health } from './health.ts'
 import type { Meter } from './meter.ts'
 import type { Metrics } from './metrics.ts'
 
-/** The paths for operators: health probes and metrics. */
 export const OPS_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
-/** The parts of the collector from which the responses are made. */
 export interface OpsParts {
   health: Health
   meter: Meter
   version: string
   clock: Clock
-  /** Returns the destinations with the number of deliveries in each state. */
   destinations(): Promise<DestinationState[]>
 }
 
-/** Longest wait for the store, in milliseconds. After that, the metrics are sent without those of the store. */
+/** After this wait, the metrics are sent without those of the store. */
 const STORE_LIMIT_MS = 2000
 
-/** Handles `/healthz`, `/readyz` and `/metrics`. */
 export class OpsApi {
   readonly #parts: OpsParts
   #metrics: Promise<Metrics> | undefined
@@ -34,8 +30,6 @@ export class OpsApi {
   }
 
   /**
-   * Responds to a request for one of `OPS_PATHS`.
-   *
    * @param checkAdmin Throws when the caller may not see the metrics. Probes need no token, because they reveal nothing about
    * events.
    */
@@ -88,7 +82,7 @@ export class OpsApi {
   }
 }
 
-/** A response shows that the process is alive. The response is sent in a later turn, which shows that the event loop runs. */
+/** Responds in a later turn, which shows that the event loop runs. */
 async function alive(response: ServerResponse): Promise<void> {
   await nextTurn()
   replyJson(response, 200, { status: 'alive' })

@@ -5,13 +5,12 @@ import type { Health } from './health.ts'
 
 const LOOK_MS = 1000
 
-/** Options of a {@link PartWatch}. */
 export interface PartWatchOptions extends Listeners {
   health: Pick<Health, 'parts'>
   clock: Clock
 }
 
-/** Watches the store and the log. Reports when one of them is unavailable, and when it works again. */
+/** Reports when the store is unavailable, and when the store or the log works again. */
 export class PartWatch {
   readonly #options: PartWatchOptions
   readonly #unavailable = new Map<PartHealth['part'], string>()
@@ -22,10 +21,7 @@ export class PartWatch {
     this.#options = options
   }
 
-  /**
-   * Starts to watch. A part that is unavailable from the start is not reported here, because opening it has already reported
-   * that.
-   */
+  /** Does not report a part that is unavailable from the start, because opening the part has already reported that. */
   start(): void {
     void this.#look(false)
   }
@@ -49,14 +45,12 @@ export class PartWatch {
     this.#unavailable.set(part, reason ?? 'unknown')
   }
 
-  /**
-   * Records that a part is unavailable, if other code has noticed this first. The part may work again before the next check.
-   */
+  /** For code that notices first that a part is unavailable: the part may work again before the next check. */
   note(part: PartHealth['part'], reason: string): void {
     this.#unavailable.set(part, reason)
   }
 
-  /** Returns why a part cannot be used; null if it works, as far as this process knows. */
+  /** Returns null if the part works, as far as this process knows. */
   reason(part: PartHealth['part']): string | null {
     return this.#unavailable.get(part) ?? null
   }

@@ -24,28 +24,22 @@ const NAMED = ['track', 'page', 'screen'] as const
 const BY_KIND = ['identify', 'group'] as const
 const MAX_VIOLATIONS = 20
 
-/** The fields of a message that are checked. */
 export interface PlannedMessage {
   properties?: unknown
   traits?: unknown
 }
 
-/** A plan that cannot be used. The message says where the mistake is. */
+/** The message says where the mistake is. */
 export class PlanError extends Error {
   override readonly name = 'PlanError'
 }
 
-/** A plan, and the content of the file from which it was created. */
 export interface LoadedPlan {
   plan: TrackingPlan
   file: TrackingPlanFile
 }
 
-/**
- * A tracking plan that can check events.
- *
- * @throws PlanError for an unknown key or an invalid schema. The message names the event of the schema.
- */
+/** @throws PlanError for an unknown key or an invalid schema. The message names the event of the schema. */
 export class TrackingPlan {
   readonly title: string
   readonly #allowsOthers: boolean
@@ -83,7 +77,7 @@ export class TrackingPlan {
     }
   }
 
-  /** The keys of all events in the plan, in the same form as in the catalogue. */
+  /** For example `track:Order Completed` and `identify`, as in the catalogue of the page. */
   get keys(): string[] {
     return [...this.#byKey.keys()]
   }
@@ -92,7 +86,6 @@ export class TrackingPlan {
     return this.#byKey.has(key)
   }
 
-  /** Returns the violations of the plan by a message; empty if there are none. */
   check(kind: string, name: string | null, message: PlannedMessage): Violation[] {
     const isNamed = (NAMED as readonly string[]).includes(kind)
     const key = isNamed ? `${kind}:${name ?? ''}` : kind
@@ -118,16 +111,12 @@ function violation(root: string, { instancePath, keyword, message, params }: Err
   return { path, keyword, message: keyword === 'required' ? 'is missing' : (message ?? keyword) }
 }
 
-/**
- * Reads a plan from a file.
- *
- * @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema.
- */
+/** @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema. */
 export function loadPlan(path: string): TrackingPlan {
   return new TrackingPlan(readPlanFile(path))
 }
 
-/** Returns the content of a plan file. Another thread creates its own plan from this content. */
+/** Another thread creates its own plan from the returned content. */
 export function readPlanFile(path: string): TrackingPlanFile {
   let text: string
   try {

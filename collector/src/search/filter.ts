@@ -3,8 +3,8 @@ import { parseSearch } from './parse.ts'
 import { type Comparison, EVENT_VOCABULARY, type Search } from './syntax.ts'
 
 /**
- * A filter for records. A record must match every given field. `q` and `text` have their own rules; all other fields must be
- * equal.
+ * A filter for records. A record must match every given field. A field must equal the given value, unless its description says
+ * otherwise.
  */
 export interface EventFilter {
   /** A search, for example `event:"Order Completed" properties.total>100 -source:web`. */
@@ -22,7 +22,7 @@ export interface EventFilter {
   userId?: string
   anonymousId?: string
   messageId?: string
-  /** A text that occurs anywhere in the message or its name. Upper and lower case are equal. */
+  /** A text that occurs anywhere in the message, its name or its reason. Upper and lower case are equal. */
   text?: string
   /** Only records after this position: the `seq` of a record, or a cursor of the HTTP API. */
   after?: number | string
@@ -51,7 +51,7 @@ const FIELDS = {
 } as const
 
 /**
- * Combines the filter into one search. Leaves out `after` and `before`.
+ * Leaves out `after` and `before`.
  *
  * @throws SearchSyntaxError when `q` cannot be read.
  */
@@ -66,7 +66,6 @@ export function searchOf(filter: EventFilter): Search {
   return parts.length === 1 ? (parts[0] as Search) : { kind: 'and', parts }
 }
 
-/** Creates a comparison of a field with exactly this text. */
 export function equals(field: string, text: string): Comparison {
   return {
     kind: 'compare',

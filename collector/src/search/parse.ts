@@ -8,11 +8,11 @@ import {
   type Vocabulary,
 } from './syntax.ts'
 
-/** Maximum length of a search, in UTF-16 code units. */
+/** In UTF-16 code units. */
 export const MAX_SEARCH_CHARACTERS = 4000
-/** Maximum number of terms in a search. A pair of brackets counts as a term too. */
+/** A pair of brackets counts as a term too. */
 const MAX_TERMS = 100
-/** Maximum number of values in all terms together, because stores limit the number of parameters of a query. */
+/** Values of all terms together. Stores limit the number of parameters of a query. */
 const MAX_VALUES = 200
 const MAX_DEPTH = 20
 
@@ -141,7 +141,7 @@ class Parser {
     return { ...field, operator, values, position: start, length: this.#at - start }
   }
 
-  /** Reads the keys of a path, which are separated by dots. A key may be quoted. */
+  /** Keys are separated by dots. A key may be quoted. */
   #keys(): string[] {
     const keys = ['']
     for (;;) {
@@ -193,7 +193,7 @@ class Parser {
     while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
     const text = this.#line.slice(start, this.#at)
     if (text === '') {
-      // The error points at the character in place of the value. If nothing follows, it points at the operator.
+      // The error points at the character in place of the value. If nothing follows, it points at the character before.
       const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
       throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
     }

@@ -1,4 +1,4 @@
-/** A parsed search: the conditions that a record must meet. Used by the API, by `waitFor` and by the command line. */
+/** A parsed search: the conditions that a record must meet. */
 export type Search =
   | { kind: 'and'; parts: Search[] }
   | { kind: 'or'; parts: Search[] }
@@ -8,12 +8,12 @@ export type Search =
 
 export type Operator = '=' | '!=' | '>' | '>=' | '<' | '<='
 
-/** A comparison of a field with values. One of the values must match. */
+/** One of the values must match. */
 export interface Comparison {
   kind: 'compare'
-  /** A field of the vocabulary, or `path`. */
+  /** A field of the vocabulary, or `path` for a path into the message. */
   field: string
-  /** For `path`: the keys from the root of the message. */
+  /** The keys of the path into the message; empty for a field of the vocabulary. */
   path: string[]
   operator: Operator
   values: Value[]
@@ -22,13 +22,12 @@ export interface Comparison {
   length?: number
 }
 
-/** A value with which a field is compared. */
 export type Value =
   | { is: 'exact'; text: string; isQuoted: boolean }
   | { is: 'prefix'; text: string }
   | { is: 'anything' }
 
-/** The names that a search for the records of one list may use. */
+/** The names that a search may use: one vocabulary for events, one for requests. */
 export interface Vocabulary {
   /** The names before the colon, mapped to their names in the store. */
   fields: Readonly<Record<string, string>>
@@ -36,7 +35,6 @@ export interface Vocabulary {
   roots: readonly string[]
 }
 
-/** The vocabulary of a search for events. */
 export const EVENT_VOCABULARY: Vocabulary = {
   fields: {
     event: 'event',
@@ -62,7 +60,6 @@ export const EVENT_VOCABULARY: Vocabulary = {
   roots: ['properties', 'traits', 'context', 'integrations', '_metadata'],
 }
 
-/** The vocabulary of a search for requests. */
 export const REQUEST_VOCABULARY: Vocabulary = {
   fields: Object.fromEntries(
     [
@@ -73,7 +70,6 @@ export const REQUEST_VOCABULARY: Vocabulary = {
   roots: [],
 }
 
-/** A search that matches every record. */
 export const EVERYTHING: Search = { kind: 'and', parts: [] }
 
 /** A search that cannot be read, with the position of the mistake. */
@@ -93,7 +89,7 @@ export class SearchSyntaxError extends Error {
 
 const BARE = /^[^\s:<>=!(),"]+$/
 
-/** Writes a text as a value of a search, in quotes, so that it is taken literally. */
+/** Writes a text in quotes, so that a search takes it literally. */
 export function quoted(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
@@ -104,7 +100,7 @@ export function term(field: string, value: string): string {
   return `${field}:${isPlain ? value : quoted(value)}`
 }
 
-/** Writes the path to these keys of a message as in a search. */
+/** Joins the keys to a path in the syntax of searches. */
 export function pathText(keys: readonly string[]): string {
   return keys.map((key) => (BARE.test(key) && !key.includes('.') ? key : quoted(key))).join('.')
 }

@@ -1,9 +1,9 @@
 import type { TimeRange } from './event-reader.ts'
 
-/** Length of the intervals ("buckets") in which events, requests and deliveries are counted, milliseconds. */
+/** Length of the intervals ("buckets") in which events, requests and deliveries are counted. */
 export const BUCKET_MS = 10_000
 
-/** A range of time in whole buckets. A bucket has the number `floor(time in milliseconds / BUCKET_MS)`. */
+/** A bucket has the number `floor(time in milliseconds / BUCKET_MS)`. */
 export interface Buckets {
   first: number
   /** The number after that of the last bucket. */

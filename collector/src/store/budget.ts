@@ -13,5 +13,5 @@ export class Budget {
   }
 }
 
-/** Default time limit of one query, milliseconds. */
+/** Default time limit of one query. */
 export const QUERY_MS = 150

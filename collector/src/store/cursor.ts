@@ -1,7 +1,7 @@
 import { CursorError, type CursorOrSeq } from './event-reader.ts'
 import type { Cursor } from './ports.ts'
 
-/** The cursor for a sequence number. It is encoded so that clients do not do arithmetic with it. */
+/** Encoded, so that clients do not do arithmetic with cursors. */
 export function cursorOf(seq: number): Cursor {
   return Buffer.from(`1:${seq}`).toString('base64url')
 }
@@ -15,7 +15,7 @@ export function seqOf(cursor: CursorOrSeq): number {
   return Number(match[1])
 }
 
-/** The number in the id of an event or a request; undefined for a text that cannot be such an id. */
+/** Undefined for a text that cannot be the id of an event or a request. */
 export function numberOf(id: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : undefined
 }
@@ -35,8 +35,7 @@ export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & 
 }
 
 /**
- * Converts the cursors in the parameters to sequence numbers, and combines all limits into `after` and `before`. Without
- * `order`, newest first is assumed.
+ * Combines all limits into the sequence numbers `after` and `before`. Without `order`, newest first is assumed.
  *
  * @throws CursorError when a cursor is invalid.
  */

@@ -8,9 +8,8 @@ export interface Bounds {
   last: number
 }
 
-/** The condition of a search over events. A search reads the events in slices, that is ranges of sequence numbers. */
+/** A search reads the events in slices, that is ranges of sequence numbers. */
 export interface EventCondition {
-  /** SQL that tells whether an event of the slice matches. */
   on(slice: Bounds): Sql
   /**
    * Each matching event has `value` in at least one of these indexed columns; undefined = all events of a slice are read.
@@ -18,8 +17,8 @@ export interface EventCondition {
    */
   index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined
   /**
-   * Whether the condition reads only columns of the covering index `event_facts` (SQLite), which is many times smaller than
-   * the table. The index contains neither the message nor ids.
+   * Whether the condition reads only columns of the covering index `event_facts` (SQLite), which is many times smaller than the
+   * table.
    */
   needsOnlyFacts: boolean
 }
@@ -34,19 +33,18 @@ export interface PathValue {
   is(literal: string): Sql
 }
 
-/** Columns that identify a user. */
 export type IdColumn = 'user_id' | 'anonymous_id'
 
-/** Columns of `event` by which single events are looked up. */
+/** Indexed columns of `event`. */
 export type LookupColumn = IdColumn | 'name' | 'message_id'
 
-/** Tables that have the sequence number of an event. `newer` is an alias of `attempt` within one statement. */
+/** `newer` is an alias of `attempt` within one statement. */
 export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
 
 /** The data that a statement reads from a slice: whole rows, a covering index, or few rows found by an index. */
 export type SliceKind = 'rows' | 'index' | 'few'
 
-/** A rejected event that is shown as an example of its reason; `at` is the time of receipt. */
+/** `at` is the time of receipt. */
 export interface ReasonExample {
   reason: string
   seq: number
@@ -58,34 +56,25 @@ export type Given = Readonly<
   Record<string, { type: 'number' | 'text'; values: ReadonlyArray<string | number | null> }>
 >
 
-/**
- * The parts of statements that differ between SQLite and PostgreSQL, and the range of stored sequence numbers. A method whose
- * description begins with "Whether" returns an SQL condition.
- */
+/** The parts of statements that differ between SQLite and PostgreSQL. */
 export interface Dialect {
   /** Sequence number of the oldest event that may still be stored. */
   readonly first: number
   /** Sequence number of the newest event ever stored. */
   readonly last: number
-  /**
-   * Bounds that contain all events received in a range of time. They may contain other events too, so queries also compare the
-   * time.
-   */
+  /** Bounds that contain all events received in a range of time, and perhaps others, so queries also compare the time. */
   boundsOf(range: TimeRange): Query<Bounds>
   /** Divides bounds into slices, each small enough for one statement, in the order of the search. */
   slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind): Iterable<Bounds>
-  /** Whether the sequence number of a row is within bounds. */
   within(bounds: Bounds, table?: SequencedTable): Sql
-  /** Whether an event of the slice has a delivery for which a condition holds. */
   hasDelivery(condition: Sql, slice: Bounds): Sql
-  /** Whether the sequence number of a row is one of these. */
   among(seqs: readonly number[], table?: SequencedTable): Sql
-  /** `event WHERE ...`: the events of a slice for which the condition holds. */
+  /** `event where ...`: the events of a slice for which the condition holds. */
   matching(condition: EventCondition, slice: Bounds): Sql
-  /** Whether a text column equals a value, written so that an index on the column can be used. */
+  /** Compares a text column with a value so that an index on the column can be used. */
   equals(column: string, value: Sql): Sql
   /**
-   * `event WHERE ...`: the events within bounds for which a condition on an indexed column holds.
+   * `event where ...`: the events within bounds for which a condition on an indexed column holds.
    *
    * @param beside A table to join; the condition is evaluated for each row of this table.
    */
@@ -94,16 +83,14 @@ export interface Dialect {
   ids(texts: readonly string[]): Sql
   /** An index hint for `event`; empty in a database that needs none. */
   indexHint(index: 'event_violations'): Sql
-  /**
-   * The newest event of each reason within bounds and a range of time. When the time limit is reached, reasons may be missing.
-   */
+  /** When the time limit is reached, reasons may be missing. */
   newestByReason(
     reasons: readonly string[],
     bounds: Bounds,
     range: { fromMs: number; toMs: number },
   ): Query<ReasonExample[]>
 
-  /** The operator for `LIKE` comparisons that ignore the case of ASCII letters. */
+  /** Ignores the case of ASCII letters. */
   readonly like: Sql
   /** The values that a path can refer to: a whole number in the path may be an array index or an object key. */
   at(path: readonly string[]): readonly PathValue[]
@@ -120,9 +107,8 @@ export interface Dialect {
    */
   readonly dayColumn: Sql
   readonly dayOfGiven: Sql
-  /** The unique key of `delivery_tally`, for `ON CONFLICT`. */
   readonly deliveryTallyKey: Sql
-  /** The current time, milliseconds since the epoch, of a clock that all processes share. */
+  /** Milliseconds since the epoch, by a clock that all processes share. */
   now(nowMs: number): Sql
   /** The key-value table, its key column, and the key under which the signing keys of tokens are stored. */
   readonly keyValueTable: Sql
@@ -132,21 +118,18 @@ export interface Dialect {
   readonly notifyOutcomes: Sql | undefined
 }
 
-/** The context of steps. Steps are a `Query`: a generator that yields SQL statements and receives their rows. */
+/** Steps are a `Query`: a generator that yields SQL statements and receives their rows. */
 export interface StepContext {
   dialect: Dialect
   /** Milliseconds since the epoch. */
   nowMs: number
 }
 
-/** Runs steps on a database. */
 export interface StepRunner {
   /** Runs the statements one after another without a transaction: each statement sees the data committed by then. */
   read<T>(steps: (context: StepContext) => Query<T>): Promise<T>
   /**
-   * Runs the statements in one transaction.
-   *
-   * @param isRepeatable Whether the steps are idempotent. If so, they are tried a few more times after a transient error.
+   * Runs the statements in one transaction. If the steps are idempotent (`isRepeatable`), repeats them after a transient error.
    */
   write<T>(steps: (context: StepContext) => Query<T>, isRepeatable?: boolean): Promise<T>
 }

@@ -1,7 +1,6 @@
 /**
  * Escapes U+0000 and lone surrogates, which databases cannot store: SQLite cuts text at U+0000, PostgreSQL refuses U+0000, and
- * UTF-8 encoding replaces lone surrogates by U+FFFD. The escapes are those of JSON, so JSON text keeps its meaning. Texts that
- * are not JSON stay different if they differed only in these characters.
+ * UTF-8 encoding replaces lone surrogates by U+FFFD. The escapes are those of JSON, so JSON text keeps its meaning.
  */
 export function escapeForStore(text: string): string
 export function escapeForStore(text: string | null): string | null

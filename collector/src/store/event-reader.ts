@@ -21,24 +21,21 @@ export interface TimeRange {
   toMs?: number | undefined
 }
 
-/** A cursor, or the `seq` of an event. */
 export type CursorOrSeq = Cursor | number
 
-/** A selection of events. */
 export interface EventSearch extends TimeRange {
   search: Search
-  /** Only events after `after` and before `before`; both are excluded. */
+  /** The limits themselves are excluded. */
   after?: CursorOrSeq | undefined
   before?: CursorOrSeq | undefined
-  /** Only events between these sequence numbers, both excluded, in addition to the other limits. Used to count new events. */
+  /** A further limit, to count new events. The sequence numbers themselves are excluded. */
   between?: { afterSeq: number; beforeSeq: number }
 }
 
-/** One page of a list. */
 export interface Paging {
   order: 'oldest' | 'newest'
   limit: number
-  /** `next` of the previous page, to continue the list after that page. The other limits still apply. */
+  /** `next` of the previous page. The other limits still apply. */
   cursor?: Cursor | undefined
 }
 
@@ -50,7 +47,6 @@ export interface EventCount {
   next: Cursor | null
 }
 
-/** All queries, by name. */
 export interface Queries {
   events: {
     /** With `isExact`, messages are parsed with `parseExact`, which preserves numbers that JavaScript cannot represent. */
@@ -81,11 +77,10 @@ export type QueryResult<N extends QueryName> = Queries[N]['result']
 /** Runs queries on the stored data without delaying incoming events. */
 export interface EventReader {
   /**
-   * Runs a query. The result includes all events for which `append` has already resolved.
+   * The result includes all events for which `append` has already resolved.
    *
-   * @param signal Cancels the query, because nobody waits for its result any more.
    * @throws SearchSyntaxError when the search has an invalid value for a field; CursorError when a cursor is invalid; the
-   * reason of the signal when it was aborted.
+   *   reason of the signal when it was aborted.
    */
   ask<N extends QueryName>(
     name: N,
@@ -94,10 +89,9 @@ export interface EventReader {
   ): Promise<QueryResult<N>>
 }
 
-/** A cursor is invalid: the store cannot have issued it. */
+/** The store cannot have issued this cursor. */
 export class CursorError extends Error {
   override readonly name = 'CursorError'
-  /** The invalid cursor. */
   readonly cursor: string
 
   constructor(cursor: string) {

@@ -13,7 +13,7 @@ import type {
   TokenKeyStore,
 } from './ports.ts'
 
-/** The number of events of one source, kind and reason. A missing kind or reason is ''. */
+/** A missing kind or reason is ''. */
 export interface Total {
   source: string
   kind: string
@@ -21,15 +21,13 @@ export interface Total {
   count: number
 }
 
-/** The counts of events and requests. */
 export interface Totals {
   events: Total[]
   requests: number
-  /** The number of requests that were refused. */
+  /** Requests with a status of 400 or above. */
   refused: number
 }
 
-/** Listeners of a store. */
 export interface StoreListener {
   /** This process has committed these events and requests. Called in the turn of the event loop in which `append` resolves. */
   committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void
@@ -41,12 +39,11 @@ export interface StoreListener {
 
 /** Reads records synchronously from a store inside this process. */
 export interface LocalRecords {
-  /** The events that match, with their messages; by default oldest first. */
+  /** Oldest first by default. */
   events(query?: EventQuery): EventRecord[]
   count(filter?: EventFilter): number
 }
 
-/** A store, with a port (interface) for each kind of data that the collector stores. */
 export interface EventStore {
   readonly log: EventLog
   readonly requests: RequestLog
@@ -61,7 +58,7 @@ export interface EventStore {
   readonly local?: LocalRecords
   totals(): Promise<Totals>
   /**
-   * The health of each part of the store: whether an append would succeed now. Called every few seconds, so it must be cheap.
+   * Whether an append would succeed now, for each part of the store. Called every few seconds, so this method must be cheap.
    * Never rejects, even after `close`. If the last write failed, this method tries a small write, so that the store becomes
    * ready again without new events.
    */
@@ -75,6 +72,6 @@ export interface EventStore {
    * still running may or may not be stored.
    */
   cut?(): void
-  /** Writes all waiting events and requests, and closes the store. */
+  /** Writes all waiting events and requests first. */
   close(): Promise<void>
 }

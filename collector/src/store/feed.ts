@@ -2,16 +2,14 @@ import { cursorOf } from './cursor.ts'
 import type { StoreListener } from './event-store.ts'
 import type { ChangeFeed, FeedState } from './ports.ts'
 
-/** The state of the stored events (`FeedState`) without the cursor `head`. */
 export type LogNumbers = Omit<FeedState, 'head'>
 
-/** Listeners for writes of other processes. After such a write, counts in memory are out of date. */
+/** Called after writes of other processes, because counts in memory are then out of date. */
 export type ForeignChanges = Pick<StoreListener, 'changed' | 'cleared'>
 
 /**
- * The newest sequence number and the other numbers of `FeedState`, as this process knows them. Commits of this process update
- * the state at once. For commits of other processes, a `Follower` reads the new state from the database. Each update notifies
- * the subscribers.
+ * The `FeedState` as this process knows it. Commits of this process update the state at once. For commits of other processes, a
+ * `Follower` reads the new state from the database.
  */
 export class Feed implements ChangeFeed {
   readonly #foreign: ForeignChanges
@@ -23,17 +21,16 @@ export class Feed implements ChangeFeed {
     this.#foreign = foreign
   }
 
-  /** Reports that other processes have written, with the state read from the database afterwards. */
+  /** Reports that other processes have written. `numbers` were read from the database afterwards. */
   changedElsewhere(numbers: LogNumbers): void {
     const { lastSeq, epoch } = this.#numbers
-    // If this process has committed while the state was read, the numbers that were read may be older than the known ones.
+    // If this process has committed during the read, the numbers that were read may be older than the known ones.
     this.#numbers = { ...numbers, lastSeq: Math.max(numbers.lastSeq, lastSeq) }
     if (numbers.epoch !== epoch) this.#foreign.cleared()
     this.#foreign.changed()
     this.#notify()
   }
 
-  /** Reports a commit of this process. */
   committed(firstSeq: number, events: number): void {
     const { lastSeq } = this.#numbers
     this.#numbers = { ...this.#numbers, lastSeq: Math.max(lastSeq, firstSeq + events - 1) }
@@ -42,7 +39,7 @@ export class Feed implements ChangeFeed {
     this.#notify()
   }
 
-  /** Reports that this process has deleted everything, or has stored results of deliveries. */
+  /** Called when this process has deleted everything, or has stored results of deliveries. */
   changed(numbers: Partial<LogNumbers>): void {
     this.#numbers = { ...this.#numbers, ...numbers }
     this.#notify()

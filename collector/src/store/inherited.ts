@@ -3,26 +3,24 @@ import type { Message } from '../record.ts'
 import type { NewEvent, SentDifference } from './ports.ts'
 
 /**
- * The fields of a batch that each message in the batch inherits. They are merged one level deep: for each key, the value in
- * the message replaces the inherited value.
+ * The fields of a batch that its messages inherit. They are merged one level deep: for each key, the value in the message
+ * replaces the inherited value.
  */
 export const INHERITED_FIELDS = ['context', 'integrations'] as const
 export type InheritedField = (typeof INHERITED_FIELDS)[number]
 
-/** Whether a field of a message is one of `INHERITED_FIELDS`. */
 export function isInherited(field: string | undefined): field is InheritedField {
   return INHERITED_FIELDS.some((one) => one === field)
 }
 
-/** The fields that the messages of a batch inherit, parsed. Fields that are absent or not objects are left out. */
+/** Fields that are absent or not objects are left out. */
 export type InheritedFields = { [field in InheritedField]?: Readonly<Record<string, unknown>> }
 
 /**
- * Merges the inherited fields of the batch into a message. Inherited fields are stored once for each batch: stored with each
- * message, a batch of 5,000 messages could take up thousands of times more space than its request.
+ * Inherited fields are stored once for each batch. Stored with each message, a batch of 5,000 messages could take up thousands
+ * of times more space than its request.
  *
- * @param inherited The inherited fields as JSON text; undefined or null when there are none.
- * @param parse Parses `inherited`.
+ * @param inherited JSON text of `InheritedFields`.
  */
 export function merged(
   message: Message,
@@ -32,7 +30,6 @@ export function merged(
   return inherited ? mergedWith(message, parse(inherited) as InheritedFields) : message
 }
 
-/** Like `merged`, for a message that is JSON text. */
 export function mergedText(body: string, inherited: string | null | undefined): string {
   return inherited ? stringifyExact(merged(parseExact(body) as Message, inherited, parseExact)) : body
 }
@@ -60,7 +57,7 @@ export function inheritedPlaces(events: readonly NewEvent[]): Array<number | nul
   })
 }
 
-/** The differences between the merged message and the message sent: those recorded on receipt, and the inherited fields. */
+/** Adds the inherited fields to the differences that were recorded on receipt (`noted`). */
 export function differenceWith(
   own: Message,
   inherited: string | null | undefined,

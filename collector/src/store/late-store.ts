@@ -6,16 +6,14 @@ import type { EventStore, StoreListener, Totals } from './event-store.ts'
 import type { ChangeFeed, FeedState, RequestLog } from './ports.ts'
 import { StoreUnavailableError } from './unavailable.ts'
 
-/** Wait before the next attempt to open the store. */
 const RETRY_MS = 2000
 /** How long `close` waits for a running attempt to open the store. */
 const OPENING_LIMIT_MS = 2000
 
-/** Options of a late store. */
 export interface LateStoreParts {
-  /** Opens the store. It is called again after any error; errors other than `StoreUnavailableError` are reported. */
+  /** Called again after any error; errors other than `StoreUnavailableError` are reported. */
   open(): Promise<EventStore>
-  /** Aborts the running attempt to open the store, if there is one. */
+  /** Aborts the running attempt to open the store. */
   giveUp(): void
   /** The running attempt, if there is one. */
   begun?: Promise<EventStore>
@@ -26,9 +24,8 @@ export interface LateStoreParts {
 const NOTHING_YET: FeedState = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
 
 /**
- * A store that could not be opened at the start of a process that can work without a store. It tries to open the real store
- * every two seconds, and passes all calls on to it. Until the real store is open, `health` reports the reason and most calls
- * reject.
+ * Stands in for a store that could not be opened at the start. Tries to open the real store every two seconds, and passes all
+ * calls on to it. Until the real store is open, `health` reports the reason and most calls reject.
  */
 export class LateStore implements EventStore {
   readonly #parts: LateStoreParts
@@ -40,7 +37,6 @@ export class LateStore implements EventStore {
   #cancel = () => {}
   #isClosed = false
 
-  /** @param reason Why the store could not be opened so far. */
   constructor(reason: string, parts: LateStoreParts) {
     this.#reason = reason
     this.#parts = parts
@@ -140,7 +136,7 @@ export class LateStore implements EventStore {
   }
 }
 
-/** A port that passes each call on to the real port. Its methods are asynchronous, and reject until the store is open. */
+/** Passes each call on to the real port. The methods are asynchronous, and reject until the store is open. */
 function late<P extends object>(port: () => P): P {
   return new Proxy({} as P, {
     get:

@@ -10,18 +10,16 @@ import { LateStore } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
 import { NewerStoreError, StoreUnavailableError } from './unavailable.ts'
 
-/** The address of a store in memory. Its data are lost when the process ends. */
 export const MEMORY = ':memory:'
 
-/** The number of events that are kept in a SQLite file, unless the config says otherwise. */
+/** The default for SQLite. */
 const DEFAULT_MAX_EVENTS = 10_000_000
-/** Days for which events are kept in PostgreSQL, unless the config says otherwise. */
+/** The default for PostgreSQL. */
 const DEFAULT_RETENTION_DAYS = 30
 
-/** How long the start waits for the store if the process can work without a store, milliseconds. */
+/** How long the start waits for the store if the process can work without a store. */
 const PATIENCE_MS = 5000
 
-/** Options of a store. */
 export interface StoreParts {
   config: Config
   clock: Clock
@@ -64,12 +62,12 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process that uses a log (`SharedLog`). If the store is not open after a few seconds, the process starts
- * without it, and the store is opened later. If the tables have a newer version, the store stays unavailable until a newer
- * collector replaces this process; only a process that does not have to write can start.
+ * Opens a store for a process that uses a log (`SharedLog`). If the store is not open after `PATIENCE_MS`, the process starts
+ * without it, and the store is opened later. If the tables have a newer version, only a process that does not have to write can
+ * start, and its store stays unavailable.
  *
  * @throws StoreUnavailableError when the tables have a newer version and the process has to write; ConfigError when the store
- * cannot be opened for any other reason.
+ *   cannot be opened for any other reason.
  */
 export async function openStoreOrRetry(
   address: string,
@@ -97,7 +95,7 @@ export async function openStoreOrRetry(
   return new LateStore(reason, { ...late, begun })
 }
 
-/** Imports the PostgreSQL store dynamically, because a collector with a SQLite file does not need the PostgreSQL client. */
+/** The imports are dynamic, because a collector with a SQLite file does not need the PostgreSQL client. */
 async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
   const { config, clock, plan, onFault, signal } = parts
   let shown: string
@@ -136,12 +134,12 @@ function dedupWindowMs({ dedupWindow }: Config): number | undefined {
   return dedupWindow === undefined ? undefined : dedupWindow * 1000
 }
 
-/** The maximum number of events in a store; null = events are deleted only by age. */
+/** Null = events are deleted only by age. */
 export function maxEventsOf(address: string, { maxEvents }: Config): number | null {
   return maxEvents ?? (isPostgres(address) ? null : DEFAULT_MAX_EVENTS)
 }
 
-/** The name of a store that may be shown to anyone: without folder, user and password. */
+/** May be shown to anyone: without folder, user and password. */
 export function storeName(address: string): string {
   if (isPostgres(address)) return shownAddress(address)
   return address === MEMORY ? MEMORY : basename(address)

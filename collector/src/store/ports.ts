@@ -1,9 +1,8 @@
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
- * The ports (interfaces) of the store. Code outside the folders `sqlite` and `postgres` does not depend on how a store is
- * implemented. The port for queries is in `event-reader.ts`, and the results of queries are in `query-results.ts`. The
- * interface `EventStore` in `event-store.ts` combines all ports.
+ * The ports (interfaces) of the store, which `EventStore` combines. Code outside the folders `sqlite` and `postgres` does not
+ * depend on how a store is implemented.
  *
  * Every method that may need a database on another machine is asynchronous.
  */
@@ -14,13 +13,12 @@ export type Cursor = string
 /** Whether an event will be sent to one destination, decided before the event is stored. */
 export interface PlannedDelivery {
   destination: string
-  /** Why the event is not sent to the destination; undefined = it is sent. */
+  /** Undefined = the event is sent. */
   skippedBecause?: string
 }
 
 /** Differences between the stored message and the message that the client sent. Paths are dotted: `context.ip`. */
 export interface SentDifference {
-  /** Paths that the collector added. */
   added: readonly string[]
   /** The values that the client sent at paths that were changed. */
   changed: Readonly<Record<string, unknown>>
@@ -28,7 +26,6 @@ export interface SentDifference {
   removed: readonly string[]
 }
 
-/** An event to store. */
 export interface NewEvent {
   source: string
   /** Why the event is rejected. Null = it is accepted, unless the store finds that its messageId is known. */
@@ -42,17 +39,16 @@ export interface NewEvent {
   /** `receivedAtMs` in ISO 8601. */
   receivedAt: string
   timestampMs: number
-  /** JSON text of the message as it is stored, without the fields that the message inherits from its batch. */
+  /** JSON text of the message as it is stored, without inherited fields. */
   body: string | null
-  /** JSON text of the fields that the message inherits (`InheritedFields`): the same text for a whole batch, stored once. */
+  /** JSON text of `InheritedFields`: the same text for a whole batch, stored once. */
   inherited?: string
   deliveries: readonly PlannedDelivery[]
-  /** Id of the request that contained the event, from `RequestLog.nextId`. */
+  /** From `RequestLog.nextId`. */
   requestId?: string
-  /** The differences from the message that the client sent; undefined when that message is not known. */
+  /** Undefined when the message that the client sent is not known. */
   sent?: SentDifference
   violations?: readonly Violation[]
-  /** Stored with the event and shown in its summary. */
   warnings?: readonly Warning[]
 }
 
@@ -85,12 +81,10 @@ export interface NewRequest {
   contentEncoding: string | null
   /** Size of the body as received, possibly compressed. */
   bodyBytes: number
-  /** Size of the body after decompression. */
   inflatedBytes: number
   durationMs: number
   /** The header `X-Retry-Count`; null when the header is absent or not a whole number. */
   retryCount: number | null
-  /** The number of events in the request, and how many of those were accepted. */
   events: number
   accepted: number
   problem: RequestProblem | null
@@ -103,12 +97,10 @@ export interface NewRequest {
   bodyIsCut: boolean
 }
 
-/** How much of the body of a request is stored, bytes. */
 export const MAX_REQUEST_BODY_BYTES = 2048
 
-/** Events that are stored together, with an idempotency key, by which the store recognises a group that is sent again. */
 export interface EventGroup {
-  /** Unique for each group, and the same when the group is sent again. */
+  /** An idempotency key: unique for each group, and the same when the group is sent again. */
   key: string
   events: readonly NewEvent[]
 }
@@ -118,17 +110,16 @@ export class RefusedError extends Error {
   override readonly name = 'RefusedError'
 }
 
-/** Stores events. */
 export interface EventLog {
   /**
-   * Resolves once the events are stored, with the result of each event, in order; only then may the request be answered with
-   * 200. Rejects when the events could not be written. Then usually none of them is stored; for the exceptions, see
-   * `Writer.append`.
+   * Resolves with the result of each event, in order, once the events are stored. Only then may the request be answered with
+   * 200. After a rejection, usually none of the events is stored; for the exceptions, see `Writer.append`.
    */
   append(events: readonly NewEvent[]): Promise<EventSummary[]>
   /**
    * Stores groups that may arrive more than once, all in one transaction. A group is left out if its key is known or occurs
-   * earlier in the same call. Keys are remembered for three days, even after `clear`.
+   * earlier in the same call. Keys are remembered for three days, even after `clear`; only the newest 100,000 if `clear` had to
+   * replace the file on a full disk.
    *
    * Rejects with `RefusedError` when the store refuses the data of a group, and with another error when the store cannot be
    * written to.
@@ -156,24 +147,21 @@ export interface ClaimedDelivery {
   key: string
 }
 
-/** The result of one attempt at a destination. */
 export interface DeliveryUpdate {
   eventId: string
   state: DestinationOutcome['state']
   reason: string | null
   attempts: number
-  /** When the next attempt is due. Used only if `state` is `pending`. */
+  /** Used only if `state` is `pending`. */
   dueAtMs: number
-  /** When the attempt began, how long it took, and how it ended; left out when there was no attempt. */
+  /** Left out when there was no attempt. `atMs` is the time when the attempt began. */
   attempt?: { atMs: number; durationMs: number; result: 'delivered' | 'retry' | 'failed' }
 }
 
-/** The pending deliveries to destinations. */
 export interface DeliveryQueue {
   /**
-   * Leases due deliveries of one destination, oldest first: no other process gets these deliveries until the lease ends.
-   *
-   * @param leaseMs How long a lease lasts, unless `settle` or `release` ends it earlier.
+   * Leases due deliveries of one destination for `leaseMs`, oldest first. No other process gets these deliveries until `settle`
+   * or `release` is called, or the lease ends.
    */
   claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]>
   /** Stores the results of attempts, and ends the caller's leases on these deliveries. */
@@ -189,7 +177,7 @@ export interface DeliveryQueue {
   retry(destination: string, eventIds?: readonly string[]): Promise<number>
   /**
    * Queues a finished delivery again, under a new key. Returns false when the event has no delivered or failed delivery to this
-   * destination. A pending delivery is not queued again, because it will be sent anyway.
+   * destination.
    */
   replay(destination: string, eventId: string): Promise<boolean>
   /** Records that this process delivers to these destinations. Must be called regularly, as a heartbeat. */
@@ -201,20 +189,18 @@ export interface DeliveryQueue {
 /** A destination with pending deliveries and no process that delivers them. */
 export interface UnattendedDestination {
   destination: string
-  /** The number of pending deliveries. */
   pending: number
 }
 
 /** Remembers client assertions (JWTs with which clients ask for access tokens), so that each can be used only once. */
 export interface AssertionMemory {
   /**
-   * Records the `jti` of an assertion. Resolves with false if it is already recorded and has not expired. The operation is
-   * atomic: of two simultaneous calls, in any processes, only one gets `true`.
+   * Resolves with false if the `jti` is already recorded and has not expired. Atomic: of two simultaneous calls, in any
+   * processes, only one gets `true`.
    */
   use(jti: string, expiresAtMs: number, nowMs: number): Promise<boolean>
 }
 
-/** A stored text. */
 export interface KeptText {
   text: string
   /** Different for each text. Opaque: only the store that issued the version can interpret it. */
@@ -227,31 +213,24 @@ export interface TokenKeyStore {
   read(): Promise<KeptText | undefined>
   /**
    * Replaces the text if its version is `version`, or stores the first text if `version` is undefined. Resolves with the new
-   * version, or with undefined when another call was first. The operation is atomic: of two simultaneous calls, in any
-   * processes, only one succeeds.
+   * version, or with undefined when another call was first. Atomic across all processes.
    */
   replace(version: string | undefined, text: string): Promise<string | undefined>
 }
 
-/** The data for tokens. All processes share these data, so that a client may call any process. */
+/** All processes share these data, so that a client may call any process. */
 export interface TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
 }
 
-/** Limits the rate of requests from each source. */
 export interface RateLimits {
-  /**
-   * Counts one request.
-   *
-   * @returns Undefined when the rate allows the request; otherwise the milliseconds until the rate allows one.
-   */
+  /** Counts one request. Undefined = the rate allows the request; otherwise the milliseconds until the rate allows one. */
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
 
-/** The state of the stored events, to which several processes may write. The sequence of all events is called the log here. */
+/** The state of the stored events, to which several processes may write. */
 export interface FeedState {
-  /** The cursor of the newest event. */
   head: Cursor
   /**
    * Sequence number of the newest event. Events become visible in the order of their sequence numbers, so all events up to this
@@ -264,9 +243,8 @@ export interface FeedState {
   revision: number
 }
 
-/** Reports changes of the log, by this process and by others. */
+/** Reports changes by this process and by others. */
 export interface ChangeFeed {
-  /** Calls `onChange` after each change. Returns a function that ends the subscription. */
   subscribe(onChange: (state: FeedState) => void): () => void
   state(): FeedState
 }

@@ -4,7 +4,6 @@ import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
 import type { NewRequest } from './ports.ts'
 
-/** One page of a list. */
 interface Page {
   /** Cursor of the next page; null = this is the last page. */
   next: string | null
@@ -20,7 +19,7 @@ export interface EventsPage extends Page {
   events: Array<EventSummary | EventRecord>
 }
 
-/** A mistake in the body of a request; `offset`, `line` and `column` are null when the mistake has no position. */
+/** `offset`, `line` and `column` are null when the mistake has no position. */
 export interface ShownProblem {
   code: string
   message: string
@@ -70,7 +69,6 @@ export interface ShownDifference {
   removed: string[]
 }
 
-/** Everything known about one event. */
 export interface EventDetail extends Omit<EventRecord, 'destinations' | 'violations'> {
   sent: Message | null
   difference: ShownDifference | null
@@ -88,7 +86,7 @@ export interface UserEntry {
   id: string
   userId: string | null
   anonymousId: string | null
-  /** The number of events of the user; null when the time limit was reached before counting. */
+  /** Null when the time limit was reached before counting. */
   count: number | null
   lastSeen: string
 }
@@ -129,7 +127,6 @@ export interface UserDetail {
   isComplete: boolean
 }
 
-/** The state of one destination in the database. */
 export interface DestinationState {
   name: string
   pending: number

@@ -1,6 +1,6 @@
 import type { NewRequest } from './ports.ts'
 
-/** The columns of a request in the table `request`. The keys are in the order of `REQUEST_COLUMNS`. */
+/** The keys are in the order of `REQUEST_COLUMNS`. */
 export function requestRow(request: NewRequest) {
   return {
     id: Number(request.id),

@@ -1,28 +1,26 @@
 import { parseExact } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from './inherited.ts'
 
-/** Fields that the collector adds or changes, or that a client sets again on each attempt. They are not compared. */
+/** Not compared: the collector adds or changes these fields, or the client sets them again on each attempt. */
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 
 /**
- * The maximum number of batches whose inherited fields are compared in one commit. The inherited fields of further batches
- * count as equal: otherwise a client with a thousand large batches could block the event loop.
+ * The maximum number of batches whose inherited fields are compared in one commit; those of further batches count as equal.
+ * Otherwise a client with a thousand large batches could block the event loop.
  */
 export const BATCHES_COMPARED = 16
 
-/** A stored message. */
 export interface Content {
   body: string | null
-  /** JSON text of the fields that the message inherits from its batch. */
+  /** JSON text of `InheritedFields`. */
   inherited?: string | null | undefined
 }
 
 /**
- * Returns a function that tells whether two messages with the same messageId have the same content, so that the second one is a
- * repeat of the first. A message whose content is no longer stored counts as the same. The inherited fields of two batches are
- * compared only once for all their messages.
+ * Returns a function that tells whether two messages with the same messageId have the same content. The order of keys,
+ * `context.library` and the fields in `VOLATILE` are ignored. A message whose content is no longer stored counts as the same.
  *
- * The order of keys, `context.library` and the fields in `VOLATILE` are ignored.
+ * The inherited fields of two batches are compared only once for all their messages.
  */
 export function contentComparer(): (one: Content, other: Content) => boolean {
   const batches = new Map<string, Batch>()
@@ -100,7 +98,6 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
-/** JSON text of the fields of a message that cannot be inherited and are not in `VOLATILE`. */
 function rest(message: Fields): string {
   const own = { ...message }
   for (const field of [...VOLATILE, ...INHERITED_FIELDS]) delete own[field]

@@ -1,4 +1,4 @@
-/** A value bound to a statement. Lists are possible only in PostgreSQL. */
+/** Lists are possible only in PostgreSQL. */
 export type SqlValue = string | number | null | readonly (string | number | null)[]
 
 /** A statement or a part of one, with a `?` for each value. */
@@ -24,7 +24,7 @@ export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValu
   return { sql: text, values }
 }
 
-/** SQL text that is not escaped, such as names and keywords. Must never contain data that a client sent. */
+/** Not escaped. Must never contain data that a client sent. */
 export function raw(text: string): Sql {
   return { sql: text, values: [] }
 }
@@ -41,12 +41,10 @@ function isSql(part: SqlValue | Sql): part is Sql {
  */
 export type Query<T> = Generator<Sql | undefined, T, readonly unknown[]>
 
-/** All rows of a statement. */
 export function* all<R>(statement: Sql): Query<R[]> {
   return (yield statement) as R[]
 }
 
-/** The first row of a statement, if there is one. */
 export function* first<R>(statement: Sql): Query<R | undefined> {
   return ((yield statement) as R[])[0]
 }

@@ -18,7 +18,6 @@ const PREVIEW_ENTRIES = 6
 const PREVIEW_CHARACTERS = 80
 const PREVIEW_DEPTH = 3
 
-/** The outcome of an event at a destination, from a row of `delivery`. */
 export function outcome(row: {
   destination: string
   state: DestinationOutcome['state']
@@ -29,12 +28,11 @@ export function outcome(row: {
   return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
 }
 
-/** The kind of an event, from the column `kind`. */
 export function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
 }
 
-/** The summary of an event that has just been written. Its preview is empty; `summaryOfRow` adds one when events are listed. */
+/** The summary of an event that has just been written, without a preview. */
 export function summaryOf(
   seq: number,
   reason: Reason | null,
@@ -63,7 +61,6 @@ export function summaryOf(
   return summary
 }
 
-/** A row of the table `event`, with the name of its source. */
 export interface EventRow {
   seq: number
   source: string
@@ -79,15 +76,13 @@ export interface EventRow {
   warnings: string | null
   violations: string | null
   body: string | null
-  /** The `seq` of the row of the table `inherited` that has the inherited fields of the event. */
+  /** The `seq` of a row of the table `inherited`. */
   inherited: number | null
 }
 
-/** The columns of `EventRow`, as a list for a query. */
 export const EVENT_ROW_COLUMNS =
   'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
 
-/** The summary of a stored event. Failed destinations come first in `destinations`. */
 export function summaryOfRow(
   row: EventRow,
   message: unknown,
@@ -121,7 +116,7 @@ function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number
   return ORDER.indexOf(one.state) - ORDER.indexOf(other.state)
 }
 
-/** Formats a time. A time that a `Date` cannot represent becomes 1970-01-01. */
+/** A time that a `Date` cannot represent becomes 1970-01-01. */
 function isoTimeOf(timeMs: number): string {
   return isoTime(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0)
 }

@@ -10,7 +10,6 @@ export interface Table {
   longKey?: string
 }
 
-/** Columns of the table `request`, except `seq`. */
 export const REQUEST_COLUMNS = `
   id bigint NOT NULL,
   at bigint NOT NULL,
@@ -36,7 +35,7 @@ export const REQUEST_COLUMNS = `
   body text,
   is_cut smallint NOT NULL`
 
-/** Tables of counts. Their columns are those of the key, and `count`. */
+/** The columns of these tables are those of the key, and `count`. */
 export type CountTable = 'tally' | 'total' | 'request_tally' | 'delivery_tally'
 
 type TableName =
@@ -50,15 +49,15 @@ type TableName =
   | 'assertion'
 
 /**
- * `seen` has the messageId of each accepted event, and the `seq` of that event. A row of `seen` is kept after its event was
- * deleted because of age or number: a repeat of that event is still a duplicate.
+ * `seen` has the messageId and the `seq` of each accepted event. The row is kept when its event is deleted because of age or
+ * number: a repeat of that event is still a duplicate.
  *
  * `inherited` holds the fields that events inherit from their batch: one row for the events of a batch in one commit. The `seq`
  * of a row is that of the first of these events. All of them refer to this row, and come before the `seq` of the next row.
  *
- * `tally`, `total`, `request_tally` and `delivery_tally` are counts of events, requests and deliveries. They are updated in the
- * same transactions as the counted rows, so that large tables never have to be counted. A missing value is '' in these tables,
- * because a key cannot contain NULL.
+ * `tally`, `total`, `request_tally` and `delivery_tally` are counts. They are updated in the same transactions as the counted
+ * rows, so that large tables never have to be counted. A missing value is '' in these tables, because a key cannot contain
+ * null.
  */
 export const TABLES: Readonly<Record<TableName, Table>> = {
   event: {
@@ -161,7 +160,6 @@ export const TABLES: Readonly<Record<TableName, Table>> = {
   },
 }
 
-/** The names in a list of columns such as `REQUEST_COLUMNS`. */
 export function namesOf(columns: string): string[] {
   return columns.split(',').map((column) => column.trim().split(' ')[0] ?? '')
 }

@@ -5,7 +5,6 @@ export class StoreUnavailableError extends ConfigError {}
 
 const marked = new WeakSet<object>()
 
-/** Marks an error as caused by an unavailable store, for `isStoreUnavailable`. Returns the same error. */
 export function markUnavailable<T extends object>(cause: T): T {
   marked.add(cause)
   return cause

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'
 import { Database } from '../store/sqlite/database.ts'
 
-/** Milliseconds to wait for readers, whose statements are short. */
+/** Short, because the statements of readers are short. */
 const READER_WAIT_MS = 5
 /**
  * PASSIVE checkpoints the committed transactions, and blocks neither readers nor the writer. RESTART waits for readers, and

@@ -18,7 +18,7 @@ const { path, plan: planFile, queryMs } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
-/** The abort controller of each running query, by the id of the query. */
+/** Running queries by their ids. */
 const underWay = new Map<number, AbortController>()
 
 parentPort?.on('message', (message: QueryMessage | Cancellation | 'close') => {

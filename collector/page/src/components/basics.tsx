@@ -26,7 +26,7 @@ export function Text({ value }: { value: string }) {
   )
 }
 
-/** Shows an untrusted name. A name that consists only of spaces would be invisible, so it is described instead. */
+/** A name that consists only of spaces would be invisible, so it is described instead. */
 export function Name({ value }: { value: string }) {
   if (value.trim() !== '') return <Text value={value} />
   return (
@@ -59,7 +59,7 @@ const SHAPES = {
 } as const
 export type IconName = keyof typeof SHAPES
 
-/** An icon for a word or a labelled button. Screen readers ignore the icon. */
+/** Screen readers ignore the icon, so it needs a word beside it or a label on its button. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -76,7 +76,7 @@ export const TONE_OF_SEVERITY: Readonly<Record<Severity, Tone>> = {
   info: 'info',
 }
 
-/** The colour of an HTTP status; 0 means that no response was sent. */
+/** Status 0 means that no response was sent. */
 export function toneOfStatus(status: number): Tone {
   if (status === 0 || status >= 500) return 'bad'
   if (status === 429) return 'warn'
@@ -92,7 +92,6 @@ export function Pill({ tone, title, children }: { tone: Tone; title?: string; ch
   )
 }
 
-/** Shows how long ago something happened, kept up to date. The tooltip has the exact time. */
 export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={dateAndTime(at)}>
@@ -101,7 +100,6 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-/** The name of the product. */
 export function Brand() {
   return (
     <h1>
@@ -110,11 +108,10 @@ export function Brand() {
   )
 }
 
-/** The last short message. It is shown for 4 s, and read aloud by screen readers. */
+/** Shown for 4 s, and read aloud by screen readers. */
 const notice = signal('')
 let noticeTimer: ReturnType<typeof setTimeout> | undefined
 
-/** Shows a short message about a finished action. */
 export function say(text: string): void {
   notice.value = text
   clearTimeout(noticeTimer)
@@ -131,7 +128,7 @@ export function Notice() {
   )
 }
 
-/** The error of a request, shown beside the control that sent the request. */
+/** Shown beside the control that sent the request. */
 export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
   return (
     <p class="problem" role="alert">
@@ -145,7 +142,7 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
   )
 }
 
-/** Shows the error of a query, or "Loading…" while there is no data. A style delays "Loading…" for a moment. */
+/** A style delays "Loading…" for a moment. */
 export function QueryState({
   query: { data, error, reload },
   isEmpty = data === undefined,
@@ -157,7 +154,6 @@ export function QueryState({
   return isEmpty ? <p class="loading soft">Loading…</p> : null
 }
 
-/** Shown in place of missing data. */
 export function Nothing({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="nothing">
@@ -167,7 +163,6 @@ export function Nothing({ title, children }: { title: string; children?: Compone
   )
 }
 
-/** Buttons side by side, of which one is chosen. */
 export function Choice<T extends string>({
   label,
   value,

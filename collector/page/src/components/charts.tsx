@@ -1,6 +1,5 @@
 import { count, labelOf, tickOf } from '../lib/format.ts'
 
-/** A row of small bars without an axis, which shows a trend. */
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
   const highest = Math.max(1, ...values)
   const width = 100 / Math.max(1, values.length)
@@ -37,7 +36,6 @@ export function scaleEnd(highest: number): number {
   return step * power
 }
 
-/** Events over time, with an axis. A click on a bar opens the list of the events in that period. */
 export function VolumeChart({
   buckets,
   bucketMs,

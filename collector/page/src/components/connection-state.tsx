@@ -1,7 +1,6 @@
 import { connection, latest, quietSeconds } from '../lib/live.ts'
 import { isPaused } from '../lib/settings.ts'
 
-/** Shows whether the screen is up to date and, if it is not, why. */
 export function ConnectionState() {
   const state = connection.value
   const words = {

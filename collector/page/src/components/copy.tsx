@@ -1,6 +1,6 @@
 import { say } from './basics.tsx'
 
-/** Copies through a text field. Browsers have no clipboard API on pages over plain HTTP. */
+/** Browsers have no clipboard API on pages over plain HTTP. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
@@ -16,7 +16,6 @@ function copyBySelection(text: string): boolean {
   return isDone
 }
 
-/** Copies a text to the clipboard, and shows whether that worked. */
 export async function copy(text: string, what: string): Promise<void> {
   let isDone = false
   try {

@@ -9,7 +9,6 @@ interface DialogProps {
   children: ComponentChildren
 }
 
-/** A modal dialog. It keeps the focus inside, and closes with Escape or a click outside. Then it returns the focus. */
 export function Dialog({ label, class: className = 'dialog', onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -42,7 +41,6 @@ export function Dialog({ label, class: className = 'dialog', onClose, children }
   )
 }
 
-/** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   title,
   action,
@@ -81,7 +79,6 @@ export function Confirm({
   )
 }
 
-/** The head of a panel or a dialog, with the button that closes it. */
 export function PanelHead({
   title,
   onClose,

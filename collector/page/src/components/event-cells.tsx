@@ -10,7 +10,6 @@ import { Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.ts
 /** Adds a term to the search box. */
 export type AddTerm = (term: string) => void
 
-/** A cell of the list, with a button that filters the list by the value of the cell. */
 export function Cell({
   class: className,
   term,
@@ -48,7 +47,6 @@ export function Cell({
   )
 }
 
-/** Returns the title of an event: its name or, for an `identify` call, the id of the user. */
 export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | 'anonymousId'>): string {
   if (event.name !== null) return event.name
   if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'
@@ -56,7 +54,6 @@ export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | '
   return 'without a name'
 }
 
-/** Shows whether an event was accepted or, if it was not, the reason. */
 export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
   if (event.reason === null) return <Pill tone="good">accepted</Pill>
   return (
@@ -82,7 +79,6 @@ export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
   skipped: 'plain',
 }
 
-/** Describes the delivery of an event to one destination in words. */
 export function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
   const why = reason === undefined || reason === null || reason === '' ? '' : `: ${skipInWords(reason)}`
   const often = attempts > 1 ? ` (${attempts} attempts)` : ''
@@ -90,8 +86,8 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
 }
 
 /**
- * A summary of the deliveries of an event. For one destination, shows its name. For several, shows the name of the failed
- * destination or the number of failed ones, and then the number of delivered ones.
+ * For one destination, shows its name. For several, shows the name of the failed destination or the number of failed ones, and
+ * then the number of delivered ones.
  */
 export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
@@ -132,7 +128,6 @@ export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   )
 }
 
-/** Shows the first properties of an event. */
 export function Preview({ event }: { event: EventSummary }) {
   return (
     <span class="preview">
@@ -157,7 +152,6 @@ interface RowProps {
   href?: string
 }
 
-/** The cells of one event. */
 export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
   const { type, name, userId, anonymousId, source, reason, violations, warnings } = event
   const oddities = [

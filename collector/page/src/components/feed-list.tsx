@@ -18,18 +18,16 @@ type Row<T> =
   | { kind: 'row'; key: string; item: T; before: T | undefined }
 
 interface FeedListProps<T extends { id: string; seq?: number }> {
-  /** The noun for one item, such as `event`. */
+  /** In the singular, such as `event`. */
   noun: string
   label: string
   feed: Feed<T, PageOf>
   address: ListAddress
   timeOf(item: T): string
   columns: ReadonlyArray<readonly [title: string, className: string]>
-  /** The cells of an item. `before` is the item above it, if both are of the same day. */
+  /** `before` is the item above, if both are of the same day. */
   cells(item: T, before: T | undefined, isTwoLine: boolean): ComponentChildren
-  /** The search box and the controls beside it. */
   tools(width: number): ComponentChildren
-  /** Shown while there are no items. */
   whenEmpty: ComponentChildren
   onView(view: View<T>): void
   onKey?(event: KeyboardEvent, item: T): void
@@ -59,7 +57,6 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
   return rows
 }
 
-/** A list that grows at both ends, with a search box, a line about the state of the list, and a separator for each day. */
 export function FeedList<T extends { id: string; seq?: number }>(props: FeedListProps<T>) {
   const { noun, feed, address, timeOf } = props
   const { openId, open, question } = address
@@ -158,7 +155,6 @@ interface StateProps {
   question: Question
 }
 
-/** Shows the number of loaded items, whether more are being loaded, and how many new items are not shown yet. */
 function State({ noun, feed, question }: StateProps) {
   const { from, to } = question
   const waiting = feed.waiting.value
@@ -197,7 +193,7 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   return feed.hasMore.value ? `${shown} loaded, more below` : shown
 }
 
-/** Describes the time range of the address. In the API, `-15m` means "the last 15 minutes". */
+/** In the API, `-15m` means "the last 15 minutes". */
 function rangeInWords(from: string | undefined, to: string | undefined): string {
   const word = (at: string) =>
     at.startsWith('-') ? `the last ${at.slice(1)}` : new Date(at).toLocaleString('en-GB')

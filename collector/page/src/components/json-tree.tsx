@@ -6,9 +6,7 @@ import { count } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Text } from './basics.tsx'
 
-/** Actions for the values of the tree. */
 export interface ValueActions {
-  /** Returns the link of a value, for example to the timeline of a user. */
   linkOf?(path: Path, value: unknown): string | undefined
   onPick?(path: Path, value: unknown, at: HTMLElement): void
 }
@@ -61,7 +59,6 @@ function findHits(value: unknown, text: string): ReadonlySet<string> {
   return hits
 }
 
-/** Shows JSON as a tree that can be folded and searched, with differences marked. */
 export function JsonTree(props: TreeProps) {
   const folded = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const opensDeep = useMemo(() => size(props.value, OPEN_NODES) < OPEN_NODES, [props.value])

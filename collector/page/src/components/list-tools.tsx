@@ -4,7 +4,6 @@ import { savedFilters } from '../lib/settings.ts'
 import { say } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
-/** Menus for saved filters and for the export of the filtered list. */
 export function ListTools({
   line,
   question,
@@ -24,7 +23,6 @@ export function ListTools({
   )
 }
 
-/** Downloads the list as a file. */
 export function ExportMenu({ path, name, question }: { path: string; name: string; question: Question }) {
   const address = (format: string) =>
     `${path}?${new URLSearchParams({ ...question, format, order: 'newest' })}`

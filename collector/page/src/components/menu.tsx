@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 
-/** Places a popover below the element that opened it, or above if there is no room. Keeps it inside the window. */
+/** Places the popover below the opener, or above the opener if there is no room, but always inside the window. */
 function place(popover: HTMLElement, opener: HTMLElement): void {
   const from = opener.getBoundingClientRect()
   const { offsetWidth, offsetHeight } = popover
@@ -11,7 +11,7 @@ function place(popover: HTMLElement, opener: HTMLElement): void {
   popover.style.top = `${Math.max(8, isBelow ? from.bottom + 4 : from.top - offsetHeight - 4)}px`
 }
 
-/** Opens a popover at an element. The browser closes it on Escape or a click elsewhere. */
+/** The browser closes the popover on Escape or a click elsewhere. */
 export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   popover?.showPopover()
   // The content is drawn after the current task. Before that, the height of the popover is not known.
@@ -23,7 +23,7 @@ export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   })
 }
 
-/** A button that opens a menu of buttons. The menu closes when one of them is clicked. */
+/** The menu closes when a link or a button in it is clicked, unless that element has `data-stay`. */
 export function Menu({
   label,
   title,

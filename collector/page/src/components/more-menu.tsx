@@ -14,7 +14,6 @@ const THEMES: ReadonlyArray<readonly [Theme, string]> = [
   ['dark', 'Dark'],
 ]
 
-/** A menu for rare actions, such as choosing the colours, showing the shortcuts and deleting all events. */
 export function MoreMenu() {
   const isForgetting = useSignal(false)
   const isHelping = useSignal(false)

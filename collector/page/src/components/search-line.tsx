@@ -160,7 +160,6 @@ function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTu
   )
 }
 
-/** The message about a mistake in the search, with the position of the mistake marked. */
 function SearchProblem({ id, line, error }: { id: string; line: string; error: RequestError }) {
   const { span } = error
   return (

@@ -1,6 +1,6 @@
 import { hrefWith, route } from '../lib/router.ts'
 
-/** The time ranges that the user can choose. The first element of each is the value of `from` in the API. */
+/** The first element of each range is the value of `from` in the API. For `all`, the parameter is left out. */
 export const RANGES = [
   ['-5m', '5 min'],
   ['-1h', '1 hour'],
@@ -11,13 +11,13 @@ export const RANGES = [
 
 const DEFAULT = '-1h'
 
-/** Returns the chosen range as a parameter of the API; `undefined` for all time. */
+/** `undefined` means all time. */
 export function chosenFrom(otherwise: string = DEFAULT): string | undefined {
   const value = route.value.params.get('since') ?? otherwise
   return value === 'all' ? undefined : value
 }
 
-/** Links for choosing a time range. The choice is stored in the address. */
+/** The choice is stored in the address. */
 export function TimeRange({ otherwise = DEFAULT }: { otherwise?: string }) {
   const now = route.value.params.get('since') ?? otherwise
   return (

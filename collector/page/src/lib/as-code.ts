@@ -27,7 +27,6 @@ function escaped(json: string): string {
   )
 }
 
-/** Returns the arguments of the call, without the fields that the client or the service has added. */
 function asCalled(message: Message): Message {
   const entries = Object.entries(message).filter(([name, value]) => {
     if (FILLED_IN.has(name)) return false
@@ -47,17 +46,13 @@ function kindOf(message: Message): string {
   return typeof type === 'string' && KINDS.has(type) ? type : 'track'
 }
 
-/**
- * Returns a shell command that sends the message to this collector again. The collector does not store the write key, so the
- * user has to fill it in.
- */
+/** The collector does not store the write key, so the user has to fill it in. */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
   const json = escaped(stringifyExact(body))
   return `curl -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
 }
 
-/** Returns the code that sends this message with the Trackpost SDK. A timestamp becomes a `Date`. */
 export function asTrackpost(message: Message, base: string): string {
   const { timestamp, ...rest } = asCalled(message)
   const json = escaped(stringifyExact(rest, 2)).replace(
@@ -77,7 +72,6 @@ await analytics.closeAndFlush()
 `
 }
 
-/** Returns the address of the collector, as clients need it. */
 export function collectorBase(): string {
   return location.href.replace(/[#?].*$/, '').replace(/\/$/, '')
 }

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { getJson } from './http.ts'
 import type { About, Help, Reasons, Severity } from './types.ts'
 
-/** The version and settings of the collector; `undefined` until they are loaded. */
+/** `undefined` until it is loaded. */
 export const about = signal<About | undefined>(undefined)
 const reasons = signal<Reasons | undefined>(undefined)
 
@@ -13,7 +13,6 @@ export async function loadBasics(): Promise<void> {
   if (about.value.message === undefined) reasons.value = await getJson<Reasons>('api/reasons')
 }
 
-/** Returns the explanation of a reason or a warning; `undefined` if the collector has none. */
 export function helpFor(code: string): Help | undefined {
   return reasons.value?.help[code]
 }

@@ -1,12 +1,10 @@
-/** The change of one value. */
 export type Change = { kind: 'added' } | { kind: 'removed'; was: unknown } | { kind: 'changed'; was: unknown }
 
-/** The changes between two values. The key is the path of the changed value, from `pathKey`. */
+/** The keys are paths of the changed values, from `pathKey`. */
 export type Changes = ReadonlyMap<string, Change>
 
 export type Path = ReadonlyArray<string | number>
 
-/** Converts a path to the key of a map. */
 export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
@@ -36,9 +34,8 @@ function isSameShape(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Compares two JSON values. If an object or a list was added or removed as a whole, the result does not list the values inside.
- *
- * The order of keys does not matter. List items are compared by position.
+ * If an object or a list was added or removed as a whole, the result does not list the values inside. The order of keys does
+ * not matter. List items are compared by position.
  */
 export function compare(before: unknown, after: unknown): Changes {
   const changes = new Map<string, Change>()

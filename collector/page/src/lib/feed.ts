@@ -9,7 +9,7 @@ interface FeedOptions<T, P extends PageOf> {
   /** Address of the list, such as `api/events`. */
   path: string
   pick(page: P): T[]
-  /** Address of an endpoint that counts matching items. Without it, new items are fetched to be counted. */
+  /** Counts matching items. Without `countPath`, new items are fetched to be counted. */
   countPath?: string
 }
 
@@ -50,7 +50,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     this.#options = options
   }
 
-  /** Starts a new query. Until there is a response, the old items stay, and `isStale` is true. */
+  /** Until there is a response, the old items stay, and `isStale` is true. */
   async ask(question: Question): Promise<void> {
     this.#question = question
     await this.reload()
@@ -82,7 +82,6 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     }
   }
 
-  /** Fetches the next page of older items, if there is one. */
   async loadOlder(): Promise<void> {
     if (this.#next === null || this.#isFetchingOlder || this.isLoading.peek()) return
     this.#isFetchingOlder = true
@@ -145,7 +144,6 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     }
   }
 
-  /** Stops the list, and ignores pending responses. */
   close(): void {
     this.#gone.abort()
   }

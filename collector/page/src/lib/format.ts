@@ -85,7 +85,7 @@ export function hourAndMinute(ms: number): string {
 
 const DAY_MS = 86_400_000
 
-/** The label of a bar on the time axis of a chart: the day if the chart covers more than two days, otherwise the time. */
+/** The day if the chart covers more than two days, otherwise the time. */
 export function tickOf(at: string, bucketMs: number, lengthMs: number): string {
   if (lengthMs > 300 * DAY_MS) return shortDate.format(new Date(at))
   if (lengthMs > 2 * DAY_MS) return shortDay.format(new Date(at))
@@ -98,7 +98,7 @@ export function labelOf(at: string, bucketMs: number, lengthMs: number): string 
   return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick
 }
 
-/** Returns a key for the day of a time, in the time zone of the browser. The keys can be compared, but not sorted. */
+/** In the time zone of the browser. The keys can be compared, but not sorted. */
 export function dayKey(iso: string): string {
   const time = new Date(iso)
   return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`

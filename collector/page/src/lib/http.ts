@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { parseExact } from '../../../src/json/exact-json.ts'
 
-/** A failed request to the collector. The message is shown to the user. */
+/** The message is shown to the user. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
   /** HTTP status; 0 when there was no response. */
@@ -40,8 +40,6 @@ async function problemOf(response: Response): Promise<RequestError> {
 }
 
 /**
- * Sends a request to the collector.
- *
  * @param path Relative to the page, such as `api/stats`.
  * @throws RequestError when there is no response or an error response; `AbortError` when `signal` is aborted.
  */
@@ -61,13 +59,12 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   throw problem
 }
 
-/** Requests JSON. Keeps numbers that a JavaScript number would round. */
+/** Keeps numbers that JavaScript would round. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await ask(path, signal === undefined ? {} : { signal })
   return parseExact(await response.text()) as T
 }
 
-/** Sends JSON and reads JSON. */
 export async function sendJson<T>(method: string, path: string, body?: unknown): Promise<T> {
   const response = await ask(path, {
     method,

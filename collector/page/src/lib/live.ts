@@ -28,12 +28,11 @@ const CHECK_EVERY_MS = 500
  * reports yet.
  */
 const LEADER_LOST_CHECKS = 8
-/** Each tab adds a random number of checks, at most this many, so that not all tabs take over at the same time. */
+/** Each tab adds fewer checks than this, at random, so that not all tabs take over at the same time. */
 const MORE_CHECKS = 4
 const RETRY_MS = 2000
 const NAME = 'trackpost-collector'
 
-/** The newest message of the stream. */
 export const latest = signal<StreamMessage | undefined>(undefined)
 
 const isOpen = signal(false)
@@ -42,7 +41,6 @@ const nowMs = signal(Date.now())
 /** When this tab began to listen. For the first three seconds, the state is `connecting` and not `lost`. */
 const startedAtMs = signal(Date.now())
 
-/** The current state of the connection. */
 export const connection = computed<Connection>(() => {
   const quietMs = nowMs.value - heardAtMs.value
   if (isOpen.value && quietMs > SILENT_AFTER_MS) return 'silent'
@@ -57,7 +55,6 @@ export const quietSeconds = computed(() => Math.max(0, Math.floor((nowMs.value -
 /** The time of the computer's clock, updated twice a second while the tab is visible. */
 export const clockMs = computed(() => nowMs.value)
 
-/** The current day, which changes at midnight. */
 export const today = computed(() => dayKey(new Date(nowMs.value).toISOString()))
 
 let stream: EventSource | undefined
@@ -106,10 +103,8 @@ function closeStream(): void {
 }
 
 /**
- * Holds the stream for all tabs while this tab is visible.
- *
  * A browser opens at most six connections to one address. If each tab had a stream, the seventh tab could send no request. So
- * one visible tab holds the stream and relays its messages to the others.
+ * one visible tab holds the stream, and relays its messages to the others.
  */
 async function lead(signal: AbortSignal, steal: boolean): Promise<void> {
   const hold = () => {
@@ -172,8 +167,7 @@ function join(): void {
 }
 
 /**
- * Begins to listen. A hidden tab closes its stream. When the tab is visible again, it uses the stream of another tab, or opens
- * one.
+ * A hidden tab closes its stream. When the tab is visible again, it uses the stream of another tab, or opens one.
  *
  * @returns A function that ends listening permanently.
  */

@@ -1,6 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-/** Returns a signal that says whether a media query matches. The signal is kept up to date. */
 export function media(query: string): ReadonlySignal<boolean> {
   const list = matchMedia(query)
   const value = signal(list.matches)

@@ -28,7 +28,6 @@ export function countProblems({ problems }: Problems): void {
   problemCount.value = toldOnce(problems).filter(({ severity }) => severity !== 'info').length
 }
 
-/** Keeps `problemCount` up to date on every screen. */
 export function useProblemCount(): void {
   const isKnown = access.value === 'open' && about.value !== undefined && about.value.message === undefined
   const { data } = useQuery<Problems>(isKnown ? 'api/problems' : undefined, REFRESH_MS)

@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals'
 
-/** The current screen and its parameters. */
 export interface Route {
   screen: string
   params: URLSearchParams
@@ -13,12 +12,11 @@ function readRoute(): Route {
   return { screen: path, params: new URLSearchParams(query) }
 }
 
-/** The current route. It changes with links, with the back button and with `go`. */
 export const route = signal<Route>(readRoute())
 
 type Params = Readonly<Record<string, string | number | undefined>>
 
-/** Returns the address of a screen, for links. Empty and `undefined` parameters are left out. */
+/** Leaves out empty and `undefined` parameters. */
 export function href(screen: string, params: Params = {}): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(params)) {
@@ -28,15 +26,13 @@ export function href(screen: string, params: Params = {}): string {
   return `#/${screen}${text === '' ? '' : `?${text}`}`
 }
 
-/** Returns the address of the current screen with some parameters changed. `undefined` removes a parameter. */
+/** `undefined` removes a parameter of the current address. */
 export function hrefWith(changes: Params): string {
   const { screen, params } = route.peek()
   return href(screen, { ...Object.fromEntries(params), ...changes })
 }
 
-/**
- * Goes to an address from `href`. With `replace`, adds no step for the back button: this is for changes while the user types.
- */
+/** With `replace`, adds no step for the back button: this is for changes while the user types. */
 export function go(address: string, { replace = false } = {}): void {
   if (address === location.hash) return
   if (replace) history.replaceState(history.state, '', address)

@@ -1,4 +1,3 @@
-/** One term of a search, with its position. */
 export interface Term {
   text: string
   start: number
@@ -6,9 +5,8 @@ export interface Term {
 }
 
 /**
- * Splits a search into its top-level terms. Spaces inside quotes and brackets do not separate terms.
- *
- * Finds only where the terms begin and end. The collector interprets them.
+ * Splits a search into its top-level terms, which only the collector interprets. Spaces inside quotes and brackets do not
+ * separate terms.
  */
 export function termsOf(line: string): Term[] {
   const terms: Term[] = []
@@ -62,7 +60,6 @@ export function withTerm(line: string, term: string): string {
   return isEither ? `(${others.join(' ')}) ${term}` : [...others, term].join(' ')
 }
 
-/** Removes the term with this index from the search. */
 export function withoutTerm(line: string, index: number): string {
   return termsOf(line)
     .filter((_, at) => at !== index)
@@ -70,7 +67,6 @@ export function withoutTerm(line: string, index: number): string {
     .join(' ')
 }
 
-/** Negates the term with this index. */
 export function withOpposite(line: string, index: number): string {
   return termsOf(line)
     .map(({ text }, at) => (at !== index ? text : text.startsWith('-') ? text.slice(1) : `-${text}`))

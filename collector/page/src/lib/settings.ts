@@ -6,7 +6,6 @@ export const isPaused = signal(false)
 /** The colours: `auto` follows the operating system. */
 export type Theme = 'auto' | 'light' | 'dark'
 
-/** A search that the user has saved under a name. */
 export interface SavedFilter {
   name: string
   query: string

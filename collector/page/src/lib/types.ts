@@ -1,5 +1,4 @@
-// The responses of the collector's API, which is documented in docs/api.md. Types that the store has too are imported from the
-// store.
+// The responses of the collector's API: see docs/api.md. Types that the store has too are imported from the store.
 import type { Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 
@@ -36,9 +35,8 @@ export interface About {
   maxEvents: number | null
   canInjectFaults: boolean
   role: 'single' | 'front' | 'worker'
-  /** The address of the log; null if there is none. */
+  /** Null if there is no log. */
   log: string | null
-  /** Whether the API requires the admin token. */
   needsToken: boolean
   /** Only from a process without a store: says which process has the events. */
   message?: string
@@ -67,7 +65,6 @@ export interface EventSummary {
   messageId: string | null
   preview: Array<{ path: string; value: string | number | boolean | null }>
   violations: number
-  /** The warnings about the event. */
   warnings?: Warning[]
   destinations: Outcome[]
 }
@@ -115,7 +112,7 @@ export interface RequestDetails extends RequestSummary {
   eventList: EventSummary[]
 }
 
-/** One page of a list. `next` is the cursor of the next page. */
+/** `next` is the cursor of the next page. */
 export interface PageOf {
   next: string | null
   head: string

@@ -7,7 +7,6 @@ import type { PageOf, StreamMessage } from './types.ts'
 
 type Item = { id: string; seq?: number }
 
-/** The visible rows, as the list reports them. */
 export interface View<T> {
   isAtTop: boolean
   visible: readonly T[]
@@ -20,7 +19,7 @@ interface FeedHooks<T extends Item> {
   isUnsettled(item: T): boolean
 }
 
-/** A list for a query. The list is updated from the event stream. It does not move while the user looks at older items. */
+/** The list is updated from the event stream, and does not move while the user looks at older items. */
 export function useFeed<T extends Item, P extends PageOf>(
   create: () => Feed<T, P>,
   question: Question,

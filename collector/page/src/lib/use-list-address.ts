@@ -3,7 +3,6 @@ import type { Question } from './feed.ts'
 import { go, goBack, hrefWith, route } from './router.ts'
 import { withTerm } from './search-line.ts'
 
-/** The state of a searchable list, and the functions that change the state. */
 export interface ListAddress {
   line: string
   openId: string | undefined
@@ -17,7 +16,7 @@ export interface ListAddress {
 
 const ASKED = ['q', 'from', 'to'] as const
 
-/** The state of a searchable list. It is stored only in the address. */
+/** The state of a searchable list, stored only in the address. */
 export function useListAddress(): ListAddress {
   const { params } = route.value
   const line = params.get('q') ?? ''

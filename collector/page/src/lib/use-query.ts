@@ -4,9 +4,8 @@ import { getJson, type RequestError } from './http.ts'
 import { latest } from './live.ts'
 import { isPaused } from './settings.ts'
 
-/** Data from the collector that is kept up to date. */
 export interface Query<T> {
-  /** The newest data. After an error, the last data before the error. */
+  /** After an error, the last data before the error. */
   data: T | undefined
   error: RequestError | undefined
   /** Whether `data` belongs to an earlier query, or could not be updated. */
@@ -76,7 +75,7 @@ function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestE
   }
 }
 
-/** Requests `path`, and keeps its data up to date. When `path` changes, the response to the old path is ignored. */
+/** When `path` changes, the response to the old path is ignored. */
 export function useQuery<T>(path: string | undefined, refreshMs = REFRESH_MS): Query<T> {
   const [state, setState] = useState<State<T>>({ path: undefined, data: undefined, error: undefined })
   const [round, setRound] = useState(0)

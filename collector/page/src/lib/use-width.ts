@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** Returns a ref for an element, and the width of this element in CSS pixels, kept up to date. */
+/** The width is in CSS pixels, and is kept up to date. */
 export function useWidth<E extends HTMLElement>(): [{ current: E | null }, number] {
   const element = useRef<E>(null)
   const [width, setWidth] = useState(0)

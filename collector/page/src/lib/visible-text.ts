@@ -41,7 +41,6 @@ function markOf(character: string): string {
   return NAMES[code] ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
-/** Splits a text into parts, so that the name of each invisible character can be shown. */
 export function visibleParts(text: string): TextPart[] {
   const parts: TextPart[] = []
   let end = 0
@@ -54,7 +53,7 @@ export function visibleParts(text: string): TextPart[] {
   return parts
 }
 
-/** Returns the parts as one string, for tooltips, labels and the title of the window. */
+/** For tooltips, labels and the title of the window. */
 export function visibleText(text: string): string {
   return visibleParts(text)
     .map(({ text: part, isMark }) => (isMark ? `⟨${part}⟩` : part))

@@ -12,12 +12,11 @@ import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** Returns the title of an entry: its name, or its kind if events of this kind have no names. */
+/** Events of some kinds have no names. */
 export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>): string {
   return name || type
 }
 
-/** Shows one event name: its properties with their types, how often each is present, and an example. */
 export function EntryPanel({ entryKey }: { entryKey: string }) {
   const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
   const entry = query.data?.key === entryKey ? query.data : undefined

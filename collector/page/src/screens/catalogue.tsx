@@ -9,7 +9,6 @@ import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EntryPanel, entryTitle } from './catalogue-entry.tsx'
 
-/** Lists every event name that was received, with its properties. */
 export function CatalogueScreen() {
   const { params } = route.value
   const key = params.get('key') ?? undefined

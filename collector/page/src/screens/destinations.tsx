@@ -8,7 +8,6 @@ import { termFor } from '../lib/search-line.ts'
 import type { Destination } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** Lists the destinations, with their pending and failed deliveries. The user can retry deliveries here. */
 export function DestinationsScreen() {
   const query = useQuery<{ destinations: Destination[] }>('api/destinations')
   const destinations = query.data?.destinations
@@ -174,12 +173,10 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   )
 }
 
-/** Turns a warning of the collector into a sentence. */
 function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
-/** Shows how long the oldest delivery has waited. Also shows when the next attempt is, if a process will make one. */
 function Waiting({ destination }: { destination: Destination }) {
   const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null

@@ -12,11 +12,9 @@ import type { EventDetails } from '../lib/types.ts'
 
 interface ActionProps {
   event: EventDetails
-  /** Called after an action on the event. */
   onDone(): void
 }
 
-/** Runs an action, and shows its result. */
 async function attempt(action: () => Promise<string>): Promise<void> {
   try {
     say(await action())
@@ -25,7 +23,6 @@ async function attempt(action: () => Promise<string>): Promise<void> {
   }
 }
 
-/** The buttons for an event: copy it, deliver it again, or release it to another service. */
 export function EventActions({ event, onDone }: ActionProps) {
   const isReleasing = useSignal(false)
   const { message, sent } = event

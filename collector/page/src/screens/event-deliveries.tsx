@@ -5,7 +5,6 @@ import { clock, duration, plural } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { Attempt, OutcomeDetails } from '../lib/types.ts'
 
-/** Lists the destinations of the event, with every delivery attempt. */
 export function EventDeliveries({ outcomes }: { outcomes: readonly OutcomeDetails[] }) {
   if (outcomes.length === 0) return null
   return (

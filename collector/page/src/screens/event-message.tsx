@@ -14,7 +14,6 @@ import type { EventDetails, Message } from '../lib/types.ts'
 
 type View = 'kept' | 'sent' | 'both' | 'first'
 
-/** Returns the link of an id or an event name in a message; `undefined` for other values. */
 function linkOf(path: Path, value: unknown): string | undefined {
   if (path.length !== 1 || typeof value !== 'string') return undefined
   const [field] = path
@@ -25,7 +24,7 @@ function linkOf(path: Path, value: unknown): string | undefined {
   return undefined
 }
 
-/** Returns the search term that finds other events with this value; `undefined` if no term can express the value. */
+/** Returns `undefined` if no search term can express the value. */
 function termOf(path: Path, value: unknown): string | undefined {
   const fields: Record<string, string> = {
     event: 'event',
@@ -42,7 +41,6 @@ function termOf(path: Path, value: unknown): string | undefined {
   return termFor(path.join('.'), value)
 }
 
-/** Shows the message as a tree: as it was sent, as it is stored, or compared with the first event of the same messageId. */
 export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   const { message, sent, first } = event
   const view = useSignal<View>(event.reason === 'dedup_conflict' && first !== null ? 'first' : 'kept')
@@ -134,7 +132,6 @@ function differenceInWords(differences: number): string {
   return 'The marked values differ from the first event with this messageId. Only the first event counts.'
 }
 
-/** Returns the fields that caused a rejection, or that violate the tracking plan. */
 function markedFields(event: EventDetails): ReadonlySet<string> {
   const field = event.reason === null ? null : (helpFor(event.reason)?.field ?? null)
   return new Set([...(field === null ? [] : [field]), ...event.violations.map(({ path }) => path)])

@@ -22,7 +22,6 @@ interface PanelProps {
   addTerm: AddTerm
 }
 
-/** Shows one event: its kind, its outcome and its content. */
 export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
   const event = query.data
@@ -74,7 +73,6 @@ export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
   )
 }
 
-/** Explains why the event was not accepted and how to fix that. Also lists the warnings about the event. */
 function Explanation({ event }: { event: EventDetails }) {
   const { reason, first, violations, warnings } = event
   const help = reason === null ? undefined : helpFor(reason)
@@ -134,7 +132,6 @@ interface IdProps {
   link?: string
 }
 
-/** Shows an id with a link to its details, and a button that filters the list by this id. */
 function Id({ field, value, addTerm, link }: IdProps) {
   if (value === null || value === '') return <span class="soft">none</span>
   const term = termFor(field, value)
@@ -236,7 +233,6 @@ function Facts({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   )
 }
 
-/** Lists later events with the same messageId. */
 function Repeats({ event }: { event: EventDetails }) {
   const isAll = useSignal(false)
   const { repeats } = event

@@ -28,7 +28,6 @@ const EXAMPLE_FROM = 860
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
 
-/** Lists the events as they arrive. */
 export function EventsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, open, close } = address
@@ -85,7 +84,6 @@ export function EventsScreen() {
   )
 }
 
-/** Handles the keys `e`, `u`, `s` and `r`: they filter the list by the event, user, source or reason of the current row. */
 function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: string) => void): void {
   const terms: Record<string, string | null> = {
     e: of.name === null ? null : termFor('name', of.name),
@@ -102,7 +100,6 @@ function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: str
   addTerm(term)
 }
 
-/** Returns the completions for the search box: field names, and values that are visible or known. */
 function suggestionsOf(events: readonly EventSummary[]): string[] {
   const names = new Set<string>()
   for (const { type, name } of events.slice(0, 200)) {

@@ -8,7 +8,6 @@ import { useQuery } from '../lib/use-query.ts'
 
 type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
 
-/** Faults that can be added with one click. */
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   {
     title: '503 once',
@@ -27,7 +26,6 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   { title: 'Reset', meaning: 'The connection of the next request is reset.', rule: { reset: true } },
 ]
 
-/** The screen for injecting faults, which shows how clients behave when the service fails. */
 export function FaultsScreen() {
   const query = useQuery<Faults>('api/faults')
   const act = async (method: string, path: string, body: unknown, done: string) => {
@@ -128,7 +126,6 @@ export function FaultsScreen() {
   )
 }
 
-/** Describes a rule in words. */
 function ruleInWords({ status, headers, delay, hang, reset, path, source, chance }: FaultRule): string {
   const what = hang
     ? 'no response'
@@ -162,7 +159,6 @@ function FailRate({ now, onSet }: { now: number; onSet(failRate: number): void }
   )
 }
 
-/** A form for a fault with any status, delay, number of times and path. */
 function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
   const status = useSignal('500')
   const delay = useSignal('0')

@@ -2,10 +2,7 @@ import { copy } from '../components/copy.tsx'
 import { collectorBase } from '../lib/as-code.ts'
 import { about } from '../lib/basics.ts'
 
-/**
- * Help while nothing has arrived: two ways to send a first event. If the collector has configured write keys, the page does not
- * know them, and shows a placeholder.
- */
+/** If the collector has configured write keys, the page does not know them, and shows a placeholder. */
 export function FirstSteps() {
   const known = about.value
   const base = collectorBase()

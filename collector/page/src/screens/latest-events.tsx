@@ -7,7 +7,6 @@ import { useQuery } from '../lib/use-query.ts'
 
 const SHOWN = 8
 
-/** Shows the newest events, with a link to the list of all events. */
 export function LatestEvents() {
   const { data } = useQuery<EventPage>(`api/events?order=newest&limit=${SHOWN}&view=summary`)
   if (data === undefined || data.events.length === 0) return null
@@ -22,7 +21,6 @@ export function LatestEvents() {
   )
 }
 
-/** Shows a few events as a table. Each event is linked to its row in the list of all events. */
 export function EventRows({ events, label, q }: { events: EventPage['events']; label: string; q?: string }) {
   return (
     <div class="event-rows" role="table" aria-label={label}>

@@ -11,14 +11,12 @@ const SHOWN = 20
 /** A list of more dead letters than this is folded at first. Otherwise the list would fill the overview. */
 const FEW = 5
 
-/** The dead letters that were loaded last. */
 interface DeadLetters {
   letters: readonly DeadLetter[]
   total: number
 }
 const NOTHING: DeadLetters = { letters: [], total: 0 }
 
-/** Shows the waiting messages of the log, and its dead letters, which the store has refused. Empty if there is no log. */
 export function LogBlock() {
   const state = useSignal<LogState | undefined>(undefined)
   const shown = useSignal<DeadLetters>(NOTHING)

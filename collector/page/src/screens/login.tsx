@@ -3,7 +3,6 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Brand } from '../components/basics.tsx'
 import { access, ask, RequestError } from '../lib/http.ts'
 
-/** Asks for the admin token. Shown instead of the screens until the user has logged in. */
 export function LoginScreen() {
   const error = useSignal<string | undefined>(undefined)
   const isAsking = useSignal(false)

@@ -1,7 +1,7 @@
 import { Brand } from '../components/basics.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** Shown instead of the screens by a process without a store. Says which process has the events, and shows the log. */
+/** Shown instead of the screens by a process without a store. */
 export function NoStoreScreen({ message }: { message: string }) {
   return (
     <main class="door">

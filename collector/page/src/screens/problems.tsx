@@ -21,7 +21,6 @@ const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
   ['info', 'Harmless', 'This is normal: nothing has to be done.'],
 ]
 
-/** Lists the problems, each with its meaning and how to fix it. */
 export function ProblemsScreen() {
   const from = chosenFrom('all')
   const query = useQuery<Problems>(`api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`)

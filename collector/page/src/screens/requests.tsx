@@ -37,7 +37,6 @@ const COLUMNS = [
   ['Took', 'took'],
 ] as const
 
-/** Lists all requests, including the refused ones. */
 export function RequestsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, close } = address

@@ -14,7 +14,6 @@ const PAGE_SIZE = 100
 const MAX_USERS = 500
 const MAX_EVENTS = 1000
 
-/** Lists the users of the events, and shows the timeline of one user. */
 export function UsersScreen() {
   const { params } = route.value
   const id = params.get('id') ?? undefined
@@ -146,7 +145,6 @@ function UserPanel({ id }: { id: string }) {
   )
 }
 
-/** Shows the ids of one person, and the events that connected these ids. */
 function Identities({ user }: { user: UserDetails }) {
   if (user.userIds.length + user.anonymousIds.length < 2) return null
   return (
@@ -200,7 +198,6 @@ function IdLink({ id }: { id: string }) {
   )
 }
 
-/** Shows the traits of a user, and the events that set them. */
 function Traits({ user }: { user: UserDetails }) {
   const hasTraits = Object.keys(user.traits).length > 0
   return (

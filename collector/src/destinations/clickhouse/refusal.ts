@@ -63,15 +63,13 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([
   999, // KEEPER_EXCEPTION
 ])
 
-/** The code of the exception for a table that does not exist. */
 export const UNKNOWN_TABLE = 60
 
-/** The reason of a failure, for a response that is not from ClickHouse. */
+/** For a response that is not from ClickHouse. */
 export function unlikeClickHouse({ status }: ServerResponse): string {
   return `answered ${status}, but not as ClickHouse does`
 }
 
-/** Interprets the response to an insert. */
 export function outcomeOf(response: ServerResponse): BatchOutcome {
   const { status, code, text } = response
   if (code === undefined && status >= 200 && status < 300) {
@@ -87,10 +85,7 @@ export function outcomeOf(response: ServerResponse): BatchOutcome {
   return { kind: UNAVAILABLE.has(code) ? 'unavailable' : 'unclear', reason }
 }
 
-/**
- * Describes a refusal in a few words. Leaves out the text of the server, which quotes event data: reasons with equal wording
- * are counted together.
- */
+/** Leaves out the text of the server, which quotes event data: reasons with equal wording are counted together. */
 export function refusalReason({ status, code, text }: ServerResponse): string {
   if (code === undefined) return `answered ${status}`
   // The exception name is at the end, followed only by the version. So no event data can be taken for the name.

@@ -5,7 +5,6 @@ import type { ClaimedDelivery } from '../../store/ports.ts'
 const EARLIEST_MS = Date.UTC(1900, 0, 1)
 const LATEST_MS = Date.UTC(2299, 11, 31, 23, 59, 59, 999)
 
-/** The columns of the table in their order, with their types. */
 export const COLUMNS = {
   key: 'String',
   source: 'LowCardinality(String)',
@@ -47,10 +46,7 @@ export function rowOf({ key, source, messageId, body }: ClaimedDelivery): string
   return `${JSON.stringify(row)}\n`
 }
 
-/**
- * Formats a value as text. A missing value becomes an empty string. A lone surrogate becomes U+FFFD, since ClickHouse refuses
- * it.
- */
+/** A missing value becomes an empty string. A lone surrogate becomes U+FFFD, since ClickHouse refuses surrogates. */
 function text(value: unknown): string {
   if (value === undefined || value === null) return ''
   return (exactDigits(value) ?? (typeof value === 'string' ? value : JSON.stringify(value))).toWellFormed()

@@ -8,7 +8,6 @@ const MAX_RESPONSE_CHARACTERS = 1_000_000
 
 export type ClickHouseConfig = Extract<DestinationConfig, { type: 'clickhouse' }>
 
-/** Runs statements on one ClickHouse server, and returns its raw responses. */
 export class ClickHouseServer {
   readonly #client: ReturnType<typeof createClient>
   readonly #timeoutMs: number
@@ -29,7 +28,7 @@ export class ClickHouseServer {
   }
 
   /**
-   * Runs a statement. Rejects if there is no response; with a `TimeoutError` if the response does not come in time.
+   * Rejects if there is no response; with a `TimeoutError` if the response does not come in time.
    *
    * @param body The rows of an INSERT.
    */
@@ -67,7 +66,6 @@ export class ClickHouseServer {
   }
 }
 
-/** Reads the text of a response, up to the limit. */
 async function beginningOf(stream: Readable): Promise<string> {
   let text = ''
   stream.setEncoding('utf8')
@@ -79,10 +77,7 @@ async function beginningOf(stream: Readable): Promise<string> {
   return text
 }
 
-/**
- * Reads the code of an exception from the body. Needed when the header is missing: the exception occurred after the headers
- * were sent, or a proxy removed the header.
- */
+/** The header with the code is missing if the exception occurred after the headers were sent, or if a proxy removed it. */
 function codeIn(text: string): string | undefined {
   return /^Code: (\d+)\. DB::Exception: /.exec(text)?.[1]
 }

@@ -3,14 +3,13 @@ import { refusalReason, type ServerResponse, UNKNOWN_TABLE, unlikeClickHouse } f
 import { COLUMNS } from './row.ts'
 import type { ClickHouseServer } from './server.ts'
 
-/** Returns the quoted name, `database`.`table`. The configuration allows only names without characters that need escaping. */
+/** The configuration allows only names without characters that need escaping. */
 export function tableName({ database, table }: { database: string; table: string }): string {
   return `\`${database}\`.\`${table}\``
 }
 
 /**
- * Returns the statement that creates the table. It has a partition for each month, because ClickHouse works best with few
- * partitions. With this sort order, repeated rows are adjacent.
+ * Partitions are months, because ClickHouse works best with few partitions. With this sort order, repeated rows are adjacent.
  */
 export function createTable(name: string): string {
   const columns = Object.entries(COLUMNS).map(([column, type]) => `  ${column} ${type}`)
@@ -25,7 +24,7 @@ export function createTable(name: string): string {
 }
 
 /**
- * Creates the table if it does not exist. An existing table is used if it has the required columns.
+ * An existing table is used if it has the required columns.
  *
  * @returns Why the table cannot be used, with the server's message; undefined if it can be used.
  */
@@ -59,7 +58,7 @@ function problemOf(response: ServerResponse): { reason: string; detail?: string 
   return undefined
 }
 
-/** Reads the types of the columns by name; undefined if the text does not describe a table. */
+/** Returns undefined if the text does not describe a table. */
 function typesIn(text: string): Map<string, string> | undefined {
   const types = new Map<string, string>()
   try {

@@ -3,19 +3,19 @@ import { type KV, Kvm, type KvStatus } from '@nats-io/kv'
 import { type Clock, sleep } from '../../clock.ts'
 import { type LogConnection, TIMEOUT_MS } from './connection.ts'
 
-/** The wait before a write that no stream has taken is repeated, and the number of repetitions: about `TIMEOUT_MS` together. */
+/** A write that no stream has taken is repeated for about `TIMEOUT_MS`. */
 const REPEAT_MS = 50
 const REPETITIONS = TIMEOUT_MS / REPEAT_MS
 
-/** Options of a bucket. A bucket is a key-value store of NATS. */
+/** A bucket is a key-value store of NATS. */
 export interface BucketSettings {
   name: string
   maxBytes: number
-  /** How long entries are kept, milliseconds; undefined = forever. */
+  /** Undefined = entries are kept forever. */
   ttlMs?: number
 }
 
-/** A bucket that is opened when it is needed, and opened again after a failure. */
+/** Opens the bucket when it is needed, and again after a failure. */
 export class Bucket {
   readonly #connection: LogConnection
   readonly #settings: BucketSettings
@@ -30,7 +30,7 @@ export class Bucket {
     this.#onNote = onNote
   }
 
-  /** Calls `use` with the bucket. Throws when the bucket cannot be used, and at once while the log is unavailable. */
+  /** Throws when the bucket cannot be used, and at once while the log is unavailable. */
   async with<T>(use: (bucket: KV) => Promise<T>): Promise<T> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)
@@ -72,7 +72,7 @@ export class Bucket {
   }
 }
 
-/** Repeats a write that no stream has taken. A bucket that another process has just created may not take writes yet. */
+/** A bucket that another process has just created may not take writes yet. */
 async function whenTaken<T>(use: (bucket: KV) => Promise<T>, bucket: KV, clock: Clock): Promise<T> {
   for (let left = REPETITIONS; ; left--) {
     try {

@@ -10,7 +10,7 @@ import { readAddress } from './address.ts'
 import { ensureStreams, UnsafeStreamError } from './streams.ts'
 import { connect } from './transport.ts'
 
-/** Time limit for a response of the log, milliseconds. */
+/** Time limit for a response of the log. */
 export const TIMEOUT_MS = 3000
 const RECONNECT_MS = 500
 /** The part of the maximum message size that is left for headers. */
@@ -21,7 +21,6 @@ const PING_MS = 2000
 /** How long `open` waits for the log, so that it can throw if the log is available but cannot be used. */
 const START_WAIT_MS = 2000
 
-/** Options of a connection. */
 export interface ConnectionParts {
   address: string
   settings: LogSettings
@@ -34,7 +33,6 @@ export class LogConnection {
   readonly address: string
   readonly settings: LogSettings
   readonly clock: Clock
-  /** Called when the log becomes unavailable, with the reason. */
   onUnavailable: (reason: string) => void = () => {}
   readonly #options: ConnectionOptions
   readonly #onFault: (what: string, cause: unknown) => void
@@ -123,14 +121,13 @@ export class LogConnection {
     return undefined
   }
 
-  /** Reports why the log cannot be used, unless the last report had the same reason. Called until the log is first ready. */
+  /** Called until the log is first ready. */
   #unusable(reason: string): void {
     if (this.#isClosed || this.#reason === reason) return
     this.#reason = reason
     this.#onFault('the log cannot be used', new Error(reason))
   }
 
-  /** Watches the state of the connection until the connection is closed. */
   async #follow(connection: NatsConnection): Promise<void> {
     for await (const { type } of connection.status()) {
       if (type === 'disconnect' || type === 'staleConnection')
@@ -150,7 +147,6 @@ export class LogConnection {
     this.#reason = reason
   }
 
-  /** Creates or checks the streams. If the log is unavailable or a stream is unsafe, checks again after `CHECK_AGAIN_MS`. */
   async #check(): Promise<void> {
     const manager = this.#manager
     if (manager === undefined || this.#isChecking || this.#isClosed) return
@@ -178,7 +174,7 @@ export class LogConnection {
     }, delayMs)
   }
 
-  /** Must be called after an unexpected failure. Marks the log as unavailable, and checks the streams again soon. */
+  /** Must be called after an unexpected failure. */
   suspect(cause: unknown): void {
     this.#becameUnavailable(reasonOf(cause))
     this.#checkSoon(CHECK_AGAIN_MS)
@@ -202,7 +198,7 @@ export class LogConnection {
     return this.#manager
   }
 
-  /** Sends a message without waiting for an acknowledgement. The message may be lost. */
+  /** Does not wait for an acknowledgement, so the message may be lost. */
   send(subject: string, payload: Uint8Array): void {
     if (this.reason !== null) return
     try {
@@ -212,7 +208,7 @@ export class LogConnection {
     }
   }
 
-  /** Maximum size of a message, bytes: the limit of the server (without headers), but at most `MAX_CHUNK_BYTES`. */
+  /** The limit of the server (without headers), but at most `MAX_CHUNK_BYTES`. */
   get maxMessageBytes(): number {
     const { max_payload = 1024 ** 2 } = this.#connection?.info ?? {}
     return Math.min(MAX_CHUNK_BYTES, max_payload - HEADER_BYTES)
@@ -250,7 +246,6 @@ function loginOr(cause: unknown): string {
   return (cause as Error).name === 'AuthorizationError' ? 'it refuses the login' : messageOf(cause)
 }
 
-/** Why an operation on the log failed, as one sentence. */
 export function reasonOf(cause: unknown): string {
   const { name, message } = cause as Error
   if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled: start nats-server with -js'
@@ -262,7 +257,6 @@ export function reasonOf(cause: unknown): string {
 /** Error codes of JetStream for a stream without room: it has its maximum size, or the server has no storage left. */
 const FULL_CODES: ReadonlySet<unknown> = new Set([10_077, 10_047, 10_023])
 
-/** Whether a stream has refused a message because it is full. */
 export function isFull(cause: unknown): boolean {
   return FULL_CODES.has((cause as { code?: unknown }).code) || /maximum bytes exceeded/.test(String(cause))
 }

@@ -8,10 +8,9 @@ import type { Names } from './streams.ts'
 const REASON = 'Trackpost-Reason'
 const MAX_REASON_CHARACTERS = 500
 const FULL = 'the dead letters are full: try some again, or discard them'
-/** Maximum number of messages that a call of `retry` without ids moves. */
+/** For a call of `retry` without ids. */
 const MAX_RETRIES = 10_000
 
-/** The dead letters, which are stored in a separate stream. */
 export class NatsDeadLetters implements DeadLetters {
   readonly #connection: LogConnection
   readonly #names: Names
@@ -60,7 +59,7 @@ export class NatsDeadLetters implements DeadLetters {
     return discarded
   }
 
-  /** Deletes a dead letter. Returns false when another process has deleted it first. */
+  /** Returns false when another process has deleted the dead letter first. */
   async #delete(seq: number): Promise<boolean> {
     try {
       return await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)
@@ -123,7 +122,7 @@ function letterOf(message: StoredMsg): DeadLetter {
   }
 }
 
-/** Converts a text to one line of ASCII, for the value of a header. */
+/** For the value of a header, which must be one line of ASCII. */
 function oneLine(text: string): string {
   return (
     text

@@ -11,10 +11,9 @@ import { CONSUMER, type Names, namesOf } from './streams.ts'
 import { Subscription } from './subscription.ts'
 import { NatsTokenMemory } from './token-memory.ts'
 
-/** Shortest time between two queries for the number and age of waiting messages, milliseconds. */
+/** Shortest time between two queries for the lag. */
 const LAG_REST_MS = 1000
 
-/** A log in NATS JetStream. */
 export class NatsLog implements SharedLog {
   readonly deadLetters: DeadLetters
   readonly requests: RequestLog
@@ -106,8 +105,7 @@ export class NatsLog implements SharedLog {
    * The number of waiting messages, and the sequence number from which the oldest one is searched.
    *
    * After an acknowledgement, a message is deleted from the stream and is no longer pending for the consumer. A server that is
-   * killed may have stored only one of these two changes. Then the stream still has the message, or the message is still
-   * pending. In both cases the message does not count as waiting.
+   * killed may have stored only one of these two changes. Whichever it is, the message does not count as waiting.
    */
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
     const { manager } = this.#connection
@@ -126,7 +124,7 @@ export class NatsLog implements SharedLog {
     }
   }
 
-  /** The age of the first message with at least this sequence number, milliseconds; null when there is no such message. */
+  /** The age of the first message with at least this sequence number; null when there is no such message. */
   async #ageOf(seq: number): Promise<number | null> {
     const { manager } = this.#connection
     const query = { seq, next_by_subj: this.#names.eventsSubject }

@@ -2,10 +2,9 @@ import type { NewEvent } from '../../store/ports.ts'
 import { encode } from '../codec.ts'
 import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
-/** Maximum size of unacknowledged messages, bytes. Above this size, new events are refused at once. */
+/** Maximum size of unacknowledged messages. Above this size, new events are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
 
-/** Writes events into the log, and waits for acknowledgements up to a time limit. */
 export class Publisher {
   readonly #connection: LogConnection
   readonly #subject: string
@@ -20,7 +19,6 @@ export class Publisher {
     this.#subject = subject
   }
 
-  /** The number of events that wait for an acknowledgement. */
   get waiting(): number {
     return this.#pendingEvents
   }
@@ -31,8 +29,8 @@ export class Publisher {
   }
 
   /**
-   * Must be called when the log responds. If the log has room, this process becomes ready again. It could not become ready by a
-   * successful append, because a process that is not ready gets no requests from a load balancer.
+   * Must be called when the log responds. If the log has room, this process becomes ready again, without waiting for a successful
+   * append: a load balancer sends no requests to a process that is not ready.
    */
   responds(hasRoom: boolean): void {
     if (hasRoom) this.#trouble = null
@@ -63,7 +61,6 @@ export class Publisher {
     return events.map(({ reason }) => ({ status: reason === null ? 'accepted' : 'rejected' }))
   }
 
-  /** Writes one message, and waits for its acknowledgement. */
   async publish(payload: Uint8Array, dedupId?: string): Promise<void> {
     const { length } = payload
     this.#pendingBytes += length

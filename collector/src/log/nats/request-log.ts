@@ -9,10 +9,7 @@ const REST_MS = 200
 /** Larger than the number of times that a store is opened, so that these ids differ from those that a store issues. */
 const FIRST_PROCESS = 2 ** 20
 
-/**
- * Sends records of requests to the log, several records in a message. Drops records when too many are waiting, or when the log
- * is unavailable.
- */
+/** Drops records when too many are waiting, or when the log is unavailable. */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
   readonly #maxBytes: () => number
@@ -21,7 +18,6 @@ export class NatsRequestLog implements RequestLog {
   #waiting: NewRequest[] = []
   #cancel: (() => void) | undefined
 
-  /** @param maxBytes Returns the maximum size of a message, bytes. */
   constructor(send: (payload: Uint8Array) => void, maxBytes: () => number, clock: Clock) {
     this.#send = send
     this.#maxBytes = maxBytes
@@ -34,7 +30,6 @@ export class NatsRequestLog implements RequestLog {
     this.#cancel ??= this.#clock.setTimer(() => this.flush(), REST_MS)
   }
 
-  /** Sends the waiting records. */
   flush(): void {
     this.#cancel?.()
     this.#cancel = undefined

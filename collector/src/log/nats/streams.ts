@@ -13,13 +13,12 @@ const MEGABYTE = 1024 ** 2
 const REQUESTS_BYTES = 64 * MEGABYTE
 const DEAD_BYTES = 1024 * MEGABYTE
 
-/** How long a worker may hold a message before another worker gets it, milliseconds. */
+/** How long a worker may hold a message before another worker gets it. */
 export const ACK_WAIT_MS = 15_000
 /** Maximum number of unacknowledged messages of all workers together. */
 const MAX_ACK_PENDING = 5000
 export const CONSUMER = 'workers'
 
-/** Names of the streams and their subjects. */
 export interface Names {
   events: string
   eventsSubject: string
@@ -103,7 +102,7 @@ export async function ensureStreams(manager: JetStreamManager, settings: LogSett
   return notes
 }
 
-/** Returns the config of a stream that exists already. Otherwise creates the stream, and returns undefined. */
+/** Returns undefined when the stream had to be created. */
 async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<StreamConfig | undefined> {
   const found = await configOf(manager, wanted.name)
   if (found !== undefined) return found

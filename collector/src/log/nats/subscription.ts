@@ -4,14 +4,14 @@ import type { LogMessage, LogSubscription } from '../ports.ts'
 import type { LogConnection } from './connection.ts'
 import { CONSUMER, ensureConsumer } from './streams.ts'
 
-/** Maximum number of messages in one fetch. A worker fetches no more before it has taken these. */
+/** Maximum number of messages in one fetch. */
 const MESSAGES_AT_HAND = 100
 const AGAIN_MS = 500
 
 /**
  * Fetches messages from the JetStream consumer that all workers share, and continues after the log was unavailable.
  *
- * Requests more messages only when all earlier ones were taken: if a message waited here for longer than `ACK_WAIT_MS`, the
+ * Requests more messages only when all earlier ones were taken. If a message waited here for longer than `ACK_WAIT_MS`, the
  * server would deliver it again.
  */
 export class Subscription implements LogSubscription {
@@ -62,7 +62,7 @@ export class Subscription implements LogSubscription {
     }
   }
 
-  /** Fetches messages once. Resolves when all requested messages have arrived or the request has expired. */
+  /** Resolves when all requested messages have arrived or the request has expired. */
   async #read(): Promise<void> {
     this.#consumer ??= await this.#open()
     if (this.#isClosed) return

@@ -7,13 +7,10 @@ import type { LogConnection } from './connection.ts'
 const KEY = 'keys'
 const KEYS_BYTES = 1024 ** 2
 const ASSERTIONS_BYTES = 64 * 1024 ** 2
-/** How long client assertions (JWTs) are kept, milliseconds: longer than they are valid (a minute), as clocks may differ. */
+/** Longer than client assertions are valid (a minute), because clocks may differ. */
 const ASSERTIONS_MS = 3_600_000
 
-/**
- * Storage for the data of tokens, which all processes that use the log share. The data are in two buckets (key-value stores of
- * NATS), which are created when they are first needed.
- */
+/** The data are in two buckets, which are created when they are first needed. */
 export class NatsTokenMemory implements TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
@@ -42,7 +39,7 @@ export class NatsTokenMemory implements TokenMemory {
   }
 }
 
-/** Stores the keys that sign tokens. The version is the revision of the entry. */
+/** The version is the revision of the entry. */
 class TokenKeys implements TokenKeyStore {
   readonly #bucket: Bucket
 
@@ -69,7 +66,7 @@ class TokenKeys implements TokenKeyStore {
   }
 }
 
-/** The result of a write; undefined when another process has written the entry first. */
+/** Resolves with undefined when another process has written the entry first. */
 async function unlessTaken(written: Promise<number>): Promise<number | undefined> {
   try {
     return await written

@@ -33,7 +33,6 @@ class EndingTransport extends NodeTransport {
   }
 }
 
-/** Connects like `connect` of `@nats-io/transport-node`, but with `EndingTransport`. */
 export function connect(options: ConnectionOptions): Promise<NatsConnection> {
   setTransportFactory({ factory: () => new EndingTransport(), dnsResolveFn: nodeResolveHost })
   return NatsConnectionImpl.connect(options)

@@ -23,7 +23,6 @@ const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 /** Finds rows in the partitions of all days. A condition on the days would require another statement to look them up. */
 const ON_ANY_DAY = { among: (seqs: readonly number[]) => sql`seq = ANY (${seqs}::bigint[])` }
 
-/** Writes events, requests and counts, with deduplication, usually in one statement. */
 export class Commit {
   readonly #database: Queryable
   readonly #dedupWindowMs: number | null
@@ -36,8 +35,8 @@ export class Commit {
   }
 
   /**
-   * Writes the batch and returns the result of each event, in order, without the events of groups that were left out. May be
-   * called again with the same batch after the connection was lost: the keys of the groups prevent a second write.
+   * Returns the result of each event, in order, without the events of groups that were left out. May be called again with the
+   * same batch after the connection was lost: the keys of the groups prevent a second write.
    *
    * @throws the error of the database. Then nothing was written, unless the connection was lost.
    */
@@ -59,8 +58,8 @@ export class Commit {
   }
 
   /**
-   * Calls the SQL function `append`. If it returns events whose messageIds are known, marks these events as duplicates, and
-   * calls it again.
+   * If the SQL function `append` returns events whose messageIds are known, marks these events as duplicates, and calls it
+   * again.
    */
   async #append(batch: Batch, written: NewEvents): Promise<AppendRow[]> {
     written.deduplicate([])

@@ -5,13 +5,12 @@ import { escapeForStore } from '../escape.ts'
 import { markUnavailable } from '../unavailable.ts'
 import { isTransient } from './errors.ts'
 
-/** A value of a statement. Dates are not needed, because times are stored as milliseconds since the epoch. */
+/** Dates are not needed, because times are stored as milliseconds since the epoch. */
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
 
-/** The sizes of the two connection pools of a process. Reading has its own pool, so that long queries never delay events. */
+/** Reading has its own connection pool, so that long queries never delay events. */
 export const WRITING_CONNECTIONS = 3
 const READING_CONNECTIONS = 3
-/** Time limit for opening a connection. */
 const CONNECT_TIMEOUT_MS = 5000
 /** A statement without a response within this time counts as a lost connection. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -28,7 +27,6 @@ export interface Queryable {
   query<T>(text: string, values?: readonly SqlValue[]): Promise<T[]>
 }
 
-/** Connections to one PostgreSQL database. */
 export class Database implements Queryable {
   readonly #writing: pg.Pool
   readonly #reading: pg.Pool
@@ -40,7 +38,6 @@ export class Database implements Queryable {
   #isCut = false
   #closing: Promise<unknown> | undefined
 
-  /** @param address As `postgres://user:password@host:port/database`. The constructor does not connect. */
   constructor(address: string) {
     this.#config = {
       connectionString: withPlainSslMode(address),
@@ -73,18 +70,14 @@ export class Database implements Queryable {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Runs a statement that may write. Does not repeat the statement when the connection is lost. */
+  /** The statement may write, so it is not repeated when the connection is lost. */
   async query<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
     return marking(
       async () => (await this.#writing.query<T & pg.QueryResultRow>(text, storable(values))).rows,
     )
   }
 
-  /**
-   * Runs several statements in one transaction. The transaction is rolled back when `run` throws.
-   *
-   * @param options The time limit of one statement, and the statement that begins the transaction.
-   */
+  /** Rolls the transaction back when `run` throws. `timeoutMs` is the time limit of one statement. */
   async transaction<T>(
     run: (connection: Queryable) => Promise<T>,
     { timeoutMs = STATEMENT_TIMEOUT_MS, begin = 'BEGIN' } = {},
@@ -109,16 +102,12 @@ export class Database implements Queryable {
     for (const client of this.#inTransaction) void (client as pg.PoolClient & pg.Client).end().catch(() => {})
   }
 
-  /**
-   * Runs statements that only read, all on one snapshot of the database. Repeats them after a transient error.
-   *
-   * Uses separate connections, so that a long query never delays a write.
-   */
+  /** All statements read one snapshot of the database. They are repeated after a transient error. */
   async reading<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
     return again(() => inTransaction(this.#reading, BEGIN_READING, STATEMENT_TIMEOUT_MS, run))
   }
 
-  /** A connection outside the pools, for `LISTEN`. The caller opens and closes the connection. */
+  /** A connection outside the pools. The caller opens and closes the connection. */
   newClient(): pg.Client {
     return new pg.Client(this.#config as pg.ClientConfig)
   }
@@ -129,7 +118,6 @@ export class Database implements Queryable {
   }
 }
 
-/** Calls `run`. Marks a transient error with `markUnavailable`. */
 async function marking<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -138,7 +126,6 @@ async function marking<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs a function that only reads, and repeats it after a transient error. */
 function again<T>(read: () => Promise<T>): Promise<T> {
   return marking(async () => {
     for (let attempt = 1; ; attempt++) {
@@ -151,11 +138,7 @@ function again<T>(read: () => Promise<T>): Promise<T> {
   })
 }
 
-/**
- * Rolls back a failed transaction.
- *
- * @returns Undefined when the connection can be reused; otherwise the error because of which it must be closed.
- */
+/** @returns Undefined when the connection can be reused; otherwise the error because of which it must be closed. */
 async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
   if (isTransient(cause)) return cause
   try {
@@ -166,7 +149,6 @@ async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | un
   }
 }
 
-/** Runs statements in one transaction, on one connection of the pool. */
 async function inTransaction<T>(
   pool: pg.Pool,
   begin: string,
@@ -175,12 +157,12 @@ async function inTransaction<T>(
   open?: Set<pg.PoolClient>,
 ): Promise<T> {
   const client = await pool.connect()
-  // Added before BEGIN and removed after COMMIT, so that `endTransactions` also ends a transaction whose BEGIN or COMMIT gets
-  // no response.
+  // Added before the first statement and removed after the last one, so that `endTransactions` also ends a transaction whose
+  // first or last statement gets no response.
   open?.add(client)
   const connection: Queryable = {
     async query<R>(text: string, values: readonly SqlValue[] = []) {
-      // `query_timeout` is missing in the type of a query, and is passed through a variable to avoid an error of the compiler.
+      // The compiler would refuse a literal here, because the type of a query has no `query_timeout`.
       const limited = { text, values: storable(values), query_timeout: timeoutMs }
       return (await client.query<R & pg.QueryResultRow>(limited)).rows
     },

@@ -13,7 +13,7 @@ import type { Span } from './span.ts'
  */
 const FEW_EVENTS = 20_000
 
-// OFFSET 0 prevents the planner from inlining the subquery, so that the JSON is parsed once and not for each use.
+// `offset 0` prevents the planner from inlining the subquery, so that the JSON is parsed once and not for each use.
 const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${jsonbOf('body')} AS message OFFSET 0) AS parsed`
 const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS NOT NULL THEN
   (SELECT ${jsonbOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
@@ -22,7 +22,6 @@ const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS 
 /** Columns whose index contains `brief(column)`, see `schema.ts`. */
 const BRIEF: ReadonlySet<string> = new Set(['event.name', 'name', 'user_id', 'anonymous_id', 'message_id'])
 
-/** The dialect for a database that holds the events of this span. */
 export function dialectOf(span: Span): Dialect {
   const within = (bounds: Bounds, table = 'event'): Sql =>
     sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last} AND ${onDays(span, bounds, table)}`
@@ -33,7 +32,7 @@ export function dialectOf(span: Span): Dialect {
     boundsOf: (range) => boundsOf(span, range),
     slices,
     within,
-    // EXISTS, because a negated IN would read all deliveries of the slice.
+    // `exists`, because a negated `in` would read all deliveries of the slice.
     hasDelivery: (condition, slice) =>
       sql`EXISTS (SELECT FROM delivery WHERE delivery.seq = event.seq AND delivery.day = event.day
             AND ${within(slice, 'delivery')} AND ${condition})`,
@@ -50,7 +49,7 @@ export function dialectOf(span: Span): Dialect {
     lookup(_, condition, bounds, beside) {
       const found = sql`event WHERE ${condition} AND ${within(bounds)}`
       if (beside === undefined) return found
-      // OFFSET 0 makes the planner look up each row in the index. Otherwise it would build a hash table of all events.
+      // `offset 0` makes the planner look up each row in the index. Otherwise it would build a hash table of all events.
       return sql`${beside} CROSS JOIN LATERAL (SELECT * FROM ${found} OFFSET 0) AS event WHERE TRUE`
     },
   }
@@ -70,7 +69,7 @@ const POSTGRES = {
                AND seq BETWEEN ${bounds.first} AND ${bounds.last} AND received_at >= ${fromMs} AND received_at < ${toMs}
              ORDER BY seq DESC LIMIT 1) AS newest`,
     ),
-  // With the collation "C" of all columns, ILIKE ignores only the case of ASCII letters.
+  // With the collation "C" of all columns, `ilike` ignores only the case of ASCII letters.
   like: raw('ILIKE'),
   at,
   given(columns) {
@@ -95,13 +94,12 @@ const POSTGRES = {
   ),
 } satisfies Partial<Dialect>
 
-/** Tables are partitioned by day: with this condition, a query reads only the partitions of the days within the bounds. */
+/** With this condition, a query reads only the partitions of the days within the bounds. */
 function onDays(span: Span, bounds: Bounds, table: string): Sql {
   const [from, to] = span.daysOf(bounds)
   return sql`${raw(table)}.day BETWEEN ${from}::date AND ${to}::date`
 }
 
-/** Bounds that contain all events received in a range of time, and possibly others. */
 function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   if (range.fromMs === undefined && range.toMs === undefined) return { first: span.first, last: span.last }
   const { fromMs = Number.MIN_SAFE_INTEGER, toMs = Number.MAX_SAFE_INTEGER } = range
@@ -129,14 +127,13 @@ function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   }
 }
 
-/** Size of the first slice, as a number of sequence numbers. */
+/** The number of sequence numbers in the first slice. */
 const FIRST_SLICE = 8192
-/** The time that a statement on one slice should take, milliseconds. The size of the next slice is adapted accordingly. */
+/** The size of the next slice is adapted so that its statement takes about this time. */
 const SLICE_MS = 30
 const MAX_GROWTH = 8
 const MIN_SLICE = 1024
 
-/** Divides bounds into slices in the order of the search, so that the statement on each slice takes about the same time. */
 function* slices(bounds: Bounds, order: 'oldest' | 'newest'): Generator<Bounds> {
   let size = FIRST_SLICE
   let { first, last } = bounds

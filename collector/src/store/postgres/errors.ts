@@ -14,14 +14,13 @@ const NETWORK = new Set([
 const LOST =
   /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered a connection error)/
 
-/** An error of the client, the server or the network. `errors` of an `AggregateError` has one error per address of the host. */
+/** `errors` of an `AggregateError` has one error per address of the host. */
 interface Failure {
   code?: string
   message?: string
   errors?: unknown[]
 }
 
-/** Whether an error is transient, that is caused by the connection or a temporary state of the database. */
 export function isTransient(cause: unknown): boolean {
   const { code, message, errors } = cause as Failure
   if (Array.isArray(errors)) return errors.length > 0 && errors.every(isTransient)
@@ -29,7 +28,6 @@ export function isTransient(cause: unknown): boolean {
   return LOST.test(message ?? '')
 }
 
-/** Why PostgreSQL cannot write, by its error code. */
 const STATES: ReadonlyArray<[RegExp, string]> = [
   [/^57P/, 'the database is starting or ending'],
   [/^25006$/, 'the database only reads: it may be a standby'],
@@ -37,7 +35,6 @@ const STATES: ReadonlyArray<[RegExp, string]> = [
   [/^53/, 'the database has no room or no connection left'],
 ]
 
-/** A plain sentence that describes the state of the database. */
 export function stateOf(cause: unknown): string {
   const { code, message = '', errors } = cause as Failure
   if (Array.isArray(errors) && errors.length > 0) return stateOf(errors[0])
@@ -51,13 +48,12 @@ export function stateOf(cause: unknown): string {
 /** SQLSTATE classes for bad data: a value of a wrong type (22), a violated constraint (23), an exceeded limit (54). */
 const DATA = /^(22|23|54)/
 
-/** Whether the data caused the error: the same data would fail again, but other data may be written. */
 export function isDataError(cause: unknown): boolean {
   const { code } = cause as Failure
   return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
 }
 
-/** The message of an error. For a host with several addresses, the message for the first address. */
+/** For a host with several addresses, the message for the first address. */
 export function messageOf(cause: unknown): string {
   const { message, errors, code } = cause as Failure
   if (message) return message
@@ -65,7 +61,6 @@ export function messageOf(cause: unknown): string {
   return code ?? String(cause)
 }
 
-/** How to fix errors, by error code of PostgreSQL or Node.js. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'look at the user and the password, whose special characters are percent-encoded: # is %23',
   '28000': 'look at the user, and at pg_hba.conf of the server',
@@ -80,7 +75,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'name the CA: sslmode=verify-full&sslrootcert=<file>',
 }
 
-/** Advice on how to fix an error, to be appended to its message; empty when there is none. */
+/** Appended to the message of the error; empty when there is no advice. */
 export function adviceOn(cause: unknown): string {
   const { code, message = '', errors } = cause as Failure
   if (message.includes('does not support SSL')) return ': turn its TLS on, or say sslmode=disable'

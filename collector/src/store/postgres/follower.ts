@@ -3,12 +3,12 @@ import type { Clock } from '../../clock.ts'
 import type { Feed } from '../feed.ts'
 import { CHANNEL } from './functions.ts'
 
-/** Time between polls, which are needed because some connection poolers do not pass on notifications. */
+/** Polls are needed because some connection poolers do not pass on notifications. */
 const POLL_MS = 500
-/** Milliseconds from a notification to the query, so that one query covers several notifications. */
+/** The wait after a notification, so that one query covers several notifications. */
 const NOTICE_MS = 40
 
-/** The state of the stored events (see `FeedState`), with the sequence number of the newest request. */
+/** See `FeedState`. `lastRequest` is the sequence number of the newest request. */
 export interface LogState {
   lastSeq: number
   lastRequest: number
@@ -16,14 +16,10 @@ export interface LogState {
   revision: number
 }
 
-/** The statement that reads a `LogState`. */
 export const READ_STATE = `SELECT last_seq AS "lastSeq", last_request AS "lastRequest", epoch,
   (SELECT revision FROM log_revision) AS revision FROM log_head`
 
-/**
- * Watches for commits of other processes, on its own connection: reads the `LogState` every half second, and after each
- * notification of the database.
- */
+/** Watches for commits of other processes, on its own connection. */
 export class Follower {
   readonly #newClient: () => pg.Client
   readonly #feed: Feed
@@ -37,7 +33,6 @@ export class Follower {
   #cancelPoll = () => {}
   #cancelNotice: (() => void) | undefined
 
-  /** @param lastRequest The sequence number of the newest request. */
   constructor(newClient: () => pg.Client, feed: Feed, lastRequest: number, clock: Clock) {
     this.#newClient = newClient
     this.#feed = feed
@@ -45,12 +40,10 @@ export class Follower {
     this.#clock = clock
   }
 
-  /** Why the last poll failed; undefined when it succeeded. */
   get failure(): unknown {
     return this.#failure
   }
 
-  /** Polls now, and then every half second. */
   start(): void {
     void this.poll().then(() => {
       if (this.#isClosed) return
@@ -58,7 +51,7 @@ export class Follower {
     })
   }
 
-  /** Reads the `LogState` and updates the feed. Never rejects. */
+  /** Never rejects. */
   poll(): Promise<void> {
     if (this.#polling !== undefined) {
       // The running query may have begun before the newest commit, so another one follows it.
@@ -110,7 +103,6 @@ export class Follower {
     void client?.end().catch(() => {})
   }
 
-  /** Polls after `NOTICE_MS`, once for several calls. */
   pollSoon(): void {
     this.#cancelNotice ??= this.#clock.setTimer(() => {
       this.#cancelNotice = undefined
@@ -130,7 +122,6 @@ export class Follower {
     this.#feed.changedElsewhere(numbers)
   }
 
-  /** Records the number of requests that this process has written. */
   committed(requests: number): void {
     this.#lastRequest += requests
   }

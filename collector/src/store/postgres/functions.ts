@@ -2,10 +2,10 @@ import { BUCKET_MS } from '../buckets.ts'
 import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
 import { TALLY_NAME } from '../writing/counts.ts'
 
-/** The channel on which a process announces its writes with `NOTIFY`. */
+/** The channel on which a process announces its writes. */
 export const CHANNEL = 'trackpost'
 
-/** The columns of a request and their types, as a column list for `json_to_recordset`. */
+/** For `json_to_recordset`. */
 const REQUEST_FIELDS = REQUEST_COLUMNS.replaceAll(' NOT NULL', '')
 
 /**
@@ -140,11 +140,11 @@ END
 $append$;
 `
 
-/** Returns the day of storing of an event, by its sequence number: the event is in the partition of that day. */
+/** The day of storing of a sequence number. The event is in the partition of that day. */
 const DAY_OF = `
 CREATE FUNCTION day_of(bigint) RETURNS date LANGUAGE sql STABLE PARALLEL SAFE
   AS $$ SELECT day FROM log_day WHERE first_seq <= $1 ORDER BY first_seq DESC LIMIT 1 $$;
 `
 
-/** The SQL functions of the store, created after the tables. */
+/** Created after the tables. */
 export const FUNCTIONS = `${DAY_OF}${APPEND}`

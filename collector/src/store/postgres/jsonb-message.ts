@@ -3,12 +3,11 @@ import { isInherited } from '../inherited.ts'
 import { begins } from '../search/condition.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
-/** The parsed message of the current event; see `WITH_MESSAGE` in `dialect.ts`. */
+/** See `WITH_MESSAGE` in `dialect.ts`. */
 export const MESSAGE_COLUMN = 'parsed.message'
-/** The parsed inherited fields of the current event; see `WITH_INHERITED` in `dialect.ts`. */
+/** See `WITH_INHERITED` in `dialect.ts`. */
 export const INHERITED_COLUMN = 'outer_parsed.message'
 
-/** Conditions on the value at a path into the message. */
 export function at(path: readonly string[]): PathValue[] {
   const value = placeOf(path)
   const type = sql`jsonb_typeof(${value})`
@@ -28,7 +27,7 @@ export function at(path: readonly string[]): PathValue[] {
   ]
 }
 
-/** The value at a path, or NULL. `#>` takes a whole number as an array index or as a key; `->` with a text takes only keys. */
+/** `#>` takes a whole number as an array index or as a key; `->` with a text takes only keys. */
 function placeOf(keys: readonly string[]): Sql {
   const along = (from: Sql, some: readonly string[]) =>
     some.reduce(
@@ -52,8 +51,6 @@ const NUL = '\u0001\ufdd0'
 const SURROGATE = '\ufdd1'
 
 /**
- * An SQL expression that parses the JSON text of a column as `jsonb`.
- *
  * JSON may contain U+0000 and lone surrogates as escapes, which `jsonb` refuses. They are replaced by noncharacters, so that
  * such messages can be searched too. Escaped backslashes are rewritten first, because otherwise `\\u0000` (a backslash, then
  * `u0000`) would be taken for an escaped U+0000.

@@ -3,7 +3,7 @@ import type { Database, Queryable } from './database.ts'
 import { FUNCTIONS } from './functions.ts'
 import { SCHEMA } from './schema.ts'
 
-/** The oldest major version of PostgreSQL that is supported. */
+/** The oldest supported major version. */
 export const MIN_SERVER_VERSION = 14
 
 /** The version of the tables in `SCHEMA`, which are those of the first release (0.1.0). */
@@ -29,19 +29,17 @@ END
 $drop$;
 ${FUNCTIONS}`
 
-/** The version of the tables that this collector uses. */
 export const SCHEMA_VERSION = FIRST_VERSION + MIGRATIONS.length
 
 /**
- * The advisory lock that a process holds while it creates tables, or attaches or detaches partitions. The number is arbitrary,
- * and unlikely to be used by other programs.
+ * The advisory lock that a process holds while it creates tables, or attaches or detaches partitions. The number is arbitrary.
  */
 export const SCHEMA_LOCK = 7_263_514_028
 
-/** Time limit of a migration. The migration of large tables takes long, and other processes that start wait for its end. */
+/** The migration of large tables takes long, and other processes that start wait for its end. */
 const MIGRATION_MS = 60 * 60 * 1000
 
-/** A database that cannot be used; the message is for the person who configured its address. */
+/** The message is for the person who configured the address of the database. */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
@@ -53,10 +51,10 @@ export class NewerTables extends UnusableDatabase {}
  * Creates or migrates the tables. If several processes call this at the same time, one does the work and the others wait.
  *
  * @param epoch The epoch (`FeedState.epoch`) of a new database. Must be greater than that of any earlier database at this
- * address.
+ *   address, so that a page that is still open in a browser does not mix the events of two databases.
  * @param migrations Passed only by tests.
  * @throws UnusableDatabase when the server is too old, the encoding of the database is not UTF-8, or the tables have a version
- * that this collector does not know.
+ *   that this collector does not know.
  */
 export async function migrate(
   database: Pick<Database, 'query' | 'transaction'>,
@@ -99,7 +97,6 @@ export async function migrate(
       for (const step of [...steps, REMAKE_FUNCTIONS]) await connection.query(step)
       await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [latest])
       if (version > 0) return
-      // No earlier database had this epoch, so a page that is still open in a browser does not mix the events of two databases.
       const id = randomBytes(6).toString('hex')
       await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
     },

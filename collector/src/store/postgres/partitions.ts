@@ -2,7 +2,7 @@ import type { Database, Queryable } from './database.ts'
 import { SCHEMA_LOCK } from './migrations.ts'
 import { PARTITIONED } from './schema.ts'
 
-/** The number of days for which partitions are created in advance, including today. */
+/** Includes today. */
 const DAYS_AHEAD = 3
 /**
  * Attaching or detaching a partition needs an exclusive lock on its table. While a transaction waits for this lock, all other
@@ -19,12 +19,11 @@ export function shownDay(day: string): string {
   return `to_char(${day}, 'YYYY-MM-DD')`
 }
 
-/** The name of the partition of a table for a day. */
 export function partitionOf(table: string, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`
 }
 
-/** The days for which a table has a partition, oldest first. */
+/** Oldest first. */
 export async function partitionedDays(connection: Queryable, table: string): Promise<string[]> {
   const rows = await connection.query<{ name: string }>(
     'SELECT relname::text AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = $1::regclass',
@@ -49,7 +48,7 @@ export async function makePartitions(database: Database): Promise<void> {
   }
 }
 
-/** Creates one partition. The transaction locks only one table, so it cannot be part of a deadlock. */
+/** The transaction locks only one table, so it cannot be part of a deadlock. */
 async function makePartition(database: Database, table: string, day: string): Promise<void> {
   const name = partitionOf(table, day)
   const bounds = `FOR VALUES FROM ('${day}') TO ('${day}'::date + 1)`
@@ -67,7 +66,7 @@ async function makePartition(database: Database, table: string, day: string): Pr
   })
 }
 
-/** Detaches the partitions of a day from their tables. From then on, no statement on the tables reads or changes their rows. */
+/** Afterwards, no statement on the partitioned tables reads or changes the rows of the day. */
 export async function detachDay(database: Database, day: string): Promise<void> {
   for (const table of PARTITIONED) {
     await database.transaction(async (connection) => {

@@ -22,13 +22,12 @@ import { PostgresReader } from './reader.ts'
 import { clearAll, Retention } from './retention.ts'
 import { runOn, stepRunner } from './steps.ts'
 
-/** Options of the store. */
 export interface PostgresStoreOptions {
   /** As `postgres://user:password@host:port/database`. */
   address: string
-  /** Milliseconds for which a messageId is remembered; undefined = for ever. */
+  /** Undefined = messageIds are remembered for ever. */
   dedupWindowMs?: number | undefined
-  /** Days for which events are kept, counted from the day of storing. */
+  /** Counted from the day of storing. */
   retentionDays: number
   /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
   maxEvents?: number | undefined
@@ -36,19 +35,19 @@ export interface PostgresStoreOptions {
   /** Cancels opening, for example while another process creates or migrates the tables. */
   signal?: AbortSignal | undefined
   plan?: TrackingPlan | null
-  /** Time limit of one query, milliseconds. A query whose time is used up returns the results that it has found so far. */
+  /** Time limit of one query; see `Budget`. */
   queryMs?: number
   onFault(what: string, cause: unknown): void
 }
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 const MAINTENANCE_MS = 10 * 60 * 1000
-/** Wait after failed maintenance. It is short, because the cause is usually a lock that a query holds for a short time. */
+/** Short, because the cause is usually a lock that a query holds for a short time. */
 const MAINTENANCE_RETRY_MS = 5000
 const CLEAR_ATTEMPTS = 20
 const TRIAL_MS = 2000
 
-/** A store in a PostgreSQL database. Several processes may use the database at the same time. */
+/** Several processes may use the database at the same time. */
 export class PostgresStore implements EventStore {
   readonly log: Writer
   readonly requests: RequestLog
@@ -199,7 +198,6 @@ export class PostgresStore implements EventStore {
     this.#listener.committed(summaries, requests)
   }
 
-  /** Runs maintenance now, and then every ten minutes. */
   #maintain(): void {
     this.#maintaining = this.#retention
       .run()

@@ -7,7 +7,7 @@ const MAX_WAIT_MS = 1000
 const SECOND_US = 1_000_000
 /** If a stored time is further in the future than this, the clock of the server was set back, and the time is ignored. */
 const MAX_AHEAD_US = 60 * SECOND_US
-/** Sources with a longer name are counted under the hash of the name, because an index cannot contain long texts. */
+/** Longer names of sources are hashed, because an index cannot contain long texts. */
 const MAX_CHARACTERS = 200
 const MAX_SOURCES = 10_000
 const CLEAN_MS = 60_000
@@ -35,24 +35,21 @@ RETURNING granted, ceil((rate.started_at - ${SECOND_US} + ceil(${SECOND_US}.0 / 
 
 const CLEAN = `DELETE FROM rate_window WHERE started_at < ${NOW_US} - $1 * 1000`
 
-/** One call of `take` that waits for the database. */
 interface Waiting {
   resolve(waitMs: number | undefined): void
   reject(cause: unknown): void
 }
 
-/** The state of a source in this process. */
 interface Counter {
   waiting: Waiting[]
   isAsking: boolean
-  /** Until this time (monotonic clock), requests are refused without asking the database, because the rate is used up. */
+  /** Until this time (monotonic clock), requests are refused without asking the database. */
   fullUntilMs: number
 }
 
 /**
- * Limits the rate of requests of each source, exactly and across all processes that use the database. Allows a burst with the
- * requests of one second. Requests that arrive while a statement for their source is running are counted together in the next
- * statement. So the number of statements depends on the number of processes and sources, and not on the number of requests.
+ * Exact across all processes that use the database. Allows a burst with the requests of one second. Requests that arrive while
+ * a statement for their source is running are counted together in the next statement.
  */
 export class SharedRateLimits implements RateLimits {
   readonly #database: Queryable

@@ -15,7 +15,6 @@ export class PostgresReader implements EventReader {
   readonly #plan: TrackingPlan | null
   readonly #queryMs: number
 
-  /** @param queryMs Time limit of one query, milliseconds. */
   constructor(
     database: Pick<Database, 'reading'>,
     now: () => number,

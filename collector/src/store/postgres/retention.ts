@@ -16,20 +16,15 @@ import { PARTITIONED } from './schema.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Time limit of a statement that adds up the counts of a day. Many millions of rows take long, but delay no other process. */
 const ADDING_UP_MS = 60 * 60 * 1000
-/**
- * The advisory lock that a process holds while it drops a day. It differs from `SCHEMA_LOCK`, so that processes that start do
- * not have to wait.
- */
+/** An advisory lock. It differs from `SCHEMA_LOCK`, so that processes that start do not wait while a day is dropped. */
 const DROP_LOCK = 7_263_514_029
-/** Days for which the idempotency keys in `consumed` are kept. They prevent a repeated commit from being written twice. */
+/** How long the keys that prevent a repeated commit from being written twice are kept. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
-/** Days after the end of the retention for which a day with pending deliveries is kept. */
 const PENDING_DAYS = 7
 
-/** The limits on stored data. */
 export interface RetentionOptions {
-  /** Days for which events are kept, counted from the day of storing. */
+  /** Counted from the day of storing. */
   retentionDays: number
   /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
   maxEvents: number | undefined
@@ -39,8 +34,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Maintenance of the tables: creates partitions for the next days, and deletes old data one whole day at a time. Dropping a
- * partition takes little time, even with very many events.
+ * Creates partitions for the next days, and deletes old data one whole day at a time. Dropping a partition takes little time,
+ * even with very many events.
  */
 export class Retention {
   readonly #database: Database
@@ -51,7 +46,7 @@ export class Retention {
     this.#options = options
   }
 
-  /** Runs the maintenance. Several processes may call this at the same time. Returns whether events were deleted. */
+  /** Several processes may call this at the same time. Returns whether events were deleted. */
   async run(): Promise<boolean> {
     await makePartitions(this.#database)
     for (const day of await this.#oldDays()) {
@@ -80,8 +75,8 @@ export class Retention {
   }
 
   /**
-   * Whether a day may be dropped. A day with pending deliveries is kept until `PENDING_DAYS` after the end of the retention.
-   * Then the deliveries are given up, which is reported as a fault.
+   * A day with pending deliveries is kept until `PENDING_DAYS` after the end of the retention. Then the deliveries are given
+   * up, which is reported as a fault.
    */
   async #mayDrop(day: string): Promise<boolean> {
     const [row] = await this.#database.query<{ pending: number; is_given_up: boolean }>(
@@ -106,7 +101,6 @@ export class Retention {
           'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
           [DROP_LOCK],
         )
-        // Another process is dropping a day.
         if (!lock?.is_mine) return false
         if (!(await detachedDays(connection)).includes(day)) return false
         // Some partitions of the day are still attached. The next run detaches them.
@@ -141,10 +135,7 @@ export class Retention {
   }
 }
 
-/**
- * Statements that subtract the rows of a day from the counts. The rows are added up before the tables of counts are locked, so
- * that appends wait only briefly.
- */
+/** The rows are added up before the tables of counts are locked, so that appends wait only briefly. */
 function subtractCounts(day: string): string[] {
   const counts = countsOf(partitionOf('event', day), partitionOf('delivery', day))
   const gone = 'ON COMMIT DROP AS'
@@ -177,8 +168,8 @@ function subtractCounts(day: string): string[] {
 }
 
 /**
- * Deletes all events, requests, deliveries, counts and remembered messageIds in one transaction. Sequence numbers continue. The
- * idempotency keys in `consumed`, the assertions, the sources, the rate limits and the key-value table are kept.
+ * Sequence numbers continue. The idempotency keys in `consumed`, the assertions, the sources, the rate limits and the key-value
+ * table are kept.
  */
 export async function clearAll(database: Database): Promise<void> {
   await database.transaction(async (connection) => {

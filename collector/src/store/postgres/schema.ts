@@ -9,7 +9,7 @@ const BRIEF_CHARACTERS = 200
 /** Adds the collation "C" to text columns: texts are compared by their bytes, so the order never depends on the system. */
 const text = (columns: string) => columns.replace(/\btext\b/g, 'text COLLATE "C"')
 
-/** The statements that create a table. The default partition `<name>_other` takes rows of days that have no partition yet. */
+/** The default partition `<name>_other` takes rows of days that have no partition yet. */
 function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table]): string {
   if (isNumbered)
     return `CREATE TABLE ${name} (day date NOT NULL, seq bigint NOT NULL, ${text(columns)},
@@ -26,8 +26,8 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
  *
  * - Column `day` is the day of storing in UTC, by the clock of the database server, and the partition key. `log_day` has the
  *   first sequence number of each day, by which the partition of a sequence number is found.
- * - Indexes contain `brief(text)` instead of a text, because an index cannot contain long texts. So a query compares both:
- *   `brief(name) = brief($1) AND name = $1`.
+ * - Indexes contain `brief(text)` instead of a text, because an index cannot contain long texts. So a query compares both the
+ *   short form and the text.
  * - `log_head` has one row. Every append locks this row first, so that events become visible in the order of their sequence
  *   numbers. `floor` is the newest sequence number that was deleted by a clear.
  * - `consumed` has the idempotency key of each commit, or of each group in it: a commit that is repeated because its response

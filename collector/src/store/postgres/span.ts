@@ -2,7 +2,7 @@ import type { Bounds } from '../dialect.ts'
 import type { Queryable } from './database.ts'
 import { shownDay } from './partitions.ts'
 
-/** The range of sequence numbers of the stored events, and the day of storing of each sequence number. */
+/** The stored sequence numbers, and the day of storing of each one. */
 export class Span implements Bounds {
   readonly first: number
   readonly last: number
@@ -14,7 +14,7 @@ export class Span implements Bounds {
     this.#days = days
   }
 
-  /** The first and the last day of storing of the events within these bounds. */
+  /** The first and the last day of storing within these bounds. */
   daysOf({ first, last }: Bounds): [string, string] {
     let from: string | undefined
     let to: string | undefined

@@ -6,7 +6,6 @@ import { dialectOf } from './dialect.ts'
 import { isTransient } from './errors.ts'
 import { readSpan } from './span.ts'
 
-/** Runs steps on a connection. If the signal is aborted, throws its reason before the next statement. */
 export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: AbortSignal): Promise<T> {
   let step = steps.next([])
   while (!step.done) {
@@ -19,7 +18,6 @@ export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: 
   return step.value
 }
 
-/** Replaces each `?` in a statement by a placeholder of PostgreSQL (`$1`, `$2` and so on). */
 function numbered(sql: string): string {
   let count = 0
   return sql.replace(/\?/g, () => {

@@ -17,11 +17,11 @@ import { recordsOf } from './records.ts'
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** The number of newest events from which the properties of all catalogue entries are inferred. */
+/** The properties of all catalogue entries are inferred from this many newest events. */
 const LIST_SAMPLES = 2000
-/** The number of newest events of one catalogue entry from which its properties are inferred. */
+/** The properties of one catalogue entry are inferred from this many of its newest events. */
 const ENTRY_SAMPLES = 1000
-/** Time limit of the search for these events, milliseconds. */
+/** Time limit of the search for these events. */
 const SAMPLES_MS = 100
 
 const SAMPLES_PER_PIECE = 200
@@ -83,7 +83,6 @@ function* countedEntries(
   return [...byKey.values()]
 }
 
-/** Infers the properties of events of each kind and name from the newest events. */
 function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> {
   const samples = new Samples()
   const budget = new Budget(SAMPLES_MS)
@@ -131,18 +130,16 @@ export function* catalogueDetail(
   return { ...entry, ...counts, sampled, fields, example: records[0] ?? null, schema: schemaOf(fields) }
 }
 
-/** The JSON schemas of events, inferred from the newest events. */
 export function* schemas(context: QueryContext, range: TimeRange): Query<EventSchema[]> {
   return (yield* inferAll(context, range)).schemas()
 }
 
-/** The search for the accepted events of a catalogue entry. */
 function samplesOf({ type, name }: { type: string; name: string }): Search {
   const parts = [equals('type', type), equals('status', 'accepted')]
   return { kind: 'and', parts: isNamed(type) ? [...parts, equals('name', name)] : parts }
 }
 
-/** The counts of a catalogue entry. `first` and `last` are the numbers of its first and last bucket (see `Buckets`). */
+/** `first` and `last` are numbers of buckets (see `Buckets`). */
 interface EntryCount {
   kind: string
   name: string

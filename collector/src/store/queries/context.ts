@@ -3,7 +3,6 @@ import type { Budget } from '../budget.ts'
 import type { StepContext } from '../dialect.ts'
 import type { TimeRange } from '../event-reader.ts'
 
-/** The context of a query. */
 export interface QueryContext extends StepContext {
   budget: Budget
   plan: TrackingPlan | null

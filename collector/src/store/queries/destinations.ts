@@ -4,9 +4,7 @@ import { all, first, type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
-/** The maximum number of failed deliveries that are listed for each destination. */
 const FAILURES_SHOWN = 50
-/** The time over which the delivery rate of a destination is measured, milliseconds. */
 const RATE_MS = 60_000
 const RATE_ROWS = 100_000
 

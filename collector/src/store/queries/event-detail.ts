@@ -10,10 +10,8 @@ import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
 import { asSent, differenceOf } from './sent-message.ts'
 
-/** The maximum number of repeats that are shown with an event. */
 const REPEATS_SHOWN = 20
 
-/** Columns of an event that an `EventRecord` does not contain in this form. */
 interface DetailRow {
   body: string | null
   sent: string | null
@@ -108,11 +106,7 @@ function* repeatsOf(
   }
 }
 
-/**
- * The message as the client sent it, and its differences from the stored message; null if they are not known.
- *
- * @param inherited The fields that the event inherits from its batch.
- */
+/** Null if the message that the client sent is not known. */
 function sentOf(
   { message }: EventRecord,
   row: DetailRow | undefined,
@@ -125,13 +119,12 @@ function sentOf(
   return { sent: asSent(own, noted), difference: differenceOf(message, difference) }
 }
 
-/** How far the clock of the client was behind, milliseconds: the time of receipt minus `sentAt`. */
+/** How far the clock of the client was behind: the time of receipt minus `sentAt`. */
 function clockSkewMs({ message, receivedAt }: EventRecord): number | null {
   const sentAtMs = typeof message?.sentAt === 'string' ? Date.parse(message.sentAt) : Number.NaN
   return Number.isNaN(sentAtMs) ? null : Date.parse(receivedAt) - sentAtMs
 }
 
-/** A row of the table `delivery`. */
 interface DeliveryRow {
   destination: string
   state: DestinationOutcome['state']
@@ -142,7 +135,6 @@ interface DeliveryRow {
   last_ms: number | null
 }
 
-/** A row of the table `attempt`. */
 interface AttemptRow {
   at: number
   attempt: number
@@ -151,7 +143,7 @@ interface AttemptRow {
   reason: string | null
 }
 
-/** A delivery with its attempts. The last attempt is in `row`, and `before` has the earlier attempts. */
+/** The last attempt is in `row`, and `before` has the earlier attempts. */
 function shownDelivery(row: DeliveryRow, before: readonly AttemptRow[]): ShownDelivery {
   const history = before.map(shownAttempt)
   if (row.last_at !== null) {

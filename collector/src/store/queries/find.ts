@@ -6,15 +6,13 @@ import { eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
-/** A search for events, with sequence numbers instead of cursors. */
 type NumberedSearch = InNumbers<EventSearch>
 
-/** A row with a sequence number. */
 interface Numbered {
   seq: number
 }
 
-/** The result of a search; the rows are in the order of the search. */
+/** The rows are in the order of the search. */
 export interface Found<R extends Numbered = Numbered> {
   rows: R[]
   /** Whether everything was searched or the limit on rows was reached; false = the time was used up. */
@@ -26,7 +24,7 @@ export interface Found<R extends Numbered = Numbered> {
 interface SearchPlan {
   bounds: Bounds
   kind: SliceKind
-  /** The SQL `event WHERE ...` that finds the matching events of a slice. */
+  /** See `Dialect.matching`. */
   matching(slice: Bounds): Sql
 }
 
@@ -50,7 +48,6 @@ function kindOf({ index, needsOnlyFacts }: EventCondition): SliceKind {
   return index === undefined && needsOnlyFacts ? 'index' : 'rows'
 }
 
-/** Finds events until there are enough, everything was searched, or the time is used up. */
 export function* findEvents(
   context: QueryContext,
   query: InNumbers<EventSearch & Paging>,
@@ -65,7 +62,7 @@ export function* findEvents(
 /**
  * Reads slice after slice until there are enough rows, everything was searched, or the time is used up.
  *
- * @param from Returns the middle part of the `SELECT` for a slice: columns, table and condition.
+ * @param from Returns columns, table and condition of the statement for a slice.
  */
 export function* search<R extends Numbered>(
   slices: Iterable<Bounds>,
@@ -91,7 +88,6 @@ export function* search<R extends Numbered>(
   return { rows, isComplete: true, searchedTo }
 }
 
-/** Counts events, newest first, until everything was counted or the time is used up. */
 export function* count(context: QueryContext, query: NumberedSearch): Query<EventCount> {
   const { bounds, kind, matching } = yield* planOf(context, query)
   let count = 0

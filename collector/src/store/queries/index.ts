@@ -34,7 +34,6 @@ const QUERIES: { readonly [N in QueryName]: QueryFunction<N> } = {
   destinations,
 }
 
-/** The steps of the query with this name. */
 export function stepsOf<N extends QueryName>(
   context: QueryContext,
   name: N,

@@ -12,7 +12,7 @@ const MAX_BUCKETS = 120
 const WIDTHS_S = [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 const MAX_LOSSES = 200
 
-/** The number of events with a reason. The reason of accepted events is ''. */
+/** The reason of accepted events is ''. */
 interface EventCount {
   reason: Reason | ''
   count: number
@@ -25,7 +25,7 @@ interface DeliveryCount {
   count: number
 }
 
-/** Counts for a range of time. Default: the last hour. */
+/** The default range is the last hour. */
 export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Overview> {
   const toMs = range.toMs ?? nowMs + 1
   const buckets = bucketsOf({ fromMs: range.fromMs ?? toMs - HOUR_MS, toMs })
@@ -65,7 +65,7 @@ export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Over
   }
 }
 
-/** Length of the interval of one point in `series`, milliseconds. */
+/** The time between two points in `series`. */
 function slotWidthMs({ first, end }: Buckets): number {
   const lengthMs = (end - first) * BUCKET_MS
   const fitting = WIDTHS_S.find((seconds) => lengthMs / (seconds * 1000) <= MAX_BUCKETS)

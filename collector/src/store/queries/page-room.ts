@@ -2,12 +2,12 @@ import { cursorOf } from '../cursor.ts'
 import type { Cursor } from '../ports.ts'
 import type { Found } from './find.ts'
 
-/** The maximum number of characters of all messages on one page. Further events are on the next page. */
+/** Characters of all messages on one page. */
 const MAX_PAGE_CHARACTERS = 2 * 1024 * 1024
 
 /**
- * Limits the size of a page of events. Messages may have 32 KB, and a page with many of these would block the event loop and
- * take up memory until a slow client has received the page.
+ * Limits the size of a page. Messages may have 32 KB, and a page with many of these would block the event loop and take up
+ * memory until a slow client has received the page.
  */
 export class PageRoom {
   #left: number
@@ -22,7 +22,7 @@ export class PageRoom {
     return this.#isFull
   }
 
-  /** Reserves room for a message. Returns false if the message does not fit. The first message always fits. */
+  /** Returns false if the message does not fit. The first message always fits. */
   take(body: string | null, inherited?: string | null): boolean {
     this.#isFull ||= this.#left <= 0
     this.#left -= (body?.length ?? 0) + (inherited?.length ?? 0)
@@ -30,9 +30,7 @@ export class PageRoom {
   }
 }
 
-/** The end of a page. */
 interface PageEnd {
-  /** Cursor of the next page; null = this is the last page. */
   next: Cursor | null
   /** Whether the page has all records or has reached a limit on its length or size; false = the time was used up. */
   isComplete: boolean
@@ -41,8 +39,6 @@ interface PageEnd {
 }
 
 /**
- * Computes the end of a page.
- *
  * @param found The result of a search for `limit` + 1 records.
  * @param records The records on the page; needed only with `room`.
  */

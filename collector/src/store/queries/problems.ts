@@ -12,7 +12,6 @@ const MAX_PROBLEMS = 200
 const MAX_SOURCES = 20
 const SEVERITIES = ['error', 'warning', 'info']
 
-/** The problems in a range of time: rejected events, refused requests, failed deliveries, and violations of the plan. */
 export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
   const bounds = yield* context.dialect.boundsOf(range)
   const found = [
@@ -167,7 +166,6 @@ function* problemOfPlan(
   return { problem, isComplete }
 }
 
-/** The problems in the order of severity, then of frequency; at most `MAX_PROBLEMS`. */
 function ordered(problems: readonly Problem[]): Problem[] {
   return problems
     .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)

@@ -8,18 +8,13 @@ import type { PageRoom } from './page-room.ts'
 
 const ROWS_PER_STATEMENT = 100
 
-/** The parts of a query context that are needed to read events. */
 interface Reading {
   dialect: Dialect
-  /** Whether messages are parsed with `parseExact`, which preserves numbers that JavaScript cannot represent. */
+  /** Whether messages are parsed with `parseExact`. */
   isExact?: boolean | undefined
 }
 
-/**
- * The events with these sequence numbers, in the order of `seqs`. Events that were deleted in the meantime are left out.
- *
- * @param room Limits the size of the result: events after the limit are left out too.
- */
+/** In the order of `seqs`. Events that were deleted in the meantime, or do not fit into `room`, are left out. */
 export function* recordsOf(
   { dialect, isExact = false }: Reading,
   seqs: readonly number[],
@@ -32,7 +27,6 @@ export function* recordsOf(
   return records
 }
 
-/** The summaries of the events with these sequence numbers, without messages. */
 export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<EventSummary[]> {
   return (yield* recordsOf({ ...reading, isExact: true }, seqs)).map(({ message: _, ...summary }) => summary)
 }
@@ -73,7 +67,7 @@ function* readSome(
   }
 }
 
-/** Reads rows of the table `inherited`. Returns their JSON texts by `seq`. Null in `seqs` is ignored. */
+/** The JSON texts in the table `inherited`, by `seq`. */
 export function* inheritedOf(
   dialect: Pick<Dialect, 'among'>,
   seqs: ReadonlyArray<number | null>,
@@ -86,7 +80,6 @@ export function* inheritedOf(
   return new Map(rows.map(({ seq, body }) => [seq, body]))
 }
 
-/** The time of receipt of an event; undefined when no event has this sequence number. */
 export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number | undefined> {
   const row = yield* first<{ at: number }>(
     sql`SELECT received_at AS at FROM event WHERE ${dialect.within({ first: seq, last: seq })}`,
@@ -95,9 +88,9 @@ export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number |
 }
 
 /**
- * The time of the record with this sequence number, or of the next record if that one was deleted; null for undefined.
+ * The time of the record with this sequence number, or of the next record if that one was deleted.
  *
- * @param from A column `at` and the table of the record: `... AS at FROM ...`.
+ * @param from A column `at` and its table.
  */
 export function* timeAt(from: Sql, seq: number | undefined): Query<string | null> {
   if (seq === undefined) return null

@@ -13,7 +13,6 @@ import { summariesOf, timeAt } from './records.ts'
 
 type RequestRow = ReturnType<typeof requestRow> & { seq: number }
 
-/** The maximum number of events that are shown with a request. */
 const EVENTS_SHOWN = 100
 
 const COLUMNS = raw(['seq', ...namesOf(REQUEST_COLUMNS)].join(', '))
@@ -58,7 +57,6 @@ function* rowOf(id: string): Query<RequestRow | undefined> {
   return yield* first<RequestRow>(sql`SELECT ${COLUMNS} FROM request WHERE id = ${number} LIMIT 1`)
 }
 
-/** The request with this id; null when it is not stored. */
 export function* requestById(id: string): Query<RequestSummary | null> {
   const row = yield* rowOf(id)
   return row === undefined ? null : requestSummary(row)
@@ -81,7 +79,6 @@ export function* requestDetail(context: QueryContext, { id }: { id: string }): Q
   }
 }
 
-/** Converts a row of the table `request` to a summary. */
 function requestSummary(row: RequestRow): RequestSummary {
   const problem = row.problem === null ? null : (JSON.parse(row.problem) as RequestProblem)
   return {

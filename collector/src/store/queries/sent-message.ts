@@ -20,7 +20,7 @@ export function asSent(own: Message, difference: SentDifference): Message {
   return sent
 }
 
-/** The difference between the sent and the stored message, with the sent and the stored value of each changed path. */
+/** Adds the stored value of each changed path. */
 export function differenceOf(kept: Message, difference: SentDifference): ShownDifference {
   return {
     added: [...difference.added],

@@ -1,7 +1,6 @@
 import type { Total, Totals } from '../event-store.ts'
 import { all, first, type Query, sql } from '../sql.ts'
 
-/** The counts of all stored events, and of all requests and refused requests. */
 export function* totals(): Query<Totals> {
   const events = yield* all<Total>(
     sql`SELECT source.name AS source, kind, reason, count FROM total JOIN source ON source.id = source_id WHERE count <> 0`,

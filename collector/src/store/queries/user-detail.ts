@@ -8,7 +8,7 @@ import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
-/** The maximum number of userIds and anonymousIds that are joined for one person. */
+/** The userIds and anonymousIds of one person together. */
 const MAX_IDS = 50
 const MAX_LINKS = 200
 const MAX_HISTORY = 200
@@ -50,7 +50,7 @@ function* timeOf(context: QueryContext, seq: number): Query<string> {
   return new Date((yield* receivedAtOf(context, seq)) ?? 0).toISOString()
 }
 
-/** SQL for all events of a person. An event with an anonymousId of the person but the userId of another user is left out. */
+/** An event with an anonymousId of the person but the userId of another user is left out. */
 function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
   const bounds = { first: Math.max(dialect.first, after + 1), last: dialect.last }
   const found = (column: IdColumn, ids: Iterable<string>) =>
@@ -58,7 +58,7 @@ function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: str
   return sql`${found('user_id', users)} UNION ALL ${found('anonymous_id', anonymous)} AND user_id IS NULL`
 }
 
-/** Collects the ids of a person: two ids are joined if one event has both, or if an `alias` event connects them. */
+/** Two ids are joined if one event has both, or if an `alias` event connects them. */
 function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity; isComplete: boolean }> {
   const { dialect, budget } = context
   const identity = new Identity()
@@ -76,12 +76,11 @@ function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity
   return { identity, isComplete: identity.isFull || followed === identity.queue.length }
 }
 
-/** SQL for the events that have this id in a column. */
 function eventsWith(dialect: Dialect, column: LookupColumn, id: string): Sql {
   return dialect.lookup(column, dialect.equals(column, sql`${id}`), dialect)
 }
 
-/** The column of an id. An id that is not the userId of any event counts as an anonymousId. */
+/** An id that is not the userId of any event counts as an anonymousId. */
 function* columnOf(dialect: Dialect, id: string): Query<IdColumn> {
   const row = yield* first(sql`SELECT seq FROM ${eventsWith(dialect, 'user_id', id)} LIMIT 1`)
   return row === undefined ? 'anonymous_id' : 'user_id'
@@ -101,7 +100,7 @@ function* firstPairs(dialect: Dialect, column: IdColumn, id: string): Query<Pair
   )
 }
 
-/** The `alias` events from or to an id. The previousId of an `alias` event is in the column `name`. */
+/** The previousId of an `alias` event is in the column `name`. */
 function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   const found: Alias[] = []
   for (const column of ['user_id', 'name'] as const) {
@@ -114,7 +113,6 @@ function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   return found
 }
 
-/** Collects traits from the `identify` and `group` events of a person, oldest first. */
 function* traitsOf(
   { dialect, budget }: QueryContext,
   identity: Identity,
@@ -133,7 +131,7 @@ function* traitsOf(
   }
 }
 
-/** The first event with a certain pair of ids. `found` is the id that was found. */
+/** The first event with a pair of ids; see `firstPairs`. `found` is the id of the other column. */
 interface Pair {
   seq: number
   at: number
@@ -141,7 +139,6 @@ interface Pair {
   found: string
 }
 
-/** An `alias` event, which joins two ids. */
 interface Alias {
   seq: number
   at: number
@@ -149,13 +146,12 @@ interface Alias {
   previousId: string
 }
 
-/** The ids that belong to one person, and the events that joined these ids. */
 class Identity {
   readonly users = new Set<string>()
   readonly anonymous = new Set<string>()
   readonly links: UserLink[] = []
   readonly #known = new Set<string>()
-  /** The ids for which events and aliases are read. The queue grows while it is iterated. */
+  /** Grows while it is iterated. */
   readonly queue: Array<[column: IdColumn, id: string]> = []
 
   get isFull(): boolean {
@@ -175,7 +171,6 @@ class Identity {
     this.#link({ from: previousId, to: userId, by: 'alias', at, seq })
   }
 
-  /** Adds an id to the person and to the queue, unless the id is known or there are too many ids. */
   join(column: IdColumn, id: string): void {
     const set = column === 'user_id' ? this.users : this.anonymous
     if (set.has(id) || this.isFull) return
@@ -191,7 +186,6 @@ class Identity {
   }
 }
 
-/** An `identify` or `group` event. */
 interface TraitsRow {
   seq: number
   kind: string
@@ -200,13 +194,12 @@ interface TraitsRow {
   body: string
 }
 
-/** The traits of a person with their history, and the groups. */
 class Traits {
   readonly #traits = new Map<string, unknown>()
   readonly #history: UserDetail['traitHistory'] = []
   readonly #groups = new Map<string, UserDetail['groups'][number]>()
 
-  /** Adds an event. Must be called with the oldest event first. */
+  /** Must be called with the oldest event first. */
   add({ seq, kind, name, at, body }: TraitsRow): void {
     const data = entriesOf((parseExact(body) as Message).traits)
     const atText = new Date(at).toISOString()

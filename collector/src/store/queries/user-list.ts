@@ -18,10 +18,8 @@ interface FoundUser {
 }
 
 /**
- * Users in the order of their last event, newest first.
- *
- * Pages go from newer to older segments. The cursor is the lowest sequence number that was read. A user with an event newer
- * than this page was listed on an earlier page, and is left out.
+ * Users in the order of their last event, newest first. The cursor is the lowest sequence number that was read. A user with an
+ * event newer than this page was listed on an earlier page, and is left out.
  */
 export function* listUsers(
   context: QueryContext,
@@ -74,7 +72,7 @@ function* usersIn(dialect: Dialect, column: IdColumn, slice: Bounds, q: string):
   return rows.map(({ id, seq }) => ({ id, column, lastSeq: seq }))
 }
 
-/** The ids of the users who have events newer than this page (`seq > last`), and so were listed on an earlier page. */
+/** The ids of users with events newer than this page (`seq > last`). */
 function* activeAfter(
   dialect: Dialect,
   column: IdColumn,

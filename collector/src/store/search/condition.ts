@@ -6,22 +6,17 @@ import { raw, type Sql, sql } from '../sql.ts'
 
 /** Converts the terms of a search to SQL conditions on the rows of one table. */
 export interface SearchedTable {
-  /** The condition that a text occurs in a row. */
   text(text: string): Sql
-  /** The condition that a comparison holds. Never called with `!=`, because `conditionOf` negates the condition for `=`. */
+  /** Never called with `!=`, because `conditionOf` negates the condition for `=`. */
   comparison(comparison: Comparison): Sql
   /**
-   * For comparisons of columns of a related table; `has` tells which ones these are. `condition` combines the comparisons that
-   * are joined by AND: a single row of the related table must satisfy all of them.
+   * For comparisons of columns of a related table, which `has` recognises. A single row of the related table must satisfy all
+   * comparisons that are joined by `and`.
    */
   together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }
 
-/**
- * Converts a search to an SQL condition.
- *
- * @throws SearchSyntaxError when the search has an invalid value for a field.
- */
+/** @throws SearchSyntaxError when the search has an invalid value for a field. */
 export function conditionOf(search: Search, table: SearchedTable): Sql {
   switch (search.kind) {
     case 'and': {
@@ -37,7 +32,7 @@ export function conditionOf(search: Search, table: SearchedTable): Sql {
     case 'or':
       return anyOf(search.parts.map((part) => conditionOf(part, table)))
     case 'not':
-      // For a missing field, the condition is NULL. IS NOT TRUE makes the negation true then.
+      // For a missing field, the condition is null. `is not true` makes the negation true then.
       return sql`(${conditionOf(search.part, table)}) IS NOT TRUE`
     case 'text':
       return table.text(search.text)
@@ -61,7 +56,6 @@ function joined([first, ...others]: readonly Sql[], by: string, none: string): S
   return sql`(${others.reduce((before, one) => sql`${before} ${raw(by)} ${one}`, first)})`
 }
 
-/** The condition that at least one value of the comparison matches. */
 export function anyValue(
   { values }: Comparison,
   anything: Sql,
@@ -71,7 +65,7 @@ export function anyValue(
 }
 
 export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
-  // IS NOT NULL allows the use of partial indexes, which contain only values that are not null.
+  // `is not null` allows the use of partial indexes, which contain only values that are not null.
   const hasText = raw(`(${column} IS NOT NULL AND ${column} <> '')`)
   return anyValue(comparison, hasText, ({ is, text }) => {
     const stored = escapeForStore(text)
@@ -81,12 +75,11 @@ export function textColumn(dialect: Dialect, comparison: Comparison, column: str
   })
 }
 
-/** The condition that an expression begins with a text. */
 export function begins(expression: Sql, text: string): Sql {
   return sql`substr(${expression}, 1, ${raw(String([...text].length))}) = ${text}`
 }
 
-/** The condition that a text occurs in a column. Ignores the case of ASCII letters. */
+/** Ignores the case of ASCII letters. */
 export function contains({ like }: Dialect, column: string, text: string): Sql {
   const pattern = `%${escapeForStore(text).replace(/[\\%_]/g, '\\$&')}%`
   return sql`${raw(column)} ${like} ${pattern} ESCAPE '\\'`
@@ -102,7 +95,6 @@ export function numberColumn(comparison: Comparison, column: string): Sql {
   })
 }
 
-/** The condition on a column with times, milliseconds since the epoch. */
 export function timeColumn(comparison: Comparison, column: string, nowMs: number): Sql {
   return anyOf(
     comparison.values.map((value) => {
@@ -114,7 +106,6 @@ export function timeColumn(comparison: Comparison, column: string, nowMs: number
   )
 }
 
-/** The condition on the value at a path into the message. */
 export function pathCondition(dialect: Dialect, { path, operator, values }: Comparison): Sql {
   const one = (at: PathValue, value: Value): Sql[] => {
     if (value.is === 'anything') return [at.exists]
@@ -150,8 +141,8 @@ export function numberOf(text: string): number | undefined {
 }
 
 /**
- * Spellings of a text for a search that ignores case. The databases ignore case only for ASCII letters, so a text with other
- * letters is also searched in lower case, in upper case, and with a capital first letter.
+ * The databases ignore case only for ASCII letters. So a text with other letters is also searched in lower case, in upper case,
+ * and with a capital first letter.
  */
 export function caseVariants(text: string): string[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: matches text that is only ASCII

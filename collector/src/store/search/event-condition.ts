@@ -18,7 +18,7 @@ import {
   timeColumn,
 } from './condition.ts'
 
-/** Columns that contain text, by the name of the search field. */
+/** Columns by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
   name: 'event.name',
   user: 'user_id',
@@ -38,11 +38,7 @@ const INDEXED: Readonly<Record<string, string[]>> = {
 }
 const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
 
-/**
- * Converts a search over events to an SQL condition.
- *
- * @throws SearchSyntaxError when the search has an invalid value for a field.
- */
+/** @throws SearchSyntaxError when the search has an invalid value for a field. */
 export function eventCondition(dialect: Dialect, search: Search, nowMs: number): EventCondition {
   const on = (slice: Bounds) => conditionOnSlice(dialect, search, nowMs, slice)
   // This call throws for an invalid value, even if there are no events to search.
@@ -50,7 +46,7 @@ export function eventCondition(dialect: Dialect, search: Search, nowMs: number):
   return { on, index: indexFor(search), needsOnlyFacts: needsOnlyFacts(search) }
 }
 
-/** The index for the term that probably matches the fewest events, among the exact terms that are joined by AND. */
+/** The index for the term that probably matches the fewest events, among the exact terms that are joined by `and`. */
 function indexFor(search: Search): EventCondition['index'] {
   const parts = search.kind === 'and' ? search.parts : [search]
   const exactly = (field: string) =>
@@ -103,15 +99,14 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
       ),
     comparison: (comparison) =>
       isOfDelivery(comparison) ? deliveries([comparison]) : eventColumn(dialect, comparison, nowMs),
-    // `destination` and `delivery` joined by AND must hold for the same delivery.
+    // `destination` and `delivery` joined by `and` must hold for the same delivery.
     together: { has: isOfDelivery, condition: deliveries },
   })
 }
 
 /**
- * The condition that a text occurs in the fields that an event of the slice inherits from its batch. Fields that the event
- * overrides are searched too. The subquery runs once for each slice. It reads the rows of `inherited` in the slice and the last
- * row before, because only these can belong to events of the slice.
+ * Fields that the event overrides are searched too. The subquery runs once for each slice. It reads the rows of `inherited` in
+ * the slice and the last row before, because only these can belong to events of the slice.
  */
 function inheritedContains(dialect: Dialect, text: string, { first, last }: Bounds): Sql {
   return sql`event.inherited IN (SELECT seq FROM inherited

@@ -11,7 +11,7 @@ import {
   timeColumn,
 } from './condition.ts'
 
-/** Columns that contain text, by the name of the search field. */
+/** Columns by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
   method: 'method',
   path: 'path',
@@ -32,11 +32,7 @@ const NUMBERS: Readonly<Record<string, string>> = {
 }
 const SEARCHED = ['path', 'code', 'source', 'address', 'agent', 'library', 'problem', 'body']
 
-/**
- * Converts a search over requests to an SQL condition.
- *
- * @throws SearchSyntaxError when the search has an invalid value for a field.
- */
+/** @throws SearchSyntaxError when the search has an invalid value for a field. */
 export function requestCondition(dialect: Dialect, search: Search, nowMs: number): Sql {
   return conditionOf(search, {
     text: (text) =>

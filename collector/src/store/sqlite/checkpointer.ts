@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
 import { workerUrl } from '../../worker-url.ts'
 
-/** Number of committed events after which the next checkpoint begins. */
+/** Committed events after which the next checkpoint begins. */
 const EVENTS_BETWEEN = 20_000
 /**
  * The number of pages (4 KB each, 192 MB together) from which the write-ahead log is checkpointed completely. A shorter log may
@@ -13,36 +13,33 @@ const MAX_LOG_PAGES = 49_152
 const EVENTS_PER_COMMIT = 30
 /** Passes before commits are held. Each pass has less to copy than the one before: only the commits made during that one. */
 const FREE_PASSES = 3
-/** The time limit of the first hold, milliseconds. If a hold was too short, the next one is `HOLD_GROWTH` times as long. */
+/** The time limit of the first hold. If a hold was too short, the next one is `HOLD_GROWTH` times as long. */
 const FIRST_HOLD_MS = 30
 const HOLD_GROWTH = 1.5
-/** How long to wait for a query that reads from the log, milliseconds. Queries consist of short statements. */
+/** How long to wait for a query that reads from the log. Queries consist of short statements. */
 const READER_MOVES_ON_MS = 20
 const READER_MOVES_ON_IN_HOLD_MS = 1
-/** The maximum number of passes in one checkpoint. Then the log may grow until the next checkpoint. */
+/** Passes in one checkpoint. After these, the log may grow until the next checkpoint. */
 const MAX_PASSES = 100
 
-/** The result of a pass: whether the file has everything that was committed before the pass, and the length of the log. */
+/** `isWhole`: the database file has everything that was committed before the pass. */
 export type PassResult = { isWhole: boolean; logPages: number } | { cause: unknown }
 
-/** The methods of `Writer` that hold and resume commits. */
 export interface HeldWriter {
   hold(): void
   resume(): void
 }
 
 /**
- * A task of the checkpoint thread. `pass` copies the log into the database file. `empty` waits briefly until no query reads
- * from the log, so that the next commit overwrites the log from its beginning.
+ * `pass` copies the log into the database file. `empty` waits briefly until no query reads from the log, so that the next
+ * commit overwrites the log from its beginning.
  */
 export type CheckpointTask = 'pass' | 'empty'
 
-/** Starts a thread that checkpoints the log of the file at this path, on request. */
 export function checkpointThread(path: string): Worker {
   return new Worker(workerUrl('checkpoint'), { workerData: { path } })
 }
 
-/** One checkpoint, in several passes. */
 interface Checkpoint {
   passes: number
   /** `held`: commits are held. `after hold`: a hold has reached its time limit, and the next pass runs without a hold. */
@@ -54,14 +51,12 @@ interface Checkpoint {
   cancelRetry(): void
 }
 
-/** Options of a checkpointer. */
 export interface CheckpointerParts {
-  /** Starts the thread; see `checkpointThread`. */
   newThread(): Worker
   writer: HeldWriter
   clock: Clock
   onFault(what: string, cause: unknown): void
-  /** Number of pages from which the log is checkpointed completely. Default: `MAX_LOG_PAGES`. */
+  /** Default: `MAX_LOG_PAGES`. */
   maxLogPages?: number | undefined
 }
 
@@ -70,18 +65,16 @@ export interface CheckpointerParts {
  *
  * The copying waits for the disk, so a separate thread does it. Most of the log is copied while commits continue. But SQLite
  * overwrites the log from its beginning only after copying all of it; until then, the log grows. So when the log has become
- * long, commits are held while the rest is copied. The event loop continues during a hold.
+ * long, commits are held while the rest is copied.
  *
  * During a hold, all clients with uncommitted events wait. So holds are rare, and each hold has a time limit of some
- * milliseconds. If the time is not enough, most of the rest was copied, and a later hold can finish the checkpoint.
+ * milliseconds. If the time is not enough, a later hold can finish the checkpoint.
  */
 export class Checkpointer {
   readonly #parts: CheckpointerParts
   #worker: Worker | undefined
-  /** Resolves when the thread has ended. */
   #ended: Promise<void> = Promise.resolve()
   #eventsSince = 0
-  /** The running checkpoint, if there is one. */
   #checkpoint: Checkpoint | undefined
   #isTaskRunning = false
   /** Whether there was a commit since the last pass began. */
@@ -93,7 +86,7 @@ export class Checkpointer {
     this.#start()
   }
 
-  /** Starts the thread if there is none. A thread that has died is not restarted at once, because the cause may still exist. */
+  /** A thread that has died is not restarted at once, because the cause may still exist. */
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const { onFault } = this.#parts
@@ -124,7 +117,6 @@ export class Checkpointer {
     return worker
   }
 
-  /** Reports a commit and the number of its events. */
   committed(events: number): void {
     this.#eventsSince += events + EVENTS_PER_COMMIT
     this.#hasCommitted = true
@@ -168,7 +160,7 @@ export class Checkpointer {
     }, checkpoint.nextHoldMs)
   }
 
-  /** Decides how to continue after a pass. A pass is not whole if a query still reads from a part of the log. */
+  /** A pass is not whole if a query still reads from a part of the log. */
   #passed({ isWhole, logPages }: { isWhole: boolean; logPages: number }): void {
     const checkpoint = this.#checkpoint
     if (checkpoint === undefined) return

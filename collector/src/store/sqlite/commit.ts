@@ -22,10 +22,10 @@ const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
-/** How long the keys of groups are remembered. If a group is sent again later, messageIds show that its events are known. */
+/** If a group is sent again after this time, messageIds show that its events are known. */
 const KEYS_KEPT_MS = 3 * 24 * 60 * 60 * 1000
 
-/** Writes events, requests and counts, with deduplication. The caller begins and ends the transaction. */
+/** The caller begins and ends the transaction. */
 export class Commit {
   readonly #database: Database
   readonly #sourceIds = new Map<string, number>()
@@ -60,7 +60,7 @@ export class Commit {
     this.#requestTally = new Counts(database, 'request_tally')
   }
 
-  /** Writes the batch and returns the result of each event, in order, without the events of groups that were left out. */
+  /** Returns the result of each event, in order, without the events of groups that were left out. */
   run({ groups, requests, isOnce }: Batch, nowMs: number): EventSummary[] {
     const written = new NewEvents(isOnce ? this.#unknown(groups, nowMs) : groups)
     const summaries = written.events.length === 0 ? [] : this.#insert(written)
@@ -69,7 +69,7 @@ export class Commit {
     return summaries
   }
 
-  /** Forgets cached values after a transaction was rolled back. */
+  /** Forgets cached values after a rollback, or after the file was replaced. */
   failed(): void {
     // Sources that the transaction has added no longer exist.
     this.#sourceIds.clear()
@@ -173,7 +173,6 @@ export class Commit {
     if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#seenBefore(written, rows, firstSeq))
   }
 
-  /** The earlier events that have the same messageId as an event of the batch. */
   #seenBefore({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): SeenEvent[] {
     const known = rows.flatMap(([sourceId, messageId, seq]): SeenRow[] => {
       const first = this.#database.get<Omit<SeenRow, 'index'> & { seq: number }>(

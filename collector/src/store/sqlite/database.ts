@@ -7,22 +7,17 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
 
-/** The path of a database in memory. Its data are lost when the connection is closed. */
 export const MEMORY = ':memory:'
 
-/** How long a connection waits for the write lock, milliseconds. */
 const LOCK_WAIT_MS = 5000
 const TRIAL_WAIT_MS = 50
-/** The size of the data that `tryToWrite` writes. It is that of a small batch, so that the trial fails if the disk is full. */
+/** The size of a small batch, so that `tryToWrite` fails if the disk is full. */
 const TRIAL_BYTES = 65_536
 
-/** The limit on cached prepared statements. There is a limit because different searches need different statements. */
+/** The cache of prepared statements is limited, because different searches need different statements. */
 const MAX_STATEMENTS = 300
 
-/**
- * One connection to a SQLite file, with its prepared statements. All methods are synchronous, so a transaction never stays open
- * between two turns of the event loop.
- */
+/** All methods are synchronous, so a transaction never stays open between two turns of the event loop. */
 export class Database {
   #sqlite: Sqlite.Database
   readonly #statements = new Map<string, Sqlite.Statement>()
@@ -53,7 +48,6 @@ export class Database {
     return statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino
   }
 
-  /** Whether the file is still the one that was opened. */
   get isSameFile(): boolean {
     return this.#inode === this.#readInode()
   }
@@ -75,12 +69,12 @@ export class Database {
     return this.statement(sql).get(...values) as T | undefined
   }
 
-  /** The column `value` of the first row of a query; undefined when there is no row. */
+  /** The column `value` of the first row. */
   value<T extends SqlValue>(sql: string, ...values: SqlValue[]): T | undefined {
     return this.get<{ value: T }>(sql, ...values)?.value
   }
 
-  /** Runs a statement that writes. Returns the number of changed rows. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     return this.statement(sql).run(...values).changes
   }
@@ -89,12 +83,10 @@ export class Database {
     this.#sqlite.exec(sql)
   }
 
-  /** Runs a pragma and returns its rows. */
   pragma<T>(text: string): T[] {
     return this.#sqlite.pragma(text) as T[]
   }
 
-  /** Calls `run` in a transaction that may write. The transaction is rolled back when `run` throws. */
   transaction<T>(run: () => T): T {
     this.exec('BEGIN IMMEDIATE')
     try {
@@ -112,7 +104,7 @@ export class Database {
   }
 
   /**
-   * Writes some data and deletes it again. Waits only `TRIAL_WAIT_MS` for the write lock.
+   * Writes some data and deletes it again, without waiting long for the write lock.
    *
    * @throws when the database cannot write.
    */
@@ -152,7 +144,6 @@ export class Database {
   }
 }
 
-/** Options of the connection that writes. */
 export interface OpenOptions {
   path: string
   durability: 'process' | 'power'
@@ -163,7 +154,7 @@ export interface OpenOptions {
 const PAGE_BYTES = 4096
 
 /**
- * Opens the file for writing. Creates the tables if the file is new.
+ * Creates the tables if the file is new.
  *
  * @throws when the file cannot be opened, is not a database, or has tables of another version.
  */
@@ -190,7 +181,6 @@ function prepareForWriting(database: Database, options: OpenOptions): void {
   }
 }
 
-/** Opens the file for queries. */
 export function openForReading(path: string): Database {
   const database = new Database(path)
   database.pragma('query_only = 1')
@@ -198,7 +188,7 @@ export function openForReading(path: string): Database {
   return database
 }
 
-/** Creates the tables in one transaction. Another process that opens the file at the same time waits until they exist. */
+/** Another process that opens the file at the same time waits until the tables exist. */
 function makeTables(database: Database): void {
   const versionOf = () => database.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0
   if (versionOf() === SCHEMA_VERSION) return
@@ -224,10 +214,8 @@ function makeTables(database: Database): void {
   })
 }
 
-/** Error codes of SQLite for bad data. */
 const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** Whether the data caused the error: the same data would fail again, but other data may be written. */
 export function isDataError(cause: unknown): boolean {
   const { code, message } = cause as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && DATA.test(code)) return true
@@ -235,7 +223,6 @@ export function isDataError(cause: unknown): boolean {
   return cause instanceof TypeError || /can only bind/.test(String(message))
 }
 
-/** The value of a key in the table `meta`. */
 export function readMeta<T extends SqlValue>(database: Database, key: string): T {
   return database.value<T>('SELECT value FROM meta WHERE key = ?', key) as T
 }

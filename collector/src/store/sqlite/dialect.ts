@@ -15,7 +15,7 @@ import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 
-/** Time limit of the search for the newest event of each reason, milliseconds. */
+/** Time limit of `newestByReason`. */
 const EXAMPLES_MS = 60
 
 /** The number of segments (see `SEGMENT_BITS`) in a slice of each kind. */
@@ -25,10 +25,10 @@ const SEGMENTS: Readonly<Record<SliceKind, number>> = {
   few: Number.MAX_SAFE_INTEGER / SEGMENT_SIZE,
 }
 
-/** SQL for the segment of an event. Must be the same expression as in the indexes, because SQLite compares the expressions. */
+/** Must be the same expression as in the indexes, because SQLite compares the expressions. */
 const SEGMENT = raw(`seq >> ${SEGMENT_BITS}`)
 
-/** Sequence number of the newest event, including events that were deleted by a clear. */
+/** Includes events that were deleted by a clear. */
 export function newestSeq(database: Database): number {
   return Math.max(
     database.value<number>('SELECT max(seq) AS value FROM event') ?? 0,
@@ -36,7 +36,6 @@ export function newestSeq(database: Database): number {
   )
 }
 
-/** The dialect for a file, with the range of sequence numbers that are stored now. */
 export function dialectOf(database: Database): Dialect {
   const floor = readMeta<number>(database, 'floor')
   const oldest = database.value<number>('SELECT min(seq) AS value FROM event') ?? 1
@@ -97,7 +96,6 @@ export function among(seqs: readonly number[], table: SequencedTable = 'event'):
   return sql`${raw(table)}.seq IN (SELECT value FROM json_each(${JSON.stringify(seqs)}))`
 }
 
-/** Bounds of the segments that have events received in a range of time. They may contain other events too. */
 function* boundsOf(whole: Bounds, { fromMs, toMs }: TimeRange): Query<Bounds> {
   if (fromMs === undefined && toMs === undefined) return whole
   const found = yield* first<{ first: number | null; last: number | null }>(
@@ -111,7 +109,7 @@ function* boundsOf(whole: Bounds, { fromMs, toMs }: TimeRange): Query<Bounds> {
   }
 }
 
-/** Divides bounds into slices of whole segments, in the order of the search. The first and last slice may be shorter. */
+/** The first and last slice may be shorter than `segments`. */
 function* slices(bounds: Bounds, order: 'oldest' | 'newest', segments: number): Generator<Bounds> {
   const size = segments * SEGMENT_SIZE
   if (order === 'oldest') {
@@ -165,8 +163,8 @@ function* newestByReason(
 }
 
 /**
- * SQL for the JSON text that contains the value at a path whose first key is an inherited field. It is the body of the event if
- * the body has the first two keys of the path, otherwise the inherited fields: these are merged one level deep.
+ * Selects the JSON text for a path whose first key is an inherited field. The body of the event is selected if the body has the
+ * first two keys of the path, because inherited fields are merged one level deep.
  */
 function holderOf(path: readonly string[]): Sql {
   const labels = path.slice(0, 2).map((key) => `.${label(key)}`)
@@ -190,7 +188,7 @@ function valueAt(message: Sql, path: string): PathValue {
 /** The first whole numbers in a path are tried both as array indexes and as keys. Numbers after these count as indexes. */
 const MAX_UNCLEAR = 3
 
-/** The possible meanings of a path, in the path syntax of the JSON functions of SQLite. */
+/** The possible meanings of a path, in the path syntax of SQLite. */
 function jsonPaths(keys: readonly string[]): string[] {
   let paths = ['$']
   let unclear = 0

@@ -4,7 +4,6 @@ import type { SyncStore } from './sync-store.ts'
 
 const POLL_MS = 250
 
-/** Listeners for a replaced or removed file. */
 export interface FileListener {
   /** Another process has replaced the file to clear it, and this process has opened the new one. */
   reopened(): void
@@ -12,7 +11,7 @@ export interface FileListener {
   lost(): void
 }
 
-/** Checks for commits of other processes to the same file, every quarter of a second. */
+/** Checks for commits of other processes to the same file. */
 export class Follower {
   readonly #store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>
   readonly #feed: Feed
@@ -35,7 +34,6 @@ export class Follower {
     this.#dataVersion = store.version().data
   }
 
-  /** Starts the checks. */
   start(): void {
     this.#cancel = this.#clock.setTimer(() => {
       this.#poll()

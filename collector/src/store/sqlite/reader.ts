@@ -12,11 +12,7 @@ import type { Database } from './database.ts'
 import { dialectOf } from './dialect.ts'
 import { executorOn, runInTurns, runNow } from './steps.ts'
 
-/**
- * Runs a query on a connection, in turns with other queries.
- *
- * @param queryMs Time limit of the query, milliseconds. A query whose time is used up returns the results found so far.
- */
+/** Runs a query in turns with other queries. */
 export function runQuery<N extends QueryName>(
   database: Database,
   { name, parameters, nowMs }: Omit<QueryMessage<N>, 'id'>,
@@ -28,7 +24,6 @@ export function runQuery<N extends QueryName>(
   return runInTurns(stepsOf(context, name, parameters), executorOn(database), signal)
 }
 
-/** Runs a query on a connection synchronously, without a time limit. */
 export function runQueryNow<T>(
   database: Database,
   nowMs: number,
@@ -38,7 +33,6 @@ export function runQueryNow<T>(
   return runNow(query({ dialect: dialectOf(database), nowMs, plan: null, budget }), executorOn(database))
 }
 
-/** A reader of a SQLite database. */
 export interface FileReader extends EventReader {
   /** Opens the file again after it was replaced. */
   reopen(): void
@@ -78,7 +72,7 @@ export class InlineReader implements FileReader {
   async close(): Promise<void> {}
 }
 
-/** A message to the reader thread: run this query. */
+/** To the reader thread: run this query. */
 export interface QueryMessage<N extends QueryName = QueryName> {
   id: number
   nowMs: number
@@ -86,17 +80,16 @@ export interface QueryMessage<N extends QueryName = QueryName> {
   parameters: InNumbers<QueryParameters<N>>
 }
 
-/** A message to the reader thread: stop the query with this id, because nobody waits for its result any more. */
+/** To the reader thread: stop the query with this id. */
 export interface Cancellation {
   cancel: number
 }
 
-/** A message from the reader thread. An error is sent as a plain object, because a message does not preserve its class. */
+/** From the reader thread. An error is sent as a plain object, because a message does not preserve its class. */
 export type Reply =
   | { id: number; result: unknown }
   | { id: number; error: { message: string; position?: number; length?: number } }
 
-/** The data that the reader thread gets when it starts. */
 export interface ReaderWorkerData {
   path: string
   plan: TrackingPlanFile | null

@@ -9,7 +9,6 @@ const ROWS_PER_TRIM = 1000
 const ROWS_PER_SWEEP = 5000
 const MAX_REQUESTS = 1_000_000
 
-/** The result of `Retention.trim`. */
 export interface Trimmed {
   hasDeleted: boolean
   /** Whether more rows must be deleted now. */
@@ -20,7 +19,6 @@ export interface Trimmed {
 
 const NOTHING: Trimmed = { hasDeleted: false, hasMore: false, hasSwept: false }
 
-/** Deletes data beyond the limits on events, requests and known messageIds, and all data on request. */
 export class Retention {
   readonly #database: Database
   readonly #maxEvents: number
@@ -35,7 +33,7 @@ export class Retention {
   #sweepFrom: [sourceId: number, messageId: string] | undefined
   #isClearing = false
 
-  /** @param keptMs The age from which events are deleted, milliseconds; undefined = events of any age are kept. */
+  /** @param keptMs Undefined = events of any age are kept. */
   constructor(
     database: Database,
     maxEvents: number,
@@ -161,13 +159,12 @@ export class Retention {
       limit,
       ROWS_PER_TRIM,
     )
-    // The counts of requests are kept by time: those from before the oldest stored request are deleted.
     this.#database.run(
       `DELETE FROM request_tally WHERE bucket < (SELECT at / ${BUCKET_MS} FROM request ORDER BY seq LIMIT 1)`,
     )
   }
 
-  /** Deletes some rows of `seen` from before a clear, in the order of the key. Returns whether more rows must be checked. */
+  /** Returns whether more rows must be checked. */
   #sweepSeen(): boolean {
     if (this.#sweepFrom === undefined) return false
     const database = this.#database

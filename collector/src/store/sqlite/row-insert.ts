@@ -1,14 +1,14 @@
 import { type CountTable, TABLES } from '../tables.ts'
 import type { Database, SqlValue } from './database.ts'
 
-/** Possible numbers of rows in one statement. There are several rows, because a call of the native library is expensive. */
+/** Numbers of rows in one statement. A call of the native library for each row would be expensive. */
 const SIZES = [25, 5, 1] as const
-/** The limit on prepared statements for one table. After that, new statements bind every value of every row. */
+/** Beyond this number of prepared statements, new statements bind every value of every row. */
 const MAX_SHAPES = 40
 
 /**
- * Inserts any number of rows, several with each statement. Binding a value costs about as much as storing it. So if a column
- * has the same value in all rows of a statement, the value is bound once.
+ * Binding a value costs about as much as storing it. So if a column has the same value in all rows of a statement, the value is
+ * bound once.
  */
 export class RowInsert {
   readonly #database: Database
@@ -25,7 +25,7 @@ export class RowInsert {
     this.#conflict = conflict
   }
 
-  /** Inserts the rows. Returns how many rows were added or updated. */
+  /** Returns how many rows were added or updated. */
   run(rows: readonly SqlValue[][]): number {
     let changes = 0
     for (let start = 0; start < rows.length; ) {
@@ -55,7 +55,7 @@ export class RowInsert {
     return this.#database.statement(this.#sql(rows.length, shared)).run(values).changes
   }
 
-  /** The statement for a number of rows. The values of shared columns are bound first, in the order of the columns. */
+  /** The values of shared columns are bound first, in the order of the columns. */
   #sql(size: number, shared: number): string {
     const key = shared * 32 + size
     const known = this.#statements.get(key)
@@ -88,7 +88,6 @@ function isSame(one: readonly SqlValue[], other: readonly SqlValue[]): boolean {
   return true
 }
 
-/** Adds up counts by key, and writes them with one statement for each key. */
 export class Counts {
   readonly #database: Database
   readonly #sql: string
@@ -120,7 +119,6 @@ export class Counts {
     return counted
   }
 
-  /** Writes the counts that were added since the last call, and forgets them. */
   flush(): void {
     const all = this.#byKey
     if (all.size === 0) return
@@ -129,7 +127,6 @@ export class Counts {
     for (const { key, count } of all.values()) if (count !== 0) statement.run(...key, count)
   }
 
-  /** Forgets the counts without writing them. */
   discard(): void {
     this.#byKey = new Map()
     this.#last = undefined

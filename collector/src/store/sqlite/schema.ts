@@ -1,6 +1,6 @@
 import { TABLES, type Table } from '../tables.ts'
 
-/** Version of the tables, stored in the pragma `user_version`. It is 4 since the first release (0.1.0). */
+/** Stored in the pragma `user_version`. The version is 4 since the first release (0.1.0). */
 export const SCHEMA_VERSION = 4
 
 /**
@@ -11,12 +11,12 @@ export const SCHEMA_VERSION = 4
 export const SEGMENT_BITS = 12
 export const SEGMENT_SIZE = 2 ** SEGMENT_BITS
 
-/** The segment of a sequence number. Divides, because the operator `>>` of JavaScript has only 32 bits. */
+/** Divides, because the operator `>>` of JavaScript has only 32 bits. */
 export function segmentOf(seq: number): number {
   return Math.floor(seq / SEGMENT_SIZE)
 }
 
-/** The statement that creates a table. If the key is only `seq`, it is the rowid; other tables are stored in key order. */
+/** If the key is only `seq`, it is the rowid; other tables are stored in key order. */
 function tableOf([name, { isNumbered, columns, key }]: [string, Table]): string {
   if (isNumbered && key.length === 0) return `CREATE TABLE ${name} (seq INTEGER PRIMARY KEY, ${columns});`
   const whole = isNumbered ? ['seq', ...key] : key
@@ -27,7 +27,6 @@ function tableOf([name, { isNumbered, columns, key }]: [string, Table]): string 
 const segmented = (column: string) =>
   `CREATE INDEX event_${column} ON event (seq >> ${SEGMENT_BITS}, ${column}) WHERE ${column} IS NOT NULL;`
 
-/** The statements that create all tables and indexes. */
 export const SCHEMA = `
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,

@@ -14,30 +14,26 @@ import { Follower } from './follower.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { SyncStore, type SyncStoreOptions } from './sync-store.ts'
 
-/** Options of the store. */
 export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
   clock: Clock
-  /** The tracking plan and its file. The reader thread loads the plan from the file. */
+  /** The reader thread builds its own plan from `plan.file`. */
   plan: LoadedPlan | null
-  /** Time limit of one query, milliseconds. A query whose time is used up returns the results that it has found so far. */
+  /** Time limit of one query; see `Budget`. */
   queryMs?: number
   onFault(what: string, cause: unknown): void
 }
 
 /**
- * The maximum pause of the writer between two commits, milliseconds; see `WriterParts.restMs`. A commit writes every page that
- * it changes, and events that arrive
- * within a few milliseconds mostly change the same pages. A longer rest would save no more time, and would delay the responses
- * to clients.
+ * See `WriterParts.restMs`. A commit writes every page that it changes, and events that arrive within a few milliseconds mostly
+ * change the same pages. A longer rest would save no more time, and would delay the responses to clients.
  */
 const REST_MS = 4
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 
 /**
- * A store in a SQLite file, which other processes may use at the same time.
- *
- * The store has no `rateLimits`: each request would write to the file, and compete with commits for the write lock.
+ * Other processes may use the file at the same time. The store has no `rateLimits`: each request would write to the file, and
+ * compete with commits for the write lock.
  */
 export class SqliteStore implements EventStore {
   readonly log: Writer
@@ -133,7 +129,6 @@ export class SqliteStore implements EventStore {
     this.#scheduleTrim()
   }
 
-  /** Makes the threads for queries and checkpoints open the file again after it was replaced. */
   #reopenThreads(): void {
     this.reader.reopen()
     void this.#checkpointer?.close()

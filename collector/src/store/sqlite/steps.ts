@@ -5,17 +5,15 @@ import type { Query, Sql } from '../sql.ts'
 import type { Database, SqlValue } from './database.ts'
 import { dialectOf } from './dialect.ts'
 
-/** How long a query may block the thread, milliseconds. A single statement may take longer. */
+/** How long a query may block the thread. A single statement may take longer. */
 const SLICE_MS = 8
 
 type Executor = (statement: Sql) => readonly unknown[]
 
-/** A function that runs a statement on a connection and returns its rows. */
 export function executorOn(database: Database): Executor {
   return ({ sql, values }) => database.all(sql, ...(values as SqlValue[]))
 }
 
-/** Runs a query synchronously. */
 export function runNow<T>(query: Query<T>, execute: Executor): T {
   let step = query.next([])
   while (!step.done) step = query.next(step.value === undefined ? [] : execute(step.value))
@@ -41,11 +39,7 @@ export async function runInTurns<T>(query: Query<T>, execute: Executor, signal?:
   }
 }
 
-/**
- * A runner that uses the connection that writes.
- *
- * @param requireSameFile Throws when the file was removed or replaced, because data written to the old file would be lost.
- */
+/** @param requireSameFile Throws when the file was removed or replaced, because data written to the old file would be lost. */
 export function stepRunner(database: Database, now: () => number, requireSameFile: () => void): StepRunner {
   const contextOf = () => ({ dialect: dialectOf(database), nowMs: now() })
   const execute = executorOn(database)

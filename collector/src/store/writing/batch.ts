@@ -8,7 +8,6 @@ import { BATCHES_COMPARED, type Content, contentComparer } from '../same-content
 import type { Query } from '../sql.ts'
 import { outcome, summaryOf } from '../summary.ts'
 
-/** The data of one transaction. */
 export interface Batch {
   groups: readonly EventGroup[]
   requests: readonly NewRequest[]
@@ -92,14 +91,12 @@ export class NewEvents {
     })
   }
 
-  /** The deliveries of accepted events. */
   get deliveries(): NewDelivery[] {
     return this.events.flatMap((event, index) =>
       this.reasons[index] === null ? plannedFor(event).map((planned) => ({ index, ...planned })) : [],
     )
   }
 
-  /** The result of each event, in order. */
   summaries(firstSeq: number): EventSummary[] {
     return this.events.map((event, index) => {
       const reason = this.reasons[index] ?? null
@@ -110,10 +107,7 @@ export class NewEvents {
   }
 }
 
-/**
- * Reads the inherited fields of seen events, for at most `BATCHES_COMPARED` batches. For the events of further batches, the
- * inherited fields are assumed to be equal.
- */
+/** Reads the inherited fields of at most `BATCHES_COMPARED` batches. Those of further batches are assumed to be equal. */
 export function* seenEvents(
   dialect: Pick<Dialect, 'among'>,
   rows: readonly SeenRow[],

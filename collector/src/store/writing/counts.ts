@@ -4,11 +4,11 @@ import { BUCKET_MS } from '../buckets.ts'
 export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
 
 /**
- * Statements that count events and their deliveries. Their results have the columns of `tally`, `total` and `delivery_tally`.
+ * Statements that count events and deliveries. Each has the columns of the table of the same name.
  *
  * @param events The table `event` or a partition of it.
  * @param deliveries The table `delivery` or a partition of it.
- * @param where A `WHERE` clause for the events; empty = all of them.
+ * @param where A clause for the events; empty = all of them.
  */
 export function countsOf(events: string, deliveries: string, where = '') {
   const kind = "coalesce(kind, '') AS kind"

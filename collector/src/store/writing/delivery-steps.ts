@@ -7,10 +7,9 @@ import type { ClaimedDelivery, DeliveryUpdate } from '../ports.ts'
 import { inheritedOf } from '../queries/records.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 
-/** Number of attempts that are stored for each delivery. The last one is in the row of `delivery`, the others in `attempt`. */
+/** Attempts that are stored for each delivery. The last one is in the row of `delivery`, the others in `attempt`. */
 const ATTEMPTS_KEPT = 20
 
-/** A delivery before a change of its state. */
 interface DeliveryBefore {
   seq: number
   state: string
@@ -68,7 +67,7 @@ export function* claim(
   })
 }
 
-/** Sets the due time of pending deliveries, milliseconds since the epoch; 0 = at once. */
+/** `dueAtMs` 0 means at once. */
 export function* setDue(
   dialect: Dialect,
   destination: string,
@@ -81,8 +80,8 @@ export function* setDue(
 }
 
 /**
- * Stores the results of attempts. Skips deliveries that were deleted, or finished by another process, in the meantime. The last
- * attempt is stored in the row of `delivery`, so that a delivery that succeeds at once needs no row in `attempt`.
+ * Skips deliveries that were deleted, or finished by another process, in the meantime. The last attempt is stored in the row of
+ * `delivery`, so that a delivery that succeeds at once needs no row in `attempt`.
  */
 export function* settle(
   { dialect }: StepContext,
@@ -143,7 +142,7 @@ export function* redeliver(
   return before.length
 }
 
-/** Reads and locks the deliveries that have one of the states. They are locked in the order of `seq` to prevent deadlocks. */
+/** Locks the deliveries in the order of `seq` to prevent deadlocks. */
 function* locked(
   dialect: Dialect,
   destination: string,
@@ -187,7 +186,7 @@ function* keepAttempts(
       ORDER BY newer.at DESC, newer.attempt DESC LIMIT 1 OFFSET ${ATTEMPTS_KEPT - 2})`
 }
 
-/** Updates the counts of deliveries by state. All transactions write counts in the order of the keys to prevent deadlocks. */
+/** All transactions write counts in the order of the keys to prevent deadlocks. */
 function* moveCounts(dialect: Dialect, destination: string, changes: readonly Change[]): Query<void> {
   const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
   const add = (bucket: number, state: string, given: string | null, by: number) => {
@@ -215,7 +214,6 @@ function* moveCounts(dialect: Dialect, destination: string, changes: readonly Ch
     ON CONFLICT (${dialect.deliveryTallyKey}) DO UPDATE SET count = delivery_tally.count + excluded.count`
 }
 
-/** When the next delivery is due, milliseconds since the epoch; undefined = no delivery is pending. */
 export function* nextDue({ dialect }: StepContext, destination: string): Query<number | undefined> {
   const next = yield* first<{ due_at: number }>(
     sql`SELECT due_at FROM delivery WHERE destination = ${destination} AND state = 'pending' AND seq >= ${dialect.first}
@@ -224,7 +222,6 @@ export function* nextDue({ dialect }: StepContext, destination: string): Query<n
   return next?.due_at
 }
 
-/** The sequence numbers for ids of events, without repetitions and without invalid ids. */
 export function numbersOf(ids: readonly string[]): number[] {
   return [...new Set(ids.map(numberOf).filter((seq) => seq !== undefined))]
 }

@@ -11,10 +11,7 @@ export class Outbox implements DeliveryQueue {
   readonly #id: string
   readonly #onChange: () => void
 
-  /**
-   * @param id The id of the database. It is a part of each `Idempotency-Key`, so that the keys of several databases differ.
-   * @param onChange Called after results of deliveries were written.
-   */
+  /** @param id A part of each `Idempotency-Key`, so that the keys of several databases differ. */
   constructor(runner: StepRunner, id: string, onChange: () => void) {
     this.#runner = runner
     this.#id = id
@@ -88,7 +85,7 @@ export class Outbox implements DeliveryQueue {
   unattended(withinMs: number): Promise<UnattendedDestination[]> {
     return this.#runner.read(({ dialect, nowMs }) => {
       const key = sql`'attended ' || destination`
-      // Only values with this key are numbers. With AND instead of CASE, the database might cast other values first, and fail.
+      // Only values with this key are numbers. With `and` instead of `case`, the database might cast other values first.
       const at = sql`CASE WHEN ${dialect.keyColumn} = ${key} THEN CAST(value AS bigint) END`
       return all<UnattendedDestination>(
         sql`SELECT destination, sum(count) AS pending FROM delivery_tally
@@ -99,7 +96,6 @@ export class Outbox implements DeliveryQueue {
   }
 }
 
-/** The sequence numbers of deliveries that have failed, or are pending after at least one attempt. */
 function* unfinished({ dialect }: StepContext, destination: string): Query<number[]> {
   const rows = yield* all<{ seq: number }>(
     sql`SELECT seq FROM delivery WHERE destination = ${destination} AND seq >= ${dialect.first}

@@ -3,16 +3,12 @@ import type { StepContext, StepRunner } from '../dialect.ts'
 import type { AssertionMemory, KeptText, TokenKeyStore } from '../ports.ts'
 import { first, type Query, sql } from '../sql.ts'
 
-/** If the id of an assertion (`jti`) is longer, its hash is stored, because an index cannot contain long texts. */
+/** A longer `jti` is stored as its hash, because an index cannot contain long texts. */
 const MAX_CHARACTERS = 200
-/**
- * The largest supported difference between the clocks of processes. An expired assertion is deleted only after this time,
- * because it may still be valid by the clock of another process.
- */
+/** An expired assertion is deleted only after this time, because it may still be valid by the clock of another process. */
 const MAX_CLOCK_SKEW_MS = 3_600_000
 const ROWS_PER_DELETE = 100
 
-/** Remembers client assertions for all processes that use the database, and deletes assertions that expired long ago. */
 export class Assertions implements AssertionMemory {
   readonly #runner: StepRunner
 
@@ -26,7 +22,6 @@ export class Assertions implements AssertionMemory {
   }
 }
 
-/** Inserts an assertion. Returns false if it is already stored and has not expired. */
 function* use({ dialect }: StepContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
   yield sql`DELETE FROM assertion WHERE jti IN (
     SELECT jti FROM assertion WHERE expires_at < ${nowMs - MAX_CLOCK_SKEW_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.skipLocked})`
@@ -38,7 +33,7 @@ function* use({ dialect }: StepContext, key: string, expiresAtMs: number, nowMs:
   return used !== undefined
 }
 
-/** Stores the keys that sign tokens, for all processes that use the database. The text itself serves as its version. */
+/** The text itself serves as its version. */
 export class TokenKeys implements TokenKeyStore {
   readonly #runner: StepRunner
 

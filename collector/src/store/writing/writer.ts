@@ -13,7 +13,7 @@ import { type Append, AppendQueue, EVENTS_PER_COMMIT } from './append-queue.ts'
 import type { Batch } from './batch.ts'
 import { requestIds } from './request-ids.ts'
 
-/** The limit on records of requests that wait to be written. Further records are dropped. */
+/** Further records of requests are dropped. */
 const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
 /** Shortest time between two commits with records of requests, because a commit for each request would cost too much. */
@@ -26,26 +26,25 @@ const APPENDS_FOR_REST = 4
 /** A rest ends early when no append has arrived for this time: probably all clients are already waiting for the next commit. */
 const QUIET_MS = 1
 
-/** How long a commit is repeated while the database is unreachable. Then the callers get an error. */
+/** How long a commit is repeated while the database is unreachable. */
 const PATIENCE_MS = 5000
 const FIRST_DELAY_MS = 20
 const MAX_DELAY_MS = 500
 /** After a commit has failed for `PATIENCE_MS`, all appends are refused at once for this time. */
 const REFUSAL_MS = 1000
 
-/** Options of a writer. */
 export interface WriterParts {
-  /** Writes a batch, or throws. A batch that is passed again after a lost connection must be written only once. */
+  /** A batch that is passed again after a lost connection must be written only once. */
   commit(batch: Batch): EventSummary[] | Promise<EventSummary[]>
   /** Whether the data caused a commit to fail: the same data would fail again, but other data may be written. */
   isDataError(cause: unknown): boolean
   /** Whether the same commit may succeed if it is repeated soon. */
   isTransient(cause: unknown): boolean
-  /** The maximum number of concurrent commits. More than two would only make the commits smaller. */
+  /** More than two concurrent commits would only make the commits smaller. */
   commitsAtATime: 1 | 2
   /**
-   * The longest rest after a commit of several appends, milliseconds; 0 = no rest. A rest saves time if commits block this
-   * thread, because one commit takes less time than several commits with the same events.
+   * The longest rest after a commit of several appends; 0 = no rest. A rest saves time if commits block this thread, because
+   * one commit takes less time than several commits with the same events.
    */
   restMs: number
   /** Called after every commit, once its appends are settled. */
@@ -59,8 +58,7 @@ export interface WriterParts {
 /**
  * Group commit: the events of several requests are written in one transaction, and each request gets its response when the
  * transaction is committed. A single append is written at once. Appends that arrive during a commit are written together in the
- * next one, so a slower database gets fewer and larger commits. If a request has too many events for one commit, it is written
- * in several commits.
+ * next one, so a slower database gets fewer and larger commits.
  */
 export class Writer implements EventLog {
   readonly #parts: WriterParts
@@ -82,7 +80,7 @@ export class Writer implements EventLog {
     this.#nextRequestId = requestIds(parts.opening)
   }
 
-  /** Stores records of requests, in the same commits as events. */
+  /** Records of requests are written in the same commits as events. */
   readonly requests: RequestLog = {
     nextId: () => this.#nextRequestId(),
     append: (request) => {
@@ -92,7 +90,7 @@ export class Writer implements EventLog {
     },
   }
 
-  /** The number of events that wait for a commit or are in a running commit. */
+  /** Includes the events of running commits. */
   get waitingEvents(): number {
     return this.#appends.unsettledEvents
   }
@@ -102,7 +100,7 @@ export class Writer implements EventLog {
     return this.#failure
   }
 
-  /** Reports that the database can be written to again, as a health check or a commit has shown. */
+  /** Called when a health check or a commit has shown that the database can be written to again. */
   recovered(): void {
     this.#failure = undefined
     this.#refusesUntilMs = Number.NEGATIVE_INFINITY
@@ -121,10 +119,9 @@ export class Writer implements EventLog {
   }
 
   /**
-   * Resolves with the result of each event when all events are in the database. Rejects when events could not be written. Then
-   * no event was written, with two exceptions: if the events need more than one commit, the first ones may be written; and if
-   * the connection was lost during a commit, the database may have stored its events. When a client sends such events again,
-   * they are duplicates.
+   * After a rejection, no event was written, with two exceptions. If the events need more than one commit, the first ones may
+   * be written. If the connection was lost during a commit, the database may have stored its events. When a client sends such
+   * events again, they are duplicates.
    */
   async append(events: readonly NewEvent[]): Promise<EventSummary[]> {
     if (events.length <= EVENTS_PER_COMMIT) return events.length === 0 ? [] : this.#wait({ events })
@@ -248,7 +245,6 @@ export class Writer implements EventLog {
     else group[0]?.reject(cause)
   }
 
-  /** Commits a batch. Repeats the commit after a transient error, for at most `PATIENCE_MS`. */
   async #write(batch: Batch): Promise<EventSummary[]> {
     const { clock, commit, isDataError, isTransient } = this.#parts
     const startMs = clock.monotonic()
@@ -270,7 +266,6 @@ export class Writer implements EventLog {
     }
   }
 
-  /** Rejects all waiting appends, and for `REFUSAL_MS` also new ones, because the database is unreachable. */
   #refuse(cause: unknown): void {
     this.#refusesUntilMs = this.#parts.clock.monotonic() + REFUSAL_MS
     for (const { reject } of this.#appends.takeAll()) reject(cause)
