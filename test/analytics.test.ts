@@ -1556,7 +1556,6 @@ describe('with the global fetch', () => {
   afterEach(() => server.resetHandlers())
   afterAll(() => server.close())
 
-  /** A client on a fake clock that uses the global `fetch`. */
   function createOverFetch(settings: object = {}): Analytics {
     const { analytics } = createAnalytics({ ...settings, httpClient: undefined })
     return analytics

@@ -69,10 +69,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
 }
 
-/**
- * Source files of other packages that a package may import and bundle. The client and the collector
- * import none.
- */
+/** Source files of other packages that a package may import and bundle. */
 const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   src: /^$/,
   'collector/src': /^$/,
@@ -90,7 +87,6 @@ interface Import {
   readonly isDynamic: boolean
 }
 
-/** The imports between the files of a package, types included. */
 function importsOf(root: string): { files: string[]; imports: Import[]; foreign: string[] } {
   const files = readdirSync(join(ROOT, root), { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))

@@ -21,7 +21,6 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
     }
   })
 
-/** Every match in the files, with the path of its file. */
 function mentions(pattern: RegExp): { path: string; groups: string[] }[] {
   return files.flatMap((path) =>
     [...read(path).matchAll(pattern)].map((match) => ({ path, groups: match.slice(1) })),

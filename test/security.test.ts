@@ -13,8 +13,7 @@ const filesBelow = (...folders: string[]): string[] =>
     .filter((path) => path !== '' && existsSync(`${repository}${path}`))
 
 /**
- * The proof of each row of the security list, docs/faults.md, section 3: a test file, and a part of a test title
- * in that file.
+ * The proof of each row of the security list, docs/faults.md, section 3: a test file, and a part of a test title in that file.
  */
 const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   S01: [

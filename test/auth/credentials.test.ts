@@ -8,7 +8,6 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** Credentials that record the calls that they get. */
 function recorded(): SharedCredentials & { readonly calls: string[] } {
   const calls: string[] = []
   return {

@@ -62,7 +62,6 @@ const fastHost: Clock = {
   setTimer: (run, ms) => systemClock.setTimer(run, ms / 10),
 }
 
-/** A fast clock that keeps a list of its timers. */
 function watchedClock(): { clock: Clock; timers: Set<number> } {
   const timers = new Set<number>()
   let last = 0

@@ -14,10 +14,7 @@ type Sign = Signer['sign']
 
 const sign: Sign = async (data) => new Uint8Array(signWith('sha256', data, CLIENT_KEY))
 
-/**
- * A client with an external signer, and a token server that accepts every assertion. `answers` handle the first calls
- * of the signer; later calls return valid signatures.
- */
+/** `answers` handle the first calls of the signer; later calls return valid signatures. */
 function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   const assertions: string[] = []
   let signatures = 0

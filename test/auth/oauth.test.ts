@@ -6,7 +6,7 @@ import { FakeClock, settled } from '../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
-/** A token server for these tests: each request waits until the test answers it. */
+/** Each request waits until the test answers it. */
 class Tokens {
   readonly clock: FakeClock
   readonly requests: {
@@ -46,13 +46,11 @@ class Tokens {
     })
   }
 
-  /** Answers the latest request. */
   async answer(answer: TokenResult): Promise<void> {
     this.requests.at(-1)?.answer(answer)
     await settled()
   }
 
-  /** Gets the first token. */
   async start(lifetimeMs = HOUR): Promise<void> {
     void this.credentials.authorization()
     await this.answer(token('first', lifetimeMs))
@@ -81,7 +79,7 @@ function refusal(dateMs?: number, isClockBlamed = false): TokenResult {
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** The token or the error of a promise. Both are absent until the promise settles. */
+/** Has neither a value nor an error until the promise settles. */
 function watch(given: string | Promise<string>): { value?: string; error?: DeliveryError } {
   const seen: { value?: string; error?: DeliveryError } = {}
   Promise.resolve(given).then(

@@ -9,7 +9,6 @@ import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
 
 type Reply = (request: HTTPClientRequest) => Promise<HTTPResponse> | HTTPResponse
 
-/** A `TokenClient` whose requests are answered by `reply`. */
 function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write') {
   const requests: HTTPClientRequest[] = []
   let sent: () => void = () => {}
@@ -39,7 +38,6 @@ function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write'
   return { tokens, requests, isSent }
 }
 
-/** Makes one token request, which `reply` answers. */
 async function ask(reply: Reply, clock = new FakeClock(), scope?: string) {
   const { tokens, requests, isSent } = withTokens(reply, clock, scope)
   const request = tokens.request(clock.now())

@@ -23,7 +23,7 @@ interface Received {
 let service: Loopback
 let received: Received[]
 const warned = catchProcessWarnings()
-/** Returns the status of the response to a request. Default: 200. */
+/** Returns the status of the response. */
 let respond: (request: Received) => number | Promise<number>
 failOnUnhandledRejections()
 
@@ -53,7 +53,6 @@ function open(settings: Partial<AnalyticsSettings> = {}): Analytics {
   return new Analytics({ writeKey: 'wk_Zurich_7Qm4', host: service.url, compress: 'gzip', ...settings })
 }
 
-/** Resolves to the outcome of each event. */
 async function trackAll(analytics: Analytics, count: number, properties: object = {}): Promise<string[]> {
   const outcomes: string[] = []
   for (let index = 0; index < count; index++) {

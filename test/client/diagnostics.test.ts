@@ -19,7 +19,6 @@ afterEach(() => {
   for (const run of unsubscribe.splice(0)) run()
 })
 
-/** Records the messages on these channels. */
 function subscribe(names: readonly Name[] = NAMES) {
   const heard: { name: Name; message: Record<string, unknown> }[] = []
   for (const name of names) {

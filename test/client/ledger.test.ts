@@ -4,7 +4,6 @@ import { type Barrier, Ledger } from '../../src/client/ledger.ts'
 import { FAILURE_CODES } from '../../src/errors/errors.ts'
 import { createItem, type Item } from '../../src/line/item.ts'
 
-/** Accepts one more call. */
 const accept = (ledger: Ledger): Item => createItem('track', ledger.accept())
 /** Settles an event as the client does. */
 function settle(ledger: Ledger, item: Item, code?: Parameters<Ledger['settle']>[1]): void {

@@ -165,7 +165,7 @@ describe('the bound of the queue', () => {
   const numberOf = ({ event }: Context): number => Number(event.properties?.['number'])
   const never = (): Promise<Context> => new Promise(() => {})
 
-  /** A plugin that never settles for purchases from number `from` on. `seen` gets the number of each purchase. */
+  /** A plugin that never settles for purchases from number `from` on. */
   function keeper(from: number, seen: number[] = []): Plugin {
     return {
       name: 'gardien',

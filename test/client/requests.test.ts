@@ -70,13 +70,11 @@ class RequestClock extends FakeClock {
     await settled()
   }
 
-  /** Ends a request: its timers no longer fire, as in the runtime. */
   end(request: number): void {
     this.#ended.add(request)
   }
 }
 
-/** A client on a RequestClock, and the promises that the client gave to `waitUntil`. */
 function createWorker(...[settings, replies]: Parameters<typeof createAnalytics>) {
   const handedOver: { isSettled: boolean }[] = []
   const waitUntil = (promise: Promise<unknown>): void => {

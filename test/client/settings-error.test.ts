@@ -11,7 +11,6 @@ class Shop extends Analytics {
 
 const clientKey = '-----BEGIN PRIVATE KEY-----\nnone\n-----END PRIVATE KEY-----'
 
-/** The first stack frame of the error that `make` throws. */
 function firstFrameOf(make: () => unknown): string | undefined {
   try {
     make()

@@ -6,7 +6,6 @@ import { settled } from '../support/fake-clock.ts'
 const sent = (client: { requests: readonly { body: string }[] }): { properties: Record<string, unknown> }[] =>
   client.requests.flatMap(({ body }) => JSON.parse(body).batch)
 
-/** A plugin of this type that records the numbers of the purchases that it gets. */
 function recorder(type: Plugin['type'], seen: unknown[], name = `a ${type}`): Plugin {
   return {
     name,

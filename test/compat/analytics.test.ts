@@ -7,7 +7,6 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 failOnUnhandledRejections()
 const warned = catchProcessWarnings()
 
-/** A service in memory that responds to each request with `status`, and records the requests. */
 function setUp(status = 200) {
   const requests: HTTPClientRequest[] = []
   const httpClient = {

@@ -5,10 +5,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/**
- * A service that refuses every batch that contains a bad event, and names the first bad event in its
- * response.
- */
+/** A service that refuses every batch that contains a bad event, and names the first bad event in its response. */
 const refusing =
   (bad: readonly string[], code = 400): Reply =>
   ({ messageIds }) => {
@@ -18,7 +15,6 @@ const refusing =
       : { status: code, statusText: 'Bad Request', text: async () => `{"message":"${found} is invalid"}` }
   }
 
-/** Sends `count` events as one batch to a service that responds with `reply`. */
 async function send(count: number, reply: Reply, settings = {}) {
   const setup = setUpDelivery({ settings: { flushAt: count, ...settings }, replies: [reply] })
   setup.enqueue(...ids(count))

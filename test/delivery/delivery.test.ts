@@ -895,7 +895,6 @@ test('after an outage, the next request does not wait for the body of the first 
 })
 
 describe('a batch that is too large for the service', () => {
-  /** A service that accepts at most this many events in a request. */
   const takingAtMost =
     (count: number): Reply =>
     (request) =>

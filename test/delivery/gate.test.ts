@@ -269,7 +269,7 @@ describe('a rate limit', () => {
     }
   }
 
-  /** Reaches the rate limit, waits, and reports so many successes. The first of them opens the gate. */
+  /** Reaches the rate limit, waits, and reports the successes. The first success opens the gate. */
   function meetLimit({ gate, clock }: ReturnType<typeof setUp>, successes: number): void {
     gate.limit(gate.enter(), 1_000)
     gate.leave()

@@ -11,7 +11,6 @@ const HOUR_MS = 3_600_000
 
 /** An event that is awaited: it has a callback. */
 const awaited = (id: string): Entry => ({ ...createEntry(id), callback: () => {} })
-/** The largest number of requests within 60 s. */
 const mostInAMinute = (requests: readonly SentRequest[]): number =>
   Math.max(
     ...requests.map(

@@ -14,10 +14,7 @@ interface Reply {
 
 type OnHost = new (settings: AnalyticsSettings, host: FakeClock) => Analytics
 
-/**
- * A client on a fake clock that gets its responses from `answer`. The lists have the time and the number of events of
- * each request.
- */
+/** The lists have the time and the number of events of each request. */
 function clientOn(
   host: FakeClock,
   answer: (index: number, atMs: number) => Reply,

@@ -78,7 +78,7 @@ function setUpWith<Client extends HTTPClient>(
   return { clock, client, store, envelope, sender, range, requests, responses }
 }
 
-/** A client that takes bytes if `isWilling` is true. It keeps each body as it was given, and a copy of it as text. */
+/** Takes bytes if `isWilling` is true. Keeps each body as it was given, and a copy of the body as text. */
 class ByteClient implements ByteHTTPClient {
   readonly given: Uint8Array[] = []
   readonly copies: string[] = []

@@ -7,7 +7,6 @@ import { type Running, startNode, WRITE_KEY } from './run-node.ts'
 let api: Loopback
 let service: Running | undefined
 let events: string[]
-/** Resolves when a request has arrived. */
 let requested: Promise<unknown>
 let isAnswering: boolean
 
@@ -28,10 +27,7 @@ afterEach(async () => {
   await api.close()
 })
 
-/**
- * Starts a process that tracks one event, prints `tracked`, and never ends by itself. Resolves when `tracked` is
- * printed. `code` runs before the event is tracked.
- */
+/** Resolves when the process has printed `tracked`. `code` runs before the event is tracked. */
 async function start(code: string): Promise<Running> {
   const program = `
     import { createRequire } from 'node:module'

@@ -7,7 +7,6 @@ import { type Exit, runNode, WRITE_KEY } from './run-node.ts'
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(`${repository}docs/observability.md`, 'utf8')
 
-/** The code blocks of docs/observability.md, by their headings. */
 const blocks = new Map(
   page
     .split(/^## /m)

@@ -9,7 +9,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** The attributes and the value of each data point of one metric, from the output of the console exporter. */
+/** The data points of one metric in the output of the console exporter. */
 function pointsOf(stdout: string, name: string): string[] {
   const start = stdout.indexOf(`name: '${name}'`)
   if (start < 0) return []

@@ -13,7 +13,6 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Runs the example below a heading of docs/plugins.md. */
 function runExample(heading: string): Promise<Exit> {
   const section = document.split('\n## ').find((one) => one.startsWith(`${heading}\n`)) ?? ''
   const [, language = '', code = ''] = /```(ts|js)\n([\s\S]*?)```/.exec(section) ?? []

@@ -19,16 +19,11 @@ export interface Running {
   readonly exit: Promise<Exit>
 }
 
-/** The path of a file under `examples/`. */
 export function examplePath(name: string): string {
   return fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
 }
 
-/**
- * Starts Node.js with only PATH and these environment variables.
- *
- * @param cwd Default: the working directory of the tests.
- */
+/** Starts Node.js with only PATH and these environment variables. */
 export function startNode(args: string[], env: Record<string, string>, cwd?: string): Running {
   const child = spawn(process.execPath, args, {
     cwd,
@@ -58,7 +53,6 @@ export function startNode(args: string[], env: Record<string, string>, cwd?: str
   }
 }
 
-/** Runs Node.js, and resolves when it has ended. */
 export function runNode(args: string[], env: Record<string, string>, cwd?: string): Promise<Exit> {
   return startNode(args, env, cwd).exit
 }

@@ -12,9 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/**
- * Runs the handler in a process that is killed as soon as the handler has returned, as a serverless platform may do.
- */
+/** The process is killed as soon as the handler has returned, as a serverless platform may do. */
 function invoke(writeKey: string): Promise<Exit> {
   const platform = `
     import { writeSync } from 'node:fs'

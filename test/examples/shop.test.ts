@@ -85,7 +85,7 @@ async function pageOf(demo: ReturnType<typeof startNode>): Promise<string> {
   return url
 }
 
-/** Listens on the page's port. If another program already uses the port, there is nothing to do. */
+/** If another program already uses the port, there is nothing to do. */
 async function takePort(server: Server): Promise<void> {
   server.listen(PAGE_PORT, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {

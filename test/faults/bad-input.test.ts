@@ -1,7 +1,4 @@
-/**
- * Bad input (docs/faults.md, rows B01 to B67). Each case is tracked between two good events, with `flushAt` 1, 3 and
- * 100.
- */
+/** Bad input (docs/faults.md, rows B01 to B67). Each case is tracked between two good events, with `flushAt` 1, 3 and 100. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { Analytics } from '../../src/index.ts'
@@ -15,10 +12,7 @@ interface CaseResult {
   problems: string[]
 }
 
-/**
- * Creates the cases and runs them. The host process gets this function as text, so it must not use variables of this
- * file.
- */
+/** The host process gets this function as text, so it must not use variables of this file. */
 async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   // biome-ignore lint/suspicious/noExplicitAny: the cases are wrong on purpose
   type Anything = any

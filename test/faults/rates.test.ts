@@ -35,8 +35,7 @@ row(
         .map(({ atMs }, index) => atMs - (ledger.requests[index]?.atMs ?? 0))
       for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_990)
       for (const set of waitsAfterRequests(report, 9_000).slice(0, waits.length)) {
-        // The timer waits for the rest of the 2 s: a busy machine may have used some of them before the client set
-        // the timer.
+        // The timer waits for the rest of the 2 s: a busy machine may have used some of them before the client set the timer.
         expect(Math.max(...set)).toBeGreaterThan(1_000)
         expect(Math.max(...set)).toBeLessThanOrEqual(2_300)
       }

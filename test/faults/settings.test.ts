@@ -292,7 +292,7 @@ row(
   async (row) => {
     const server = await serve({
       script: (request, io) => {
-        // The server quotes the write key in its responses. This must not lead to a leak.
+        // The server quotes the write key in its responses, which must not lead to a leak.
         const { authorization = '' } = request.headers
         if (request.index % 3 === 0)
           return io.reply(

@@ -1,6 +1,4 @@
-/**
- * Shutdown: every event has its outcome before close resolves, and the process ends as its program intends.
- */
+/** Shutdown: every event has its outcome before close resolves, and the process ends as its program intends. */
 import type { ChildProcess } from 'node:child_process'
 import { expect } from 'vitest'
 import {
@@ -331,8 +329,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
             closed = resolve
           })
           process.once(t.args.signal, () => void t.close(client).then(closed))
-          // A signal listener does not keep the process alive: without this interval, the process could end before
-          // the signal.
+          // A signal listener does not keep the process alive: without this interval, the process could end before the signal.
           const alive = setInterval(() => {}, 1_000)
           process.stdout.write('ready')
           await done

@@ -31,10 +31,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-/**
- * Copies the example of a framework into the project, and compiles it if necessary. Returns the arguments of Node.js
- * that start it.
- */
+/** Prepares an example in the project. Returns the arguments of Node.js that start the example. */
 const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
   Express: async (project) => [await project.add('examples/frameworks/express.mjs')],
   Fastify: async (project) => [await project.add('examples/frameworks/fastify.mjs')],
@@ -63,7 +60,6 @@ const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
   },
 }
 
-/** Starts an example with its real framework. Returns the URL of the example. */
 async function start(name: string): Promise<string> {
   if (project === undefined) skip('the frameworks are not in the cache: node scripts/fetch-frameworks.mjs')
   const args = await (PREPARE[name] as (typeof PREPARE)[string])(project as Project)

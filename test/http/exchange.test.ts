@@ -17,7 +17,6 @@ const REQUEST = {
   timeoutMs: 10_000,
 }
 
-/** An exchange, with its result once it has one. */
 interface Watched {
   readonly clock: FakeClock
   readonly exchange: Exchange
@@ -56,7 +55,6 @@ function start(
   return watched
 }
 
-/** A promise with the two functions that settle it. */
 function deferred<T>() {
   let resolve: (value: T) => void = () => {}
   let reject: (error: unknown) => void = () => {}
@@ -77,7 +75,6 @@ const ok = (more: object = {}): HTTPResponse => ({
 
 failOnUnhandledRejections()
 
-/** The result of an exchange in these tests that gets no response by its deadline. */
 const TIMED_OUT = { status: undefined, cause: { message: 'no response within 10000 ms' } }
 
 describe('a successful exchange', () => {

@@ -6,7 +6,7 @@ import { BodyReader, cancelBody, readAll } from '../../src/http/response.ts'
 
 const KIB = new Uint8Array(1_024)
 
-/** A response with a body of `kibibytes` KiB. `state` shows how many KiB were read, and whether the body was cancelled. */
+/** `state.read` counts KiB. */
 function bodyOf(kibibytes: number): {
   response: HTTPResponse
   state: { read: number; isCancelled: boolean }
@@ -28,7 +28,6 @@ function bodyOf(kibibytes: number): {
   return { response: { status: 200, statusText: 'OK', body } as HTTPResponse, state }
 }
 
-/** Reads a body without keeping it. */
 function discardBody(response: HTTPResponse): Promise<Error | undefined> {
   return new BodyReader(0).read(response)
 }

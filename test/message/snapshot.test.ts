@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { CIRCULAR, snapshot, THROWS } from '../../src/message/snapshot.ts'
 
-/** The JSON of a copy of the value. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(snapshot(value))
 }

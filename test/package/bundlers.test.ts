@@ -45,10 +45,7 @@ afterAll(async () => {
 
 type Bundle = (entry: string, folder: string) => Promise<string>
 
-/**
- * Functions that bundle for Node.js, and return the path of the main file. docs/self-hosted.md documents the setting
- * for rollup.
- */
+/** The functions return the path of the main file. docs/self-hosted.md documents the setting for rollup. */
 const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundle }> = {
   esbuild: {
     source: 'oauth.mjs',
@@ -184,9 +181,7 @@ console.log(JSON.stringify(await analytics.closeAndFlush()))`
   expect(exit).toMatchObject({ code: 0, stderr: '', stdout: '{"delivered":1,"failed":0,"pending":0}\n' })
 })
 
-/**
- * Functions that bundle for an edge runtime, with the usual settings, and return the path of the main file.
- */
+/** The functions use the usual settings for an edge runtime, and return the path of the main file. */
 const EDGE_BUNDLERS: Record<string, Bundle> = {
   async esbuild(entry, folder) {
     const outfile = join(folder, 'main.mjs')

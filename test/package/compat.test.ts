@@ -46,7 +46,6 @@ interface Run {
   readonly requests: Request[]
 }
 
-/** Runs a program with the module `specifier`. Returns the outcomes that it prints, and the requests that arrived. */
 async function run(program: string, specifier: string): Promise<Run> {
   const path = join(REPOSITORY, 'test/package/compat', program)
   const folder = specifier.startsWith('trackpost') ? project.folder : REPOSITORY

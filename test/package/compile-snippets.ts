@@ -4,10 +4,8 @@ import { type Project, REPOSITORY, runTool } from './project.ts'
 /**
  * Compiles each snippet in its own file, with the installed package.
  *
- * @param name The first part of the names of the files.
- * @param header The first lines of each file.
- * @param types The packages of `@types` whose types the snippets can use. Default: none.
- * @returns The compiler's errors for each snippet, by its name. The text is empty if there are none.
+ * @param types The packages of `@types` whose types the snippets can use.
+ * @returns The errors of each snippet, by the name of the snippet; empty if there are none.
  */
 export async function compileSnippets(
   project: Project,

@@ -10,7 +10,6 @@ export const VERSIONS = ['5.0', '5.2', '5.6', '5.9', '6.0', '7.0'] as const
 
 const folder = join(REPOSITORY, '.cache/typescript')
 
-/** The path of the compiler of one version, a script for Node.js. */
 export function compiler(version: string): string {
   return join(folder, `node_modules/typescript-${version}/bin/tsc`)
 }

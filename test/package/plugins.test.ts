@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Uses all plugins in one client. The schema of the tracking plan is written by hand, without a schema library. */
+/** The schema of the tracking plan is written by hand, without a schema library. */
 const PROGRAM = `
 const total = {
   '~standard': {
@@ -81,7 +81,6 @@ test.each([
   for (const event of receiver.events) expect(event.context).toMatchObject(context)
 })
 
-/** The beginning of each snippet: a tracking plan with schemas of three libraries. */
 const HEADER = `import { Analytics, type Plugin } from 'trackpost'
 import { filter, type InferEvents, redact, rename, sample, type StandardSchema, type TrackingPlan, trackingPlan } from 'trackpost/plugins'
 import type { StandardSchemaV1 } from '@standard-schema/spec'

@@ -68,10 +68,7 @@ async function runShop(library: string, environment: string): Promise<Run> {
   return { ...JSON.parse(exit.stdout.trim().split('\n').at(-1) ?? ''), requests: requests.splice(0) }
 }
 
-/**
- * The messages that the service has received, sorted by `keyOf`, without the fields that differ for each event or
- * each library.
- */
+/** The received messages, sorted by `keyOf`, without the fields that differ for each event or each library. */
 function facts({ requests }: Run): Fields[] {
   const messages = requests.flatMap(({ batch }) => batch)
   return messages
@@ -89,7 +86,6 @@ function facts({ requests }: Run): Fields[] {
 const keyOf = ({ type, messageId, properties }: Fields): string =>
   `${type} ${messageId} ${(properties as Fields | undefined)?.['url']}`
 
-/** The lines of the shop's log whose first value is one of `starts`. */
 const lines = ({ seen }: Run, ...starts: string[]): string[][] =>
   seen.filter(([, first]) => starts.includes(first ?? ''))
 

@@ -28,7 +28,7 @@ export interface Result {
   readonly output: string
 }
 
-/** Runs a command to its end. Returns stdout followed by stderr as one text. */
+/** Returns stdout followed by stderr as one text. */
 export function run(command: string, args: string[], folder = REPOSITORY, env = {}): Promise<Result> {
   return new Promise((resolve) => {
     const options = { cwd: folder, env: { ...environment(), ...env }, maxBuffer: 16_777_216 }
@@ -38,22 +38,17 @@ export function run(command: string, args: string[], folder = REPOSITORY, env = 
   })
 }
 
-/** Runs a program from the development dependencies of the repository. */
 export function runTool(name: string, args: string[], folder?: string): Promise<Result> {
   return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
 }
 
-/**
- * The environment without the variables that `npm run` sets for the repository: npm would use them in the other
- * folder.
- */
+/** The environment without the variables that `npm run` sets for the repository: npm would use them in the other folder. */
 function environment(): NodeJS.ProcessEnv {
   const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
   const entries = Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name))
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
-/** The packed package, and a project that has it installed. */
 export interface Installed {
   readonly folder: string
   readonly tarball: Tarball
@@ -67,10 +62,9 @@ declare module 'vitest' {
 }
 
 /**
- * Creates a project for one test file, by copying the project that was installed once for all test files.
+ * Copies the project that was installed once for all test files.
  *
- * @param parent The folder in which the project is created. The project can import the packages that are installed in
- * `parent`. Default: the folder for temporary files.
+ * @param parent Folder of the new project, which can import the packages that are installed there.
  */
 export async function createProject(parent = tmpdir()): Promise<Project> {
   const installed = inject('installed')

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { REPOSITORY, run } from './project.ts'
 
-/**
- * Set by `npm run test:package -- --full`: also compares the declarations, which take ten times as long to build as
- * the code.
- */
+/** With `--full`, also compares the declarations, which take ten times as long to build as the code. */
 const IS_FULL = process.env['TEST_FULL'] === '1'
 
 function digests(folder: string): Record<string, string> {

@@ -63,7 +63,6 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   },
 }
 
-/** The number of passed tests in the output of the runner. */
 function passed(output: string): number {
   const match = /# pass (\d+)|(\d+) passing|Tests:\s+(\d+) passed|Tests\s+(\d+) passed/.exec(output)
   return Number(match?.slice(1).find((count) => count !== undefined) ?? 0)
@@ -80,7 +79,6 @@ describe.each(Object.entries(RUNNERS))('%s', (_name, { file, tests, run }) => {
   })
 })
 
-/** The beginning of each snippet: a typed client, an untyped client, and the imports. */
 const HEADER = `import { Analytics } from 'trackpost'
 import { handlers } from 'trackpost/msw'
 import { createTestClient, matchers, runPlugin, type TrackpostMatchers } from 'trackpost/testing'

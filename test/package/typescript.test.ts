@@ -99,10 +99,7 @@ const every = (version: Combination['version']): Combination[] =>
     .filter((resolution) => resolution !== 'node10' || version !== '7.0')
     .flatMap((resolution) => [true, false].map((hasNodeTypes) => ({ version, resolution, hasNodeTypes })))
 
-/**
- * The combinations of the default size: few for the older versions, but all for TypeScript 7, because its compiler is
- * fast.
- */
+/** The combinations of the default size: few for the older versions, but all for TypeScript 7, because its compiler is fast. */
 const usual: Combination[] = [
   { version: '5.0', resolution: 'node10', hasNodeTypes: false },
   { version: '5.0', resolution: 'node16', hasNodeTypes: true },
@@ -112,9 +109,7 @@ const usual: Combination[] = [
 
 const cases = isFull ? VERSIONS.flatMap(every) : usual
 
-/**
- * The compiler's errors in the program and in the declarations of the package. Errors in other packages are left out.
- */
+/** The compiler's errors in the program and in the declarations of the package. Errors in other packages are left out. */
 async function complaints(
   { version, resolution, hasNodeTypes }: Combination,
   addition = '',

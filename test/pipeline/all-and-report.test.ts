@@ -10,7 +10,6 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** One call of each kind. */
 function callAll(analytics: ReturnType<typeof createAnalytics>['analytics']): void {
   for (const kind of KINDS) {
     analytics[kind]({ userId: 'usr_Zoë', event: 'Panier vu', groupId: 'g', previousId: 'p' } as never)

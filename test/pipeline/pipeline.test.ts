@@ -45,7 +45,6 @@ function createPlugin(name: string, type: PluginType, more: Partial<Plugin> = {}
   return { name, type, isLoaded: () => true, load() {}, ...more }
 }
 
-/** A plugin that records its name for each event. */
 function createScribe(name: string, type: PluginType, order: string[], more: Partial<Plugin> = {}): Plugin {
   return createPlugin(name, type, {
     track: (ctx) => {
@@ -1166,7 +1165,7 @@ describe('tracking from inside a plugin', () => {
 describe('tracking from inside an asynchronous plugin', () => {
   const REFUSED = 'a plugin tracked this while handling an event that a plugin had tracked'
 
-  /** Registers a plugin for each number in `waits`. It tracks another event for each event, after that number of awaits. */
+  /** For each number in `waits`, registers a plugin that tracks another event after that many awaits. */
   async function setUpEchoes(
     pipeline: Pipeline,
     run: () => unknown,
@@ -1617,7 +1616,6 @@ describe('plugins whose properties throw', () => {
 describe('the asynchronous context', () => {
   const storage = new AsyncLocalStorage<string>()
 
-  /** A plugin that records in which asynchronous context it was called. */
   const observe = (name: string, type: PluginType, seen: string[], more: Partial<Plugin> = {}): Plugin =>
     createPlugin(name, type, {
       track: () => {

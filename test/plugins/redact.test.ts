@@ -13,7 +13,6 @@ afterEach(() => {
 
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+/u
 
-/** The event after redaction, as parsed from its JSON. */
 function redacted(options: RedactOptions, more: object): Record<string, unknown> {
   const ctx = new Context({
     type: 'track',
@@ -31,7 +30,6 @@ function redacted(options: RedactOptions, more: object): Record<string, unknown>
   return JSON.parse(JSON.stringify(ctx.event))
 }
 
-/** The properties after redaction. */
 function properties(options: RedactOptions, given: unknown): unknown {
   return redacted(options, { properties: given })['properties']
 }

@@ -3,7 +3,6 @@ import { shareOf } from '../../src/plugins/sample.ts'
 import { type SampleOptions, sample } from '../../src/plugins.ts'
 import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
 
-/** Tracks one event for each of `count` users, and returns the users whose events are kept. */
 async function keptUsers(options: SampleOptions, count: number): Promise<string[]> {
   const { analytics, client } = createAnalytics({ flushAt: 1_000 })
   analytics.on('error', () => {})

@@ -17,7 +17,6 @@ afterAll(() => {
 
 const signedUp = { userId: 'ada', event: 'Signed Up' }
 
-/** Calls `run` inside a span of the real SDK, and returns the ids of the span. */
 function inSpan(run: () => unknown): { traceId: string; spanId: string } {
   return trace.getTracer('shop').startActiveSpan('checkout', (span) => {
     run()

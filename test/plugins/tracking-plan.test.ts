@@ -11,12 +11,10 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** A schema that is written by hand, without a library. */
 function schemaOf(validate: (value: unknown) => unknown) {
   return { '~standard': { version: 1, vendor: 'essai', validate } } as never
 }
 
-/** A client with a plan, and the results of its calls. */
 async function setUp(schemas: Parameters<typeof trackingPlan>[0], options?: TrackingPlanOptions) {
   const { analytics, client } = createAnalytics()
   const warnings: { plugin?: string; message: string; violations: readonly unknown[] }[] = []
@@ -47,10 +45,7 @@ async function setUp(schemas: Parameters<typeof trackingPlan>[0], options?: Trac
   return { analytics, warnings, errors, track, sent }
 }
 
-/**
- * The same schema in three libraries, and asynchronously in two of them. It trims the text of `id` and keeps unknown
- * keys.
- */
+/** The same schema in three libraries, and asynchronously in two of them. It trims the text of `id` and keeps unknown keys. */
 const libraries: [string, ReturnType<typeof schemaOf>][] = [
   [
     'zod',

@@ -6,7 +6,6 @@ const NOW = '2026-11-20T09:30:00.000Z'
 const NOW_MS = Date.parse(NOW)
 const ORIGINAL_TZ = process.env['TZ']
 
-/** Returns a function that reads one of these headers by its lower-case name. */
 function reading(headers: Record<string, string>): (name: string) => string | undefined {
   return (name) => headers[name]
 }

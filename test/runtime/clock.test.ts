@@ -74,10 +74,7 @@ describe('the real clock', () => {
 })
 
 describe('in its own process', () => {
-  /**
-   * Runs a program with `systemClock` until it ends. A program that does not end by itself is killed, and the
-   * test fails.
-   */
+  /** A program that does not end by itself is killed, and the test fails. */
   function run(program: string): string {
     const { outputFiles } = buildSync({
       stdin: {
@@ -230,7 +227,6 @@ test('holds are passed on to the wrapped clock', () => {
   expect(below.holdCount).toBe(0)
 })
 
-/** A deadline of 5 s. */
 function startDeadline() {
   const clock = new FakeClock()
   const watched = { clock, runs: 0, cancel: () => {} }

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { RuntimeMetadata } from '../../src/runtime/detect.ts'
 
-/** Detects the runtime with these globals. */
 async function detectWith(globals: Record<string, unknown>): Promise<RuntimeMetadata> {
   for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value)
   vi.resetModules()

@@ -8,7 +8,7 @@ let listeners: { event: string; listener: () => void }[]
 let events: string[]
 let warnings: ReturnType<typeof vi.spyOn>
 
-/** A client that has accepted no event. `onExit` returns whether the client keeps the process alive. */
+/** `onExit` returns whether the client keeps the process alive. */
 function createClient(isKept = false) {
   return { accepted: 0, onExit: vi.fn(() => isKept), onEnd: vi.fn() }
 }

@@ -137,8 +137,7 @@ test.each(CASES)(
 
     const results = (await run(node, 'dispatchers.cjs', { UNDICI: path() })) as Record<string, object>
 
-    // With `maxRetries: 0`, only a 429 with a readable `Retry-After` is retried: retries after the given wait are not
-    // counted.
+    // With `maxRetries: 0`, only a 429 with a readable `Retry-After` is retried: retries after the given wait are not counted.
     const expected = Object.keys(results).map((kind) => {
       const redirect = /^redirect-(\d+)/.exec(kind)?.[1]
       if (redirect !== undefined) return [kind, { delivered: 0, statuses: [Number(redirect)] }]

@@ -27,7 +27,7 @@ afterAll(async () => {
   await Promise.all([api?.close(), project?.remove()])
 })
 
-/** Runs the program to its end. A program that does not end within 100 s fails the test. */
+/** A program that does not end within 100 s fails the test. */
 function run(binary: string, mode: string): Promise<{ outcomes: string[]; stderr: string }> {
   const args = binary === 'deno' ? ['run', '--allow-net', '--allow-env', '--node-modules-dir=manual'] : []
   const options = { cwd: project.folder, timeout: 100_000, env: { PATH: '/usr/bin:/bin', NO_COLOR: '1' } }

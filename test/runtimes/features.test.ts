@@ -103,10 +103,7 @@ async function runProcess(id: string, name: string, args: readonly string[] = []
   return { ...results, end: { end } }
 }
 
-/**
- * Tries to bundle each entry point of the package. Writes a module with the entry points that can be bundled, and the
- * bundler's error for each of the others.
- */
+/** Writes a module with the entry points that can be bundled, and the bundler's error for each of the others. */
 async function writeEntries(conditions: string[], external: string[]): Promise<void> {
   const entries: string[] = []
   const refusals: Record<string, string> = {}
@@ -225,10 +222,7 @@ async function runInLambda(id: string): Promise<Results> {
   }
 }
 
-/**
- * Runs the features in an exit listener. A second process then delivers the event that the listener has left in the
- * spool.
- */
+/** A second process delivers the event that the exit listener has left in the spool. */
 async function runExit(id: string): Promise<Results> {
   const results = await runProcess(id, 'node-26')
   expect(receivedOf(id, 'spool')).toEqual([])

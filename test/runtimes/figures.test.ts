@@ -85,7 +85,6 @@ async function diskUsage(path: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, blocks / 2)
 }
 
-/** Folders of installed packages below `node_modules`. */
 async function packages(folder: string): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.'))
   const found = await Promise.all(

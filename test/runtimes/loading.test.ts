@@ -50,7 +50,6 @@ if (require.main === module) module.exports(require('trackpost').Analytics)
 `,
 }
 
-/** Runs a program with or without OAuth settings, and returns what it prints. */
 async function load(file: string, withOAuth: boolean, node = process.execPath, keyType = 'pem') {
   const env = { PATH: '/usr/bin:/bin', KEY_TYPE: keyType, ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
   const output = await new Promise<string>((resolve, reject) => {

@@ -76,7 +76,6 @@ let api: Loopback
 const received = new Map<string, Received[]>()
 const rows: string[] = []
 
-/** Returns the decompressed body of a request. Checks its Content-Length. */
 async function readEncoded(
   request: IncomingMessage,
 ): Promise<{ body: string; encoding: string | undefined }> {

@@ -55,10 +55,7 @@ function start(binary: string, args: readonly string[], mode?: string): Life {
   return life
 }
 
-/**
- * Starts a process that delivers the `count` events that are left in the directory. Returns the names of all events
- * received.
- */
+/** Starts a process that delivers the `count` events left in the directory. Returns the names of all received events. */
 async function deliverLeft(count: number): Promise<string[]> {
   isDown = false
   const next = start(process.execPath, [], `deliver ${count}`)
@@ -158,8 +155,7 @@ describe('Deno', () => {
 
     expect(stderr).toBe('')
     for (const file of readdirSync(directory)) {
-      // Deno has no access to the process table here, so the owner of a lock counts as dead only when the lock is
-      // old.
+      // Deno has no access to the process table here, so the owner of a lock counts as dead only when the lock is old.
       if (file.endsWith('.lock')) utimesSync(join(directory, file), 0, 0)
     }
     expect(await deliverLeft(20)).toEqual(numbered('Burst', 20))

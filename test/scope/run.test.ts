@@ -5,7 +5,6 @@ import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 const warnings = catchProcessWarnings()
 
-/** Waits for this many turns of the event loop, so that other code runs meanwhile. */
 async function pause(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

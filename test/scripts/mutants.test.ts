@@ -2,10 +2,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { findMutants, withMutants } from '../../scripts/mutation/mutants.mjs'
 
-/**
- * Runs a script that contains all its mutants (small faults), and returns its result. Only the mutant number `awake`
- * is active; 0 activates none.
- */
+/** Runs a script that contains all its mutants (small faults). Only the mutant number `awake` is active; 0 activates none. */
 function run(text: string, awake = 0): unknown {
   const script = withMutants('script.ts', text, (index) => index + 1)
   return runInNewContext(script, { isMutant: (number: number) => number === awake })

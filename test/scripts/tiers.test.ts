@@ -9,10 +9,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const script = readFileSync(join(ROOT, 'scripts/test.mjs'), 'utf8')
 const paths = [...Object.values(FULL_FILES), ...Object.values(BOTH_FILES)].flat()
 
-/**
- * The patterns of files that a vitest project runs in one form of `npm test`: `+` for included patterns, `-` for
- * excluded ones.
- */
+/** The file patterns that a vitest project runs in one form of `npm test`: `+` is included, `-` is excluded. */
 function filesOf(tier: string): string[] {
   const program = `
     import { filesOfTier } from ${JSON.stringify(new URL('../../scripts/tiers.mjs', import.meta.url).href)}

@@ -196,9 +196,7 @@ test.each(['node-20', 'node-22'])(
   },
 )
 
-/**
- * Bundles and starts a Worker: an example, or one of this folder. Passes its URL to `use`, and returns its log.
- */
+/** Bundles and starts a Worker, passes its URL to `use`, and returns its log. */
 async function withWorker(
   name: string,
   flags: readonly string[],
@@ -285,8 +283,7 @@ describe.each([
     api.server.on('request', async (request, response) => {
       const text = await readBody(request)
       if (text.includes('careless')) held++
-      // Responds later than the client waits for the first heartbeat of a request, so that it notices requests that
-      // have ended.
+      // Responds later than the client waits for the first heartbeat of a request, so that it notices requests that have ended.
       else setTimeout(() => response.end('{}'), 20)
     })
 

@@ -5,24 +5,21 @@ import { type NamesOf, REGIONS, SETTINGS } from '../../src/settings/schema.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { KILL_SWITCHES } from '../../src/settings/suggest.ts'
 
-/** Every name that the constructor knows. */
 const SETTING_NAMES = [...Object.keys(SETTINGS), 'maxEventsInBatch']
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 
-/** Names of the settings of one type. */
 function namesOf<Type extends 'integer' | 'choice' | 'boolean'>(type: Type): NamesOf<Type>[] {
   return Object.entries(SETTINGS).flatMap(([name, rule]) =>
     rule.type === type ? [name as NamesOf<Type>] : [],
   )
 }
 
-/** Resolves the write key with these settings, whose values may have any type, as from JavaScript callers. */
+/** The values may have any type, as from JavaScript callers. */
 function resolveWith(settings: Record<string, unknown>) {
   return resolveSettings({ writeKey: WRITE_KEY, ...settings } as AnalyticsSettings)
 }
 
-/** The error that these settings cause. */
 function refusalOf(settings: unknown): SettingsError {
   try {
     resolveSettings(settings as AnalyticsSettings)

@@ -3,7 +3,6 @@ import { SettingsError } from '../../src/errors/errors.ts'
 import { SETTINGS } from '../../src/settings/schema.ts'
 import { checkNames, checkOAuthNames, nearestName } from '../../src/settings/suggest.ts'
 
-/** Every name that the constructor knows. */
 const SETTING_NAMES = [...Object.keys(SETTINGS), 'maxEventsInBatch']
 
 describe('the nearest name', () => {

@@ -23,7 +23,6 @@ const TYPES: Record<string, string> = {
 }
 
 const executablePath = findBrowser()
-/** Skips the test if there is no Chromium. */
 const browserTest = executablePath === undefined ? test.skip : test
 
 let build: { code: number; output: string }
@@ -90,7 +89,7 @@ describe('the search', () => {
   })
 })
 
-/** Opens a page of the site. The test fails if the page writes an error to its console. */
+/** The test fails if the page writes an error to its console. */
 async function open(path: string, run: (page: Page) => Promise<void>, width = 1_280): Promise<void> {
   const page = await (browser as Browser).newPage({ viewport: { width, height: 800 } })
   const complaints: string[] = []

@@ -40,7 +40,6 @@ function createHost(directory = temporaryDirectory()) {
 
 const unavailable = status(503)
 
-/** The number of open files of this process, or 0 on systems without /proc. */
 function countDescriptors(): number {
   return existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
 }

@@ -9,11 +9,7 @@ export interface SpoolStore {
   kill(spool: Spool): Promise<void>
 }
 
-/**
- * Defines the tests that every implementation of `Spool` must pass.
- *
- * @param create Creates an empty store.
- */
+/** @param create Creates an empty store. */
 export function describeConformance(create: () => Promise<SpoolStore>): void {
   const append = (spool: Spool, ...messages: string[]): SpoolRecord[] =>
     messages.map((message) => spool.append(bytesOf(message), true) as SpoolRecord)

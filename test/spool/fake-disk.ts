@@ -138,7 +138,6 @@ export class FakeDisk {
     file.unsynced = []
   }
 
-  /** Removes a path and everything below it, as another program could. */
   removeAll(path: string): void {
     const parent = this.#directory(dirname(path))
     parent.cached.delete(nameOf(path))

@@ -1,6 +1,4 @@
-/**
- * Damaged files, full, bad or slow disks, and removed directories (docs/faults.md, rows F90 to F93, F95, F97, F100).
- */
+/** Damaged files, full, bad or slow disks, and removed directories (docs/faults.md, rows F90 to F93, F95, F97, F100). */
 import { describe, expect, test, vi } from 'vitest'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import { HEADER_BYTES, RECORD_HEADER_BYTES } from '../../src/spool/format.ts'

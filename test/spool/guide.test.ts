@@ -67,10 +67,7 @@ const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a backlog of a month': [[DEATHS, 'a backlog of a month is delivered unchanged']],
 }
 
-/**
- * Returns the tables of a section. A table is a list of rows, and a row is a list of cells. The first row has the
- * headings.
- */
+/** A table is a list of rows, and a row is a list of cells. The first row has the headings. */
 function tablesOf(section: string): string[][][] {
   return section
     .split(/\n\n+/)

@@ -16,7 +16,6 @@ export const FileSpoolOn = FileSpool as unknown as new (
 
 const made: string[] = []
 
-/** Creates an empty directory, which is removed after the test. */
 export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'trackpost-spool-'))
   made.push(path)
@@ -49,7 +48,6 @@ export function createProcess(alive: Set<number>): Processes & { readonly clock:
   }
 }
 
-/** Reads waiting messages of a spool, until it has at least `count`. */
 export async function readMessages(spool: Spool, count: number): Promise<string[]> {
   return (await readRecords(spool, count)).map(({ text }) => text)
 }
@@ -58,7 +56,7 @@ export interface ReadRecord extends Pick<RecoveredMessage, 'record' | 'isOwn'> {
   readonly text: string
 }
 
-/** Reads waiting messages of a spool with their records, until it has at least `count`. */
+/** Reads waiting messages until there are at least `count`. */
 export async function readRecords(spool: Spool, count: number): Promise<ReadRecord[]> {
   const read: ReadRecord[] = []
   if (count === 0) return read
@@ -75,7 +73,6 @@ export function bytesOf(text: string): Uint8Array {
   return Buffer.from(text)
 }
 
-/** The paths of all files below a directory, relative to it. */
 export function filesIn(directory: string): string[] {
   return (readdirSync(directory, { recursive: true }) as string[])
     .filter((name) => statSync(join(directory, name)).isFile())

@@ -16,10 +16,7 @@ export interface Harness {
   readonly client: ScriptedClient
 }
 
-/**
- * Creates a client on a fake clock, with a fake service that sends these replies one after the other. Default: always
- * 200.
- */
+/** Creates a client on a fake clock. A fake service sends these replies one after the other; by default always 200. */
 export function createAnalytics(
   settings: Partial<AnalyticsSettings> = {},
   replies: readonly Reply[] = [],
@@ -41,7 +38,6 @@ export function recordOutcomes(): { outcomes: string[]; callback: Callback } {
   }
 }
 
-/** Tracks `count` purchases, each with its number. */
 export function trackPurchases(analytics: Analytics, count: number, callback?: Callback): void {
   for (let number = 1; number <= count; number++) {
     analytics.track(

@@ -40,7 +40,7 @@ export function createEntry(id: string, bytes = 0): Entry {
 /** The function with which a test replaces the encoding of bodies. */
 export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
 
-/** Returns a loader of an encoder. By default no refused body is sent again without the encoding. */
+/** By default no refused body is sent again without the encoding. */
 export function loadEncoder(encode: Encode, mustResend = (_status: number) => false): () => Promise<Encoder> {
   return async () => ({
     encode: async (body) => encode(body),
@@ -132,7 +132,7 @@ export function setUpDelivery({
     ids.set(item, id)
     return { item, json }
   }
-  /** Adds these events, or events with these ids, to the queue. Returns for each whether it was accepted. */
+  /** Returns for each event whether it was accepted. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
     entries.map((given) => {
       const { item, json } = makeItem(given)
@@ -144,9 +144,7 @@ export function setUpDelivery({
     item.stored = store.put(json)
     line.admit(item)
   }
-  /**
-   * Takes up room in the queue, like an event inside an asynchronous plugin. The returned function frees the room.
-   */
+  /** Takes up room in the queue, like an event inside an asynchronous plugin. The returned function frees the room. */
   const hold = (bytes: number): (() => void) => {
     const item = createItem('track', ++calls)
     line.enterPlugins(item, bytes)

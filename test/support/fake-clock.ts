@@ -76,12 +76,10 @@ export class FakeClock implements Clock {
     return this.#monotonicMs - START_MS
   }
 
-  /** The number of timers that are set. */
   get timerCount(): number {
     return this.#timers.length
   }
 
-  /** The number of holds that keep the process alive. */
   get holdCount(): number {
     return this.#holds
   }

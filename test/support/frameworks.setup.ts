@@ -1,9 +1,6 @@
 import { fetchFrameworks } from '../../scripts/fetch-frameworks.mjs'
 
-/**
- * Downloads missing web frameworks. If a download fails, for instance without a network, prints the error. The tests
- * of the frameworks are then skipped.
- */
+/** If a download fails, for instance without a network, the tests of the frameworks are skipped. */
 export default function setup(): void {
   try {
     fetchFrameworks()

@@ -5,10 +5,7 @@ export interface Example {
   readonly language: 'js' | 'ts'
   /** The code of the block, with the code of the hidden comments before and after the block. */
   readonly code: string
-  /**
-   * The text that the program must write to stdout: the content of the `text` block that follows. `undefined` if
-   * there is no such block.
-   */
+  /** The content of the `text` block that follows, which the program must write to stdout. */
   readonly output: string | undefined
 }
 

@@ -15,7 +15,6 @@ function check(holds: boolean, message: string): void {
   if (!holds) throw new Error(message)
 }
 
-/** The data that the test keeps about one call of `track`. */
 interface Call {
   outcomes: number
   callbacks: number
@@ -23,16 +22,14 @@ interface Call {
   /** Whether a callback, a flush or the close waits for the event, or has waited. */
   isAwaited: boolean
   readonly sinceMs: number
-  /**
-   * The number of failed requests that contained the event. `retries` counts those that are limited by `maxRetries`.
-   */
+  /** The number of failed requests that contained the event. `retries` counts those that are limited by `maxRetries`. */
   failures: number
   retries: number
   /** Whether the last request with the event contained only this event. */
   isAlone: boolean
 }
 
-/** The data that the test keeps about one flush. `covered` has the indexes of the calls for which the flush waits. */
+/** `covered` has the indexes of the calls for which the flush waits. */
 interface Flush {
   readonly covered: readonly number[]
   readonly isTimed: boolean
@@ -58,7 +55,6 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const signals: (AbortSignal | undefined)[] = []
   let requests = 0
   let accepted = 0
-  /** The times of failed requests. */
   const failedAtMs: number[] = []
   let callsInside = 0
   let isDown = false
@@ -305,7 +301,6 @@ const LOST = 5
 /** The values of `dice` with which the service fails. */
 const FAILURES = [0, 2, LOST, 6, NEVER, 8]
 
-/** The indexes of the calls whose events are in a request. */
 function indexesIn({ body }: HTTPClientRequest): number[] {
   const { batch } = JSON.parse(body) as { batch: { properties: { index: number } }[] }
   return batch.map(({ properties }) => properties.index)
@@ -396,10 +391,7 @@ function randomPlugin(
   }
 }
 
-/**
- * Defines the test of one series of interleavings. The series are divided among several files, which run
- * concurrently.
- */
+/** The series are divided among several files, which run concurrently. */
 export function testInterleavings(series: number): void {
   const first = series * RUNS + 1
   const last = first + RUNS - 1

@@ -9,16 +9,11 @@ export interface Life {
   line(): Promise<string>
   /** Resolves when the program has written `text` to stderr. */
   says(text: string): Promise<void>
-  /**
-   * Resolves when the program has ended. `end` is its exit code, or the signal that ended it. `stderr` is all that it
-   * wrote there.
-   */
+  /** Resolves at the end of the program. `end` is the exit code, or the signal that ended the program. */
   readonly ended: Promise<{ end: number | NodeJS.Signals | null; stderr: string }>
 }
 
-/**
- * Starts a program with the environment variables PATH, HOME, NO_COLOR and `env`. The caller must end the program.
- */
+/** Starts a program with the environment variables PATH, HOME, NO_COLOR and `env`. The caller must end the program. */
 export function startLife(
   binary: string,
   args: readonly string[],

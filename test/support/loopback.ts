@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** An HTTP server on a free port of 127.0.0.1. */
 export interface Loopback {
   readonly url: string
   readonly server: Server

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { installPacked } from '../../scripts/install-packed.mjs'
 
-/**
- * Packs the package and installs it once for all test files of a suite. If scripts/test.mjs has already done so for
- * all suites, uses that folder.
- */
+/** Packs and installs the package once for all test files, unless scripts/test.mjs has already done so. */
 export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
   const packed = process.env['PACKED']
   if (packed !== undefined) {

@@ -1,9 +1,6 @@
 import { fetchRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
 
-/**
- * Downloads missing runtimes. If a download fails, for instance without a network, prints the error. The tests that
- * need the runtime are then skipped.
- */
+/** If a download fails, for instance without a network, the tests that need the runtime are skipped. */
 export default function setup(): void {
   for (const name of Object.keys(MANIFEST)) {
     try {

@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import type { FakeClock } from './fake-clock.ts'
 
-/** One message as it is sent. */
 export type WireMessage = Record<string, unknown> & {
   type: string
   messageId: string
@@ -10,7 +9,6 @@ export type WireMessage = Record<string, unknown> & {
   context: Record<string, unknown>
 }
 
-/** A request that the client has made. */
 export interface SentRequest extends HTTPClientRequest {
   /** The time of the request, in milliseconds since the fake clock was created. */
   readonly atMs: number
@@ -21,12 +19,10 @@ export interface SentRequest extends HTTPClientRequest {
 /** The reaction of the service to a request: a response, an error, or a promise that never settles. */
 export type Reply = (request: SentRequest) => Promise<HTTPResponse> | HTTPResponse
 
-/** A response with this status, and its usual status text. */
 export function status(code: number, headers: Record<string, string> = {}): Reply {
   return () => ({ status: code, statusText: STATUS_CODES[code] ?? '', headers, text: async () => '' })
 }
 
-/** Fails the request with an error of this code, whose message is like that of Node.js. */
 export function networkError(code: string): Reply {
   return () => Promise.reject(Object.assign(new Error(`connect ${code} 192.0.2.7:443`), { code }))
 }
@@ -53,7 +49,6 @@ export class ScriptedClient implements HTTPClient {
     this.#replies = replies
   }
 
-  /** Sets the next replies. The last reply is repeated. */
   answerWith(...replies: Reply[]): void {
     this.#replies = replies
     this.#used = 0
@@ -78,7 +73,6 @@ export class ScriptedClient implements HTTPClient {
     return this.requests.slice(1).map(({ atMs }, index) => atMs - (this.requests[index] as SentRequest).atMs)
   }
 
-  /** The number of events in each request. */
   get batchSizes(): number[] {
     return this.requests.map(({ batch }) => batch.length)
   }

@@ -2,7 +2,6 @@ import { createItem, type Item } from '../../src/line/item.ts'
 import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
-/** Stores these messages one after the other, and returns their items. */
 export function storeAll(
   messages: readonly object[],
   store: MessageStore = new SlabStore(),
@@ -13,7 +12,6 @@ export function storeAll(
   })
 }
 
-/** The JSON of a stored message. */
 export function textOf(store: MessageStore, { stored }: Holder): string {
   return stored === undefined ? '' : store.read(stored)
 }

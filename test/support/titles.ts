@@ -24,10 +24,7 @@ export function titlesIn(source: string): string[] {
   return titles
 }
 
-/**
- * Returns all strings and property names in a source file. Comments and calls of the function `excepted` are left
- * out.
- */
+/** Returns all strings and property names in a source file. Comments and calls of the function `excepted` are left out. */
 export function textsIn(source: string, excepted: string): string[] {
   const texts: string[] = []
   const visit = (node: ts.Node): void => {
@@ -46,7 +43,6 @@ const parse = (source: string): ts.SourceFile =>
 const isText = (node: ts.Node): node is ts.LiteralLikeNode =>
   ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)
 
-/** Collects the strings in an expression. Functions in the expression are left out. */
 function collect(node: ts.Node, texts: string[]): void {
   if (ts.isFunctionLike(node)) return
   if (isText(node)) texts.push(node.text)

@@ -26,9 +26,8 @@ export const CLIENT_KEY: KeyObject = privateKey
 export const CLIENT_PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 
 /**
- * A token server on 127.0.0.1. It verifies each assertion with jose: signature, key id, issuer, subject, audience,
- * times, and that its id was not used before. Then it issues a token. Replies in `replies` are sent instead of
- * tokens.
+ * A token server on 127.0.0.1. It verifies each assertion with jose: signature, key id, issuer, subject, audience, times, and
+ * that its id was not used before. Then it issues a token.
  */
 export class TokenServer {
   /** The form bodies of the requests, in the order in which they arrived. */
@@ -58,7 +57,6 @@ export class TokenServer {
     return this.#loopback?.url ?? ''
   }
 
-  /** Tokens in the order in which they were issued. */
   get issued(): readonly string[] {
     return this.#issued
   }
@@ -68,7 +66,6 @@ export class TokenServer {
     return this.#valid.has(authorization?.replace(/^Bearer /, '') ?? '')
   }
 
-  /** Revokes all tokens issued so far. */
   revokeAll(): void {
     this.#valid.clear()
   }

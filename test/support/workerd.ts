@@ -3,9 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
-/**
- * From 2026-08-04 on, `nodejs_compat` is the default. The date is earlier, so that tests can run without the flag.
- */
+/** From 2026-08-04 on, `nodejs_compat` is the default. The date is earlier, so that tests can run without the flag. */
 const COMPATIBILITY_DATE = '2026-07-01'
 
 /** The export conditions with which Cloudflare's bundler resolves packages. */

@@ -20,7 +20,6 @@ export interface RealClock {
   scale: number
 }
 
-/** A timer that the SDK set. */
 export interface AskedTimer {
   /** The delay that the SDK asked for, in ms of its clock, which may run faster than real time. */
   ms: number

@@ -16,7 +16,6 @@ import type { Row } from './row.ts'
 export const ROOT = resolve(import.meta.dirname, '../../..')
 /** Whether rows use the numbers of docs/faults.md instead of smaller ones. */
 export const isFull = process.env['FAULTS_FULL'] === '1'
-/** `normal` in the default size of a row, `full` in the full size. */
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
@@ -42,7 +41,6 @@ buildSync({
 export const CANARY_KEY = 'canaryWriteKey7f3a9c51e2'
 export const CANARIES = formsOf(CANARY_KEY)
 
-/** The forms in which a secret could appear. */
 export function formsOf(secret: string): string[] {
   const base64 = (text: string): string => Buffer.from(text).toString('base64').replace(/=+$/, '')
   return [...new Set([secret, base64(secret), base64(`${secret}:`), encodeURIComponent(secret)])]
@@ -65,14 +63,13 @@ type Source<F> = F | string
 const sourceOf = (code: Source<(...args: never[]) => unknown> | undefined): string | undefined =>
   code === undefined ? undefined : String(code)
 
-/** The options of a test server. The functions run in the oracle, so they must use no variable of the test file. */
+/** The functions run in the oracle, so they must use no variable of the test file. */
 export type ServerSetup = Omit<ServerOptions, 'script' | 'onHead' | 'onConnection'> & {
   script?: Script
   onHead?: Script
   onConnection?: (io: OracleIO) => unknown
 }
 
-/** An oracle: a process that runs any number of test servers. */
 export class Oracle {
   readonly #child: ChildProcess
   readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
@@ -114,7 +111,6 @@ export class Oracle {
     })
   }
 
-  /** Suspends the process (SIGSTOP) or resumes it (SIGCONT). */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
     this.#child.kill(signal)
   }
@@ -148,7 +144,7 @@ export class OracleHandle {
     return (await this.oracle.call({ name: 'report', server: this.id })) as ServerReport
   }
 
-  /** Runs `code` inside the oracle. `code` must use no variable of the test file. */
+  /** Runs `code` inside the oracle, so `code` must use no variable of the test file. */
   // biome-ignore lint/suspicious/noExplicitAny: the class of the server is private to the oracle
   run<T>(code: (server: any) => T): Promise<T> {
     return this.oracle.call({ name: 'run', server: this.id, source: String(code) }) as Promise<T>
@@ -172,7 +168,6 @@ export interface HostSetup<Args> {
   limitMs?: number
   /** Tracks without callbacks, so that nothing waits for the events. */
   forgets?: boolean
-  /** Called with the child process, for example to send signals to it. */
   onStart?: (child: ChildProcess) => void
 }
 
@@ -297,7 +292,6 @@ export interface Allowances {
   lateAcknowledgements?: boolean
 }
 
-/** Returns the report of a host. Throws if the host has written none. */
 export function reportOf(run: HostRun): HostReport {
   if (run.report === undefined) {
     throw new Error(
@@ -310,10 +304,7 @@ export function reportOf(run: HostRun): HostReport {
 /** A timer of the SDK with at least this delay only keeps the process alive, and is left out. */
 const HOLD_MS = 2_000_000_000
 
-/**
- * Delays of the timers that the SDK set, in order. With `fired`: only of the timers that fired, in the order in which
- * they fired.
- */
+/** The delays of the SDK's timers, in the order in which they were set; with `fired`, in the order in which they fired. */
 export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): number[] {
   const set = report.timers.filter(({ ms }) => ms < HOLD_MS)
   if (which === 'set') return set.map(({ ms }) => ms)
@@ -324,9 +315,8 @@ export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): num
 }
 
 /**
- * The waits that the SDK set after each of its requests. A request is recognized by its timer of `deadlineMs`, the
- * request timeout, to which the row gives a value that no other timer has. The first element belongs to the first
- * request.
+ * The waits that the SDK set after each request. A request is recognized by its timeout `deadlineMs`, so no other timer may
+ * have this delay.
  */
 export function waitsAfterRequests(report: HostReport, deadlineMs: number): number[][] {
   const groups: number[][] = []
@@ -340,10 +330,7 @@ export function waitsAfterRequests(report: HostReport, deadlineMs: number): numb
 /** Waits between attempts. Timers of 40,000,000 ms and more are left out: they are the deadlines of whole batches. */
 export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
 
-/**
- * Checks that there were at most 4 concurrent requests, and at most 8 sockets: 4, plus those that undici opens by
- * itself.
- */
+/** At most 8 sockets: 4 for concurrent requests, and those that undici opens by itself. */
 export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: ServerReport): void {
   expect(maxActive).toBeLessThanOrEqual(4)
   expect(maxOpenConnections).toBeLessThanOrEqual(8)

@@ -1,7 +1,6 @@
 /**
- * The oracle: a separate process with the test servers. They speak HTTP/1.1 over raw sockets, so that the script of a
- * row can break any rule of the protocol. The oracle records every request, and keeps a ledger of the events that
- * arrived.
+ * The oracle: a separate process with the test servers. They speak HTTP/1.1 over raw sockets, so that the script of a row can
+ * break any rule of the protocol. The oracle records every request, and keeps a ledger of the events that arrived.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -38,16 +37,13 @@ export interface OracleIO {
   readonly state: Record<string, unknown>
   /** A seeded random number. */
   random(): number
-  /** Counts one injected fault. */
   count(fault: string): void
   /** Sends a complete response. A 2xx status also calls `acknowledge()`. */
   reply(status: number, headers?: Record<string, string>, body?: string): void
-  /** Sends bytes unchanged. */
   raw(bytes: string | Uint8Array): void
   /** Records in the ledger that the client was told that the batch had arrived. */
   acknowledge(): void
   sleep(ms: number): Promise<void>
-  /** Ends the connection normally. */
   close(): void
   /** Ends the connection with RST. */
   reset(): void
@@ -58,22 +54,16 @@ export type Script = (request: OracleRequest, io: OracleIO) => unknown
 export interface ServerOptions {
   /** Source of the {@link Script} that runs when a request is complete. Default: 200. */
   script?: string
-  /**
-   * Source of a {@link Script} that runs when the headers are complete. If it returns false, the body is not read.
-   */
+  /** Source of a {@link Script} that runs when the headers are complete. If it returns false, the body is not read. */
   onHead?: string
-  /**
-   * Source of `(io) => unknown`, which runs for each new connection. If it returns false, the connection is not read.
-   */
+  /** Source of `(io) => unknown`, which runs for each new connection. If it returns false, the connection is not read. */
   onConnection?: string
   /** A key and a certificate in PEM format. */
   tls?: { key: string; cert: string }
   seed?: number
   state?: Record<string, unknown>
   port?: number
-  /**
-   * Keeps request bodies up to this total size in bytes. Later requests are kept only as digests. Default: 16 MiB.
-   */
+  /** Keeps request bodies up to this total size in bytes. Later requests are kept only as digests. Default: 16 MiB. */
   keepBytes?: number
   /** Saves memory in runs of hours: keeps one digest for each event, and no requests. */
   isLight?: boolean
@@ -116,11 +106,9 @@ export interface ServerReport {
   distinct: number
   acknowledged: number
   duplicates: number
-  /** Violations of HTTP, of the format of batches, or of the rules for repeats. Empty when there are none. */
+  /** Violations of HTTP, of the format of batches, or of the rules for repeats. */
   violations: string[]
-  /**
-   * For each event number, how often it was seen and whether it was acknowledged: `seen << 1 | acknowledged`.
-   */
+  /** For each event number, how often it was seen and whether it was acknowledged: `seen << 1 | acknowledged`. */
   ledger: string
   state: Record<string, unknown>
 }
@@ -206,8 +194,7 @@ class OracleServer {
         }
         const record = requestIndex === undefined ? undefined : this.requests[requestIndex]
         if (record !== undefined) record.status = status
-        // Acknowledges before the bytes are sent: afterwards the client may already have counted the events as
-        // delivered.
+        // Acknowledges before the bytes are sent: afterwards the client may already have counted the events as delivered.
         if (status >= 200 && status < 300) acknowledge?.()
         if (!socket.destroyed) socket.write(`${lines.join('\r\n')}\r\n\r\n${hasBody ? body : ''}`)
       },
@@ -220,7 +207,7 @@ class OracleServer {
     }
   }
 
-  /** Records a complete request and its events. Returns a function that acknowledges it. */
+  /** Returns a function that acknowledges the request. */
   enter(request: OracleRequest): () => void {
     const { body } = request
     const digest = createHash('sha1').update(body).digest('base64')
@@ -330,7 +317,7 @@ class OracleServer {
     return numbers
   }
 
-  /** Stores the digest of a message. Returns true if a message with this id arrived before. */
+  /** Returns true if a message with this id arrived before. */
   enterDigest(messageId: string, slice: string): true | undefined {
     const digest = createHash('md5').update(slice).digest('base64')
     const known = this.digests.get(messageId)

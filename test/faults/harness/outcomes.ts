@@ -52,7 +52,6 @@ export interface CloseRecord {
 
 export interface HostReport {
   result: unknown
-  /** The error that the program threw. */
   thrown: string | undefined
   warnings: { name: string; code: string; message: string }[]
   uncaught: string[]
@@ -60,9 +59,7 @@ export interface HostReport {
   tracked: number
   outcomes: string
   byOutcome: Record<string, number>
-  /**
-   * The number of callbacks that ran a second time. `prematureOutcomes` counts callbacks that ran within the call.
-   */
+  /** Callbacks that ran a second time. `prematureOutcomes` counts callbacks that ran within the call. */
   repeatedOutcomes: number
   prematureOutcomes: number
   /** `error` events by the code of their reason. */
@@ -79,10 +76,7 @@ export interface HostReport {
   rssMaxBytes: number
   loopP999Ms: number
   loopMaxMs: number
-  /**
-   * The resources that keep the event loop alive 1 s after the end of the program. Resources that existed before the
-   * program began are left out.
-   */
+  /** New resources that keep the event loop alive 1 s after the end of the program. */
   leftResources: string[]
   leftTimers: string[]
   timerOverflows: number
@@ -98,7 +92,6 @@ export interface HostReport {
   checkedResources: boolean
 }
 
-/** The functions and data that a program gets. */
 export interface Tools<Args = unknown> {
   readonly pkg: Package
   readonly args: Args

@@ -8,10 +8,7 @@ const TEXT = LETTERS.repeat(700)
 /** ASCII text, which engines store in half the memory. */
 const PLAIN_TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(1_000)
 
-/**
- * The arguments of `track` for one event. `bytes` is roughly the size of the message. If `bytes` is odd, the text is
- * ASCII.
- */
+/** `bytes` is roughly the size of the message. If `bytes` is odd, the text is ASCII. */
 export interface TrackCall {
   userId: string
   event: string
@@ -40,7 +37,7 @@ function pad(n: number, bytes: number): string {
   return TEXT.slice(from, from + length)
 }
 
-/** Compares a message that arrived with the event that was tracked. Returns the name of a field that differs. */
+/** Returns the name of a field that differs from the event that was tracked. */
 export function mismatch(message: Record<string, unknown>): string | undefined {
   const properties = message['properties'] as TrackCall['properties']
   const expected = trackCall(properties.run, properties.n, properties.bytes)

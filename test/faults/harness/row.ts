@@ -96,10 +96,7 @@ export function row(
   )
 }
 
-/**
- * A test that proves a row: another row of this suite, or a test in another file, given by a part of the test's
- * title.
- */
+/** A test that proves a row: another row of this suite, or a test in another file, given by a part of the test's title. */
 export type Proof = { row: string } | { file: string; test: string }
 
 /** Defines a row that another test proves. The row is listed with that test, and fails if the test does not exist. */

@@ -8,7 +8,7 @@ const Analytics = loaded.default ?? loaded
 const outcomes = []
 const note = (...values) => outcomes.push(values)
 
-/** Passes a callback to `call`. Resolves with the arguments that the callback gets. */
+/** Resolves with the arguments that the callback gets. */
 const told = (call) => new Promise((resolve) => call((error, data) => resolve([error, data])))
 
 const open = (part, options) => new Analytics('wk_Zurich_7Qm4', { host: `${url}/${part}/`, ...options })

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Analytics } from 'trackpost'
 
-/** An HTTP client that responds with these status codes, one after the other, and then with 200. */
 function createClient(...statuses) {
   const client = {
     requests: 0,

@@ -7,7 +7,6 @@ const EVENT = { userId: 'usr_Zoë' }
 /** Thrown if a feature is not available, with the message that the user gets. */
 class Refused extends Error {}
 
-/** A module of Node.js, or `undefined` if the runtime does not have it. */
 async function builtin(host, name) {
   try {
     return await host.builtin(name)
@@ -84,10 +83,7 @@ export const FEATURES = {
     return summary
   },
 
-  /**
-   * The service is down for the first client. The second client delivers the event that the first one leaves in the
-   * spool.
-   */
+  /** The service is down for the first client. The second client delivers the event that the first leaves in the spool. */
   async spool(host) {
     const { FileSpool } = await host.load('trackpost/spool', Refused)
     const directory = host.directory
@@ -163,13 +159,11 @@ export const FEATURES = {
   },
 }
 
-/** Throws `Refused` if a warning contains `text`. */
 function throwIfTold(host, text) {
   const warning = host.warnings.find((one) => one.includes(text))
   if (warning !== undefined) throw new Refused(warning)
 }
 
-/** Turns an error of `create()` into `Refused`. */
 function refusing(create) {
   try {
     return create()

@@ -1,9 +1,6 @@
 import { expect } from 'vitest'
 
-/**
- * The content of docs/platforms.md, as data. features.test.ts tests each feature on each platform, and writes the
- * document.
- */
+/** The content of docs/platforms.md, as data. features.test.ts tests each feature on each platform, and writes the document. */
 
 /** The result of a feature on platforms that support it. */
 interface Proof {
@@ -186,7 +183,6 @@ export const PLATFORMS: readonly Platform[] = [
   },
 ]
 
-/** Returns the text of docs/platforms.md. */
 export function writeDocument(): string {
   const names = Object.keys(FEATURES) as Feature[]
   const notes: string[] = []
@@ -209,8 +205,8 @@ export function writeDocument(): string {
 
 <!-- Written by test/runtimes/features.test.ts: \`WRITE_TABLE=1 npx vitest run --project runtimes test/runtimes/features.test.ts\` -->
 
-Each cell is a test that runs the packed package on the platform itself, against a service on loopback. **yes**: events are delivered
-and reported as in the guides. **refused**: one sentence says so, at the call, when the client is made, or when it is bundled.
+Each cell is a test that runs the packed package, against a service on loopback, as the [last table](#how-each-row-is-run) says. **yes**:
+events are delivered and reported as in the guides. **refused**: an error or a warning says so, at the call, when the client is made, or when it is bundled.
 **–**: does not apply.
 
 | | ${titles.join(' | ')} |
@@ -227,7 +223,7 @@ ${notes.map((text, index) => `${index + 1}. ${text}`).join('\n')}
 |---|---|
 ${PLATFORMS.map(({ title, where }) => `| ${title} | ${where} |`).join('\n')}
 
-[features.mjs](../test/runtimes/features/features.mjs) has the code of each cell. Other versions of Node.js, and what each does with retries and limits:
+[features.mjs](../test/runtimes/features/features.mjs) has the code of each cell. Tests of other versions of Node.js, with retries and rate limits:
 \`npm run test:runtimes\`. Functions in production: [serverless](./serverless.md).
 `
 }

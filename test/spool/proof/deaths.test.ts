@@ -67,7 +67,6 @@ afterEach(async () => {
 interface Life {
   readonly child: ChildProcess
   readonly ended: Promise<unknown>
-  /** The text that the process has printed. */
   output(): string
   /** The number of events that the process has reported as stored. */
   stored(): number

@@ -1,7 +1,4 @@
-/**
- * Creates the event for an id. The same id always gives the same event, so that received events can be compared with
- * tracked events.
- */
+/** The same id always gives the same event, so that received events can be compared with tracked events. */
 export function eventOf(id) {
   const [, number] = id.split('-')
   return {

@@ -47,8 +47,7 @@ class Sequence {
   #next: Promise<void> | undefined
   #error: unknown
   /**
-   * Messages that were acknowledged at least once. They need not be read again, even if an earlier power cut has
-   * restored them.
+   * Messages that were acknowledged at least once. They need not be read again, even if an earlier power cut has restored them.
    */
   readonly #done = new Set<string>()
   readonly #doubtful = new Set<string>()
@@ -137,7 +136,6 @@ class Sequence {
     this.#make(this.#mode === 'never' ? 'death' : 'power cut', open)
   }
 
-  /** Waits until all asynchronous work is done. */
   async #settleDisk(): Promise<void> {
     for (let turns = 0; turns < 4; turns++) {
       this.#next ??= this.#read().catch((error) => {
@@ -216,8 +214,7 @@ class Sequence {
     void this.#spool.close()
     if (isPowerCut) {
       this.#disk.cutPower()
-      // The power cut may have emptied a lock file: its owner counts as dead when the lock was not touched for this
-      // time.
+      // The power cut may have emptied a lock file: its owner counts as dead when the lock was not touched for this time.
       this.#disk.nowMs += SILENCE_MS
     }
     this.#disk.faults.sync.length = 0
