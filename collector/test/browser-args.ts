@@ -1,4 +1,4 @@
-/** The pop-ups of the address bar. Each window starts three processes for them, which take half of the CPU time of a test. */
+/** For these pop-ups of the address bar, each window starts three processes, which take half of the CPU time of a test. */
 const POPUPS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
 
 /** The features that Playwright turns off. They are repeated here because Chromium uses only the last `--disable-features`. */
@@ -21,7 +21,6 @@ export const OFF_IN_PLAYWRIGHT = [
   'msEdgeUpdateLaunchServicesPreferredVersion',
 ]
 
-/** The arguments with which tests start Chromium. */
 export const BROWSER_ARGS = [
   '--no-sandbox',
   `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...POPUPS].join(',')}`,

@@ -6,7 +6,7 @@ import { BROWSER_ARGS } from './browser-args.ts'
 const executablePath = findBrowser()
 let running: Browser | undefined
 
-/** Starts one Chromium for all tests of a file. If this machine has no Chromium, the tests are skipped. */
+/** Starts one Chromium for all tests of a file, or skips them if this machine has no Chromium. */
 export function useBrowser(): void {
   beforeAll(async () => {
     if (executablePath !== undefined) {
@@ -22,7 +22,6 @@ export function useBrowser(): void {
   afterAll(() => running?.close())
 }
 
-/** The browser that `useBrowser` started. */
 export function browser(): Browser {
   if (running === undefined) throw new Error('useBrowser() is missing')
   return running

@@ -24,7 +24,6 @@ function launch(...args: string[]): ChildProcess {
   return child
 }
 
-/** Runs the command to its end, and returns its exit code and output. */
 async function run(...args: string[]) {
   const child = launch(...args)
   let out = ''
@@ -39,7 +38,6 @@ async function run(...args: string[]) {
   return { code, out, err }
 }
 
-/** Starts a collector, and resolves with its address when it listens. */
 async function start(...args: string[]) {
   const child = launch('--port', '0', ...args)
   const [line] = await once(child.stdout ?? child, 'data')
@@ -384,7 +382,7 @@ test('after kill -9 under load, every event that got 200 is stored, and a batch 
   expect(answered.size).toBeGreaterThan(1000)
   expect([...answered].filter((id) => !kept.has(id))).toEqual([])
 
-  // A client would only repeat the batches that got no response. The test repeats all batches.
+  // A client would repeat only the batches that got no response.
   for (const batch of sent) await post(collector, '/v1/batch', { batch })
   const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
   expect(all).toHaveLength(sent.length * 20)

@@ -21,7 +21,7 @@ function linesOf(path: string): Array<Record<string, unknown>> {
     .map((line) => JSON.parse(line))
 }
 
-/** Starts a webhook receiver that records its requests. It responds with the given statuses, then always with the last one. */
+/** Responds with the given statuses, and then always with the last one. */
 async function openReceiver(...statuses: number[]) {
   const received: Array<{ headers: IncomingHttpHeaders; message: Record<string, unknown> }> = []
   const server = createServer(async (request, response) => {
@@ -39,7 +39,6 @@ async function openReceiver(...statuses: number[]) {
   return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` }
 }
 
-/** The outcome of the first event that matches the query, at each destination. */
 function outcomes(collector: Collector, query = {}) {
   return Object.fromEntries(
     (collector.events(query)[0]?.destinations ?? []).map(({ name, ...rest }) => [name, rest]),

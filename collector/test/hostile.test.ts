@@ -22,7 +22,6 @@ test.each(['x', 'é', '€', '😀'])(
     const over = await post(collector, '/v1/track', padded(32_769, unit))
 
     expect([fits.status, over.status]).toEqual([200, 400])
-    // The code refers to the event, not to the whole body.
     expect(await over.json()).toMatchObject({ code: 'event_too_large' })
   },
 )
@@ -385,7 +384,6 @@ test('if the database is full, requests get 503 with Retry-After, and earlier ev
   expect(refused.headers.get('retry-after')).toBe('5')
   expect(faults).toContain('the database cannot write')
   expect(collector.count()).toBeGreaterThan(2)
-  // The collector works again as soon as there is room.
   collector.clear()
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
 })

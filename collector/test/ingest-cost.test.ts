@@ -15,7 +15,6 @@ const MB = 1024 * 1024
 const items = Array.from({ length: 5000 }, () => '{"type":"track","event":"a","userId":"u"}').join()
 const heavy = `{"context":{"x":"${'x'.repeat(290_000)}"},"batch":[${items}]}`
 
-/** Peak memory of a process so far, in bytes. */
 function peakOf({ child }: Running): number {
   const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
   return Number(kilobytes) * 1024
@@ -36,9 +35,6 @@ async function send(url: string, body: string): Promise<number | undefined> {
   return response.statusCode
 }
 
-/**
- * Sends the requests at once. Checks that all get 200, that the peak memory hardly grows, and that the process is not blocked.
- */
 async function expectCheap(running: Running, body: string): Promise<void> {
   await warmUp(running)
   const before = peakOf(running)

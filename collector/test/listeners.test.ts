@@ -5,7 +5,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { listenersOf } from '../src/listeners.ts'
 import { openCollector } from './support.ts'
 
-/** Returns a list that collects the warnings of the collector in this process from now on. */
 function warnings(): string[] {
   const told: string[] = []
   const listen = ({ name, message }: Error) =>

@@ -27,7 +27,6 @@ test('no period of one second contains more requests than the rate, and waits ar
   expect(await limit.take('shop', 100)).toBe(1)
   clock.advance(1)
   expect(await takeAll(200)).toBe(99)
-  // Many steps of different lengths.
   for (let step = 0; step < 5000; step++) {
     clock.advance((step * 7) % 13)
     await takeAll(step % 3)

@@ -11,7 +11,6 @@ interface RequestLine {
   [field: string]: unknown
 }
 
-/** Waits until `count` requests are recorded. Returns them, oldest first. */
 async function requests(collector: Collector, count: number): Promise<RequestLine[]> {
   const read = async () => {
     const response = await fetch(`${collector.url}/api/requests?order=oldest`)

@@ -3,7 +3,6 @@ import { scanJson } from '../src/json/scan-json.ts'
 
 const limits = { maxDepth: 64, maxItems: 1000, maxItemBytes: 32_768 }
 
-/** The JSON texts of the items that the scan finds. */
 function itemsOf(json: string): string[] {
   const bytes = Buffer.from(json)
   return scanJson(bytes, limits).items.map(({ start, end }) => bytes.subarray(start, end).toString())

@@ -8,7 +8,7 @@ import { fakeClock, openCollector, postPlain, track } from './support.ts'
 
 const DAY_MS = 86_400_000
 
-/** A store in memory that several processes share. It can be made unavailable or silent. */
+/** A store in memory that several processes share. */
 class Shared implements TokenKeyStore {
   state: 'there' | 'unavailable' | 'silent' = 'there'
   kept: KeptText | undefined

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 
 const built = fileURLToPath(new URL('../dist/index.cjs', import.meta.url))
 
-/** Runs a program, which may be asynchronous; resolves with the packages that it has loaded. */
 async function packagesLoadedBy(program: string): Promise<string[]> {
   const report = `
     const names = Object.keys(require.cache).flatMap((path) => /.*node_modules[/\\\\\\\\]((?:@[^/\\\\\\\\]+.)?[^/\\\\\\\\]+)/.exec(path)?.[1] ?? [])

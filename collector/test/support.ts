@@ -2,14 +2,14 @@ import { connect } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Collector, type CollectorOptions, startCollector } from '../src/index.ts'
 
-/** Starts a collector on a free port, with a store in memory by default. It is closed when the test ends. */
+/** Starts a collector, with a store in memory by default, and closes it when the test ends. */
 export async function openCollector(options: CollectorOptions = {}): Promise<Collector> {
   const collector = await startCollector({ port: 0, ...options })
   onTestFinished(() => collector.close())
   return collector
 }
 
-/** A valid track event, with a new messageId unless one is given. */
+/** A valid track event with a new messageId. */
 export function track(fields: Record<string, unknown> = {}): Record<string, unknown> {
   nextId++
   return {

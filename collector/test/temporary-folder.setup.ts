@@ -2,10 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/**
- * All temporary files of a run are in one folder, which is deleted after the run, with everything that tests or killed
- * processes have left.
- */
+/** All temporary files of a run are in one folder, so that those of killed processes are deleted too. */
 export default function setup(): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-'))
   // If the tests run as root, PostgreSQL runs as another user, who has to enter the folder.

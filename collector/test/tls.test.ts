@@ -35,7 +35,6 @@ async function databaseWithTls({ certificate, key }: Certificates): Promise<stri
 
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
 
-// Without openssl no certificates can be made, and the tests count as skipped.
 describe.skipIf(!hasOpenssl)('TLS', () => {
   describeWithPostgres('to PostgreSQL', () => {
     test('with the CA of the server, every connection is encrypted, and events are stored', async () => {

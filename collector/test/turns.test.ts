@@ -98,7 +98,6 @@ test('no item of a batch with 5,001 items is accepted, and the request does not 
   expect(kept).toMatchObject([{ kind: 'batch', reason: 'too_many_items', body: null }])
 })
 
-/** Serves only the tracking API over HTTP. The test provides `append`, which gets the events. */
 async function serveTracking(turns: Turns, append: EventLog['append']): Promise<string> {
   const clock = fakeClock()
   const loginLimit = new LoginLimit(300, clock)

@@ -4,7 +4,7 @@ import { Waiters, type WaitSource } from '../src/live/waiters.ts'
 import type { EventRecord } from '../src/record.ts'
 import { fakeClock } from './support.ts'
 
-/** Creates waiters with a fake source of events. The test decides when the source responds. */
+/** The test decides when the source responds. */
 function openWaiters() {
   let lastSeq = 1
   const asked: string[] = []

@@ -10,7 +10,6 @@ import { post, track } from '../support.ts'
 
 const docs = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
 
-/** The JSON examples under a heading of collector/docs/api.md. */
 function examples(heading: string): unknown[] {
   const section = docs.split(/^## /m).find((one) => one.startsWith(`${heading}\n`)) ?? ''
   return [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) =>
@@ -18,9 +17,8 @@ function examples(heading: string): unknown[] {
   )
 }
 
-/** Fields that are present only sometimes. */
 const OPTIONAL = new Set(['reason', 'warnings', 'destination', 'pending', 'format', '...'])
-/** Fields whose values are not compared. In most of these values, the keys come from the sender of the events. */
+/** Fields whose values are not compared. In most of these values, the sender of the events chooses the keys. */
 const OPEN = new Set([
   ...[
     'byReason',
@@ -37,7 +35,6 @@ const OPEN = new Set([
   ...['track', 'page', 'screen', 'identify', 'group', 'properties', 'example', 'first', 'value', 'help'],
 ])
 
-/** The differences between a response and its example: missing and additional fields. */
 function differences(example: unknown, actual: unknown, path = ''): string[] {
   if (actual === null) return []
   if (Array.isArray(example)) {
@@ -75,7 +72,6 @@ const plan = {
   },
 }
 
-/** The stores that are available on this machine. */
 const stores = ['memory', 'a file', ...(inject('postgresPort') === null ? [] : ['PostgreSQL'])]
 
 describe.each(stores)('with the store in %s', (where) => {
@@ -214,7 +210,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('the counts of the overview add up, and each search for lost events finds as many as it counts', async () => {
+  test('the counts of the overview add up, and the search of each loss finds as many events as the overview counts', async () => {
     const { body } = await get('/api/overview')
     const [received, accepted, filtered, delivered] = body.steps
 
@@ -228,7 +224,7 @@ describe.each(stores)('with the store in %s', (where) => {
     expect(sum).toBe(6)
   })
 
-  test('the catalogue lists property types with their shares, and events that are missing in the plan', async () => {
+  test('the catalogue lists property types with their shares, and events of the plan that have not arrived', async () => {
     const { body } = await get('/api/catalogue')
     expect(body.plan).toEqual({ title: 'Plan', events: 2, unseen: ['track:Refund Issued'] })
     const entry = body.entries.find(({ key }: { key: string }) => key === 'track:Order Completed')

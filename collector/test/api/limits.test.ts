@@ -46,7 +46,6 @@ test.each(['', '/retry', '/discard'])(
   },
 )
 
-/** Serves the API, with `ask` in place of the queries of the store. */
 async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promise<unknown>) {
   const parts = {
     reader: { ask },

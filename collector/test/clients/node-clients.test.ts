@@ -4,7 +4,7 @@ import SegmentAnalytics from 'analytics-node'
 import { expect, test } from 'vitest'
 import { openCollector } from '../support.ts'
 
-/** A method that sends an event. Some of these clients call `done` when the event was sent. */
+/** Some of these clients call `done` when the event was sent. */
 type Call = (message: object, done?: () => void) => unknown
 interface Client {
   identify: Call
@@ -15,7 +15,6 @@ interface Client {
   alias: Call
 }
 
-/** Sends one message of each kind. */
 function sendAll(client: Client): void {
   client.identify({ userId: 'u1', traits: { email: 'zoë@example.com' } })
   client.track({ userId: 'u1', event: 'Order Completed', properties: { total: 19.9, items: ['a', 'b'] } })
@@ -43,7 +42,7 @@ async function expectAll(collector: Collector, source: string): Promise<void> {
   expect(collector.count({ status: 'rejected' })).toBe(0)
 }
 
-test('the events of analytics-node 6, unchanged, are accepted', async () => {
+test('the events of an unmodified analytics-node 6 are accepted', async () => {
   const collector = await openCollector()
   const client = new SegmentAnalytics('web-shop', { host: collector.url, flushAt: 6, flushInterval: 100 })
 
@@ -53,7 +52,7 @@ test('the events of analytics-node 6, unchanged, are accepted', async () => {
   await expectAll(collector, 'web-shop')
 })
 
-test('the events of @customerio/cdp-analytics-node, unchanged, are accepted', async () => {
+test('the events of an unmodified @customerio/cdp-analytics-node are accepted', async () => {
   const collector = await openCollector()
   const client = new CustomerIo({ writeKey: 'web-shop', host: collector.url })
 

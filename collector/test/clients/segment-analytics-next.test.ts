@@ -26,7 +26,7 @@ beforeAll(async () => {
   library = result.outputFiles[0]?.text ?? ''
 }, 60_000)
 
-/** Opens a page with the library. The collector has another origin than this page. */
+/** The page has another origin than the collector. */
 async function openShop(): Promise<{ page: Page; problems: string[] }> {
   const server = createServer((request, response) => {
     const isScript = request.url === '/library.js'
@@ -48,7 +48,7 @@ async function openShop(): Promise<{ page: Page; problems: string[] }> {
   return { page, problems }
 }
 
-/** Runs in the page: loads the library as in its documentation, and sends one message of each kind. */
+/** Runs in the page. Loads the library as in its documentation. */
 async function sendAll({ settings, options }: { settings: object; options: object }): Promise<void> {
   // biome-ignore lint/suspicious/noExplicitAny: the global of the bundle, in another process
   const { AnalyticsBrowser } = (globalThis as any).segment

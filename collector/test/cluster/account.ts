@@ -1,22 +1,16 @@
 /** After this many failures, clients have noticed that something is unavailable. */
 const SOME_FAILURES = 8
 
-/** Records the events that clients sent, and the responses. The test compares them with the store and the destination. */
+/** The events that clients sent, and the responses. The test compares them with the store and the destination. */
 export class Account {
   /** How often each messageId was sent. */
   readonly attempts = new Map<string, number>()
   /** messageIds of requests that got 200. */
   readonly answered = new Set<string>()
-  /** The number of requests that ended. */
   outcomes = 0
   /** The number of requests that ended with an error, or with a status other than 200. */
   failures = 0
 
-  /**
-   * A `fetch` that records the events that a client sends, and the responses. All clients use it.
-   *
-   * @param timeoutMs Time limit of a request.
-   */
   fetch(timeoutMs: number): (url: string | URL, request: RequestInit) => Promise<Response> {
     return async (url, request) => {
       const ids = idsOf(String(request.body))
@@ -38,17 +32,13 @@ export class Account {
     }
   }
 
-  /**
-   * Resolves when `count` more requests have got 200, or when {@link SOME_FAILURES} more have failed. Without the second
-   * condition, the test would wait forever for a part that is unavailable.
-   */
+  /** Also resolves after {@link SOME_FAILURES} failures. Otherwise, the test would wait forever for an unavailable part. */
   someMore(count: number): Promise<void> {
     const successes = this.outcomes - this.failures + count
     const failures = this.failures + SOME_FAILURES
     return reached(() => this.outcomes - this.failures >= successes || this.failures >= failures)
   }
 
-  /** Resolves when {@link SOME_FAILURES} more requests have failed. */
   someFailures(): Promise<void> {
     const failures = this.failures + SOME_FAILURES
     return reached(() => this.failures >= failures)
@@ -64,7 +54,6 @@ function idsOf(body: string): string[] {
   return (message.batch ?? [message]).map(({ messageId }) => String(messageId))
 }
 
-/** Resolves when the condition has become true. */
 export async function reached(isSo: () => boolean | Promise<boolean>, everyMs = 10): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, everyMs))
 }

@@ -9,7 +9,7 @@ import type { PostgresServer } from '../support/postgres.ts'
 import { Link } from './link.ts'
 import { Supervised } from './supervised.ts'
 
-/** The parts that can be disturbed: a process of the collector, a server, or a connection between them. */
+/** The parts that can be disturbed. */
 export interface Parts {
   /** The processes that accept events from clients. */
   fronts: Supervised[]
@@ -17,22 +17,18 @@ export interface Parts {
   workers: Supervised[]
   nats: NatsServer | undefined
   postgres: PostgresServer
-  /** The connections from processes to servers, by name. */
   links: Map<string, Link>
 }
 
-/** Several collectors, each with its own connections to the servers. Clients send events to a load balancer. */
+/** Several collectors behind a load balancer, each with its own connections to the servers. */
 export interface Cluster extends Parts {
-  /** The address that clients send to. */
   url: string
   /** The addresses of the processes that are connected to the store. */
   readers: string[]
-  /** Sends a query directly to the database. */
   query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]>
   close(): Promise<void>
 }
 
-/** The ingredients of a cluster. */
 export interface Ingredients {
   postgres: PostgresServer
   /** If `undefined`, there is no log: the processes are equal and share one database. */

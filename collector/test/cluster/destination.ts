@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-/** A webhook receiver that sometimes fails. It records the messages and their idempotency keys. */
+/** A webhook receiver that sometimes fails. */
 export class Destination {
   /** The idempotency keys with which each messageId was sent, including failed attempts. */
   readonly keys = new Map<string, Set<string>>()

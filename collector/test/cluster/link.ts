@@ -66,7 +66,6 @@ export class Link {
     if (this.#state === 'held') from.pause()
   }
 
-  /** Ends all connections, and accepts no new ones. */
   cut(): void {
     this.#state = 'cut'
     for (const socket of this.#sockets) socket.destroy()

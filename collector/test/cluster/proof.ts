@@ -11,10 +11,9 @@ import { Storm } from './storm.ts'
 
 /** Whether `npm run test:cluster` or `npm test` runs with `--full`. */
 const isFull = process.env['TEST_FULL'] === '1'
-/** Minimum number of events in a run. With 0, there is one round, which has every disturbance once. */
+/** Minimum number of events in a run. With 0, there is one round. */
 const EVENTS = Number(process.env['CLUSTER_EVENTS'] ?? (isFull ? 200_000 : 0))
 const SEED = Number(process.env['CLUSTER_SEED'] ?? randomInt(2 ** 32))
-/** Time limit of a test. */
 export const LIMIT_MS = isFull ? 3_600_000 : 900_000
 /** The full run checks that the cluster needs less time than this to settle. The other run only prints the time. */
 const PROMISED_SECONDS = 60
@@ -98,7 +97,7 @@ async function statsOf(url: string): Promise<Stats> {
   return (await fetch(`${url}/api/stats`)).json() as Promise<Stats>
 }
 
-/** Counts the stored events and pending deliveries. `waiting` is the number of events in the log, as each process sees it. */
+/** `waiting` is the number of messages in the log, as each process sees it. */
 async function look(cluster: Cluster) {
   const all = await Promise.all(cluster.readers.map(statsOf))
   const [found] = await cluster.query<{ rows: number; pending: number }>(
@@ -107,7 +106,6 @@ async function look(cluster: Cluster) {
   return { ...found, waiting: all.map(({ log }) => (log === undefined ? 0 : log.waiting)) }
 }
 
-/** Waits until the log is empty, and no delivery is pending. */
 async function settled(cluster: Cluster): Promise<void> {
   let before = ''
   await reached(async () => {
@@ -120,7 +118,6 @@ async function settled(cluster: Cluster): Promise<void> {
   }, 250)
 }
 
-/** Compares the account of the clients with the store, and the store with the destination. */
 async function judge(
   cluster: Cluster,
   { answered, attempts }: Account,

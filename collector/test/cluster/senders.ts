@@ -5,15 +5,13 @@ import { basic } from '../support.ts'
 import { type Account, reached } from './account.ts'
 
 /**
- * Events in a batch. The full run uses larger batches, because it would otherwise take more than an hour. With even larger
- * batches, the destination would need minutes for each round.
+ * Events in a batch. With smaller batches, the full run would take more than an hour. With larger batches, each round would
+ * take minutes at the destination.
  */
 const BATCH = process.env['TEST_FULL'] === '1' ? 30 : 10
 const TIMEOUT_MS = 4000
 const PAUSE_MS = 20
-/**
- * Maximum number of events in a client that have no response yet. The limit keeps events from accumulating during an outage.
- */
+/** Maximum number of events in a client without a response. It keeps events from accumulating during an outage. */
 const MAX_WAITING = 30 * BATCH
 
 /** Clients of three kinds that send until they are stopped. In the end, each event has got 200. */
@@ -24,7 +22,6 @@ export class Senders {
   readonly delivered = new Set<string>()
   /** The events that our SDK could not deliver, with the errors. */
   readonly givenUp: string[] = []
-  /** The number of events that were passed to a client. */
   tracked = 0
   #isHeld = false
   #isOver = false
@@ -56,7 +53,6 @@ export class Senders {
     this.#isHeld = false
   }
 
-  /** Stops the clients. */
   async end(): Promise<void> {
     this.#isOver = true
     await this.#running
@@ -93,10 +89,10 @@ export class Senders {
       httpClient: this.#account.fetch(TIMEOUT_MS) as never,
       flushAt: BATCH,
       flushInterval: PAUSE_MS,
-      // Few, because this client doubles the wait between retries, up to a minute. An event that it gives up is tracked again.
+      // Few, because this client doubles the wait between retries, up to a minute.
       maxRetries: 2,
     })
-    // Callbacks get every error too. Without this listener, an error would end the process.
+    // Without this listener, an error would end the process.
     client.on('error', () => {})
     let settled = 0
     const track = (messageId: string) => {
@@ -116,7 +112,7 @@ export class Senders {
     await client.closeAndFlush()
   }
 
-  /** A minimal client. It sends one request at a time, and repeats the request until it gets 200. */
+  /** A minimal client that repeats each request until it gets 200. */
   async #byHand(name: string, kind: 'batch' | 'track'): Promise<void> {
     const send = this.#account.fetch(TIMEOUT_MS)
     for (let number = 0; !this.#isOver; number++) {
@@ -146,7 +142,6 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
 }
 
-/** Loads the built SDK, or the sources of the SDK if it has not been built. */
 async function loadSdk(): Promise<{ Analytics: typeof Trackpost }> {
   const built = new URL('../../../dist/index.js', import.meta.url)
   return existsSync(built) ? import(built.href) : import('../../../src/index.ts')

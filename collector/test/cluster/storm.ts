@@ -2,7 +2,6 @@ import { type Account, reached } from './account.ts'
 import type { Cluster } from './cluster.ts'
 import type { Supervised } from './supervised.ts'
 
-/** A failure and its repair. */
 interface Disturbance {
   name: string
   /** The parts that the disturbance affects. It ends before the next disturbance of one of these parts begins. */
@@ -14,7 +13,6 @@ interface Disturbance {
   end(): Promise<void> | void
 }
 
-/** Maximum number of disturbances at a time. */
 const MOST_AT_A_TIME = 3
 
 /** Causes all kinds of disturbance, each once in a round, in random order and with random overlaps. */
@@ -28,10 +26,7 @@ export class Storm {
   readonly said: string[] = []
   count = 0
 
-  /**
-   * @param stride Between two steps, the storm waits until a random number of requests have got 200: between `stride` and twice
-   * `stride`. It waits no longer if some requests fail.
-   */
+  /** @param stride Between two steps, `stride` to twice `stride` requests get 200, unless some requests fail. */
   constructor(cluster: Cluster, account: Account, random: () => number, stride: number) {
     this.#stride = stride
     this.#cluster = cluster

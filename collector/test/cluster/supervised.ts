@@ -5,7 +5,7 @@ import { environment } from '../ops/process.ts'
 const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 const AGAIN_MS = 100
 
-/** A collector in a separate process, which is restarted whenever it ends, as a supervisor would do. */
+/** A collector in a separate process, which is restarted whenever it ends. */
 export class Supervised {
   readonly name: string
   /** The output of each process that ended unexpectedly after it had started to listen. */

@@ -7,22 +7,14 @@ import { type Cursor, RefusedError } from '../../src/store/ports.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 import { describeTokenMemory } from './token-memory.ts'
 
-/** A store under test. */
 export interface Subject {
-  /**
-   * Opens the store. Each further call opens the same data again, as another process would. The tests start and close the
-   * store.
-   */
+  /** Each further call opens the same data again, as another process would. The tests start and close the store. */
   open(): Promise<EventStore>
   /** Advances the clock that the store uses for leases and for the due times of deliveries. */
   advance(ms: number): void
 }
 
-/**
- * Tests for every implementation of the store.
- *
- * @param newSubject Makes an empty store. Called once for each test.
- */
+/** @param newSubject Makes an empty store. Called once for each test. */
 export function describePorts(newSubject: () => Subject | Promise<Subject>): void {
   const openAs = async (subject: Subject, listener: Partial<StoreListener> = {}) => {
     const store = await subject.open()

@@ -4,7 +4,6 @@ import { PostgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
 import { describePorts, type Subject } from './ports.ts'
 
-/** A new database in PostgreSQL. Each call of `open` has its own connections, like another process. */
 async function postgres(): Promise<Subject> {
   const address = await newDatabase()
   let aheadMs = 0

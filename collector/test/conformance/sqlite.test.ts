@@ -6,7 +6,6 @@ import { systemClock } from '../../src/clock.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { describePorts, type Subject } from './ports.ts'
 
-/** A new SQLite file. Each call of `open` has its own connection, like another process. */
 function sqlite(): Subject {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   let aheadMs = 0

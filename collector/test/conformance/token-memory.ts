@@ -2,10 +2,8 @@ import { test as always, expect } from 'vitest'
 import type { TokenMemory } from '../../src/store/ports.ts'
 
 /**
- * Tests for every implementation of the shared storage for tokens.
- *
  * @param openTwo Makes an empty storage, and opens it twice, as two processes would.
- * @param test The test function; may skip tests if a server is missing.
+ * @param test May skip tests if a server is missing.
  */
 export function describeTokenMemory(
   openTwo: () => Promise<{ first: TokenMemory; second: TokenMemory }>,

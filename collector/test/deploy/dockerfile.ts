@@ -2,14 +2,11 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** One line of a Dockerfile. */
 export interface Instruction {
   name: string
-  /** The text after the name. */
   text: string
 }
 
-/** The instructions of a Dockerfile, without comments, and with continued lines joined. */
 export function readDockerfile(text: string): Instruction[] {
   const lines = text.replace(/^\s*#.*\n/gm, '').replace(/\\\n/g, ' ')
   return lines.split('\n').flatMap((line) => {
@@ -119,10 +116,7 @@ function copy({ root }: Image, text: string, stages: Map<string, Image>): void {
   }
 }
 
-/**
- * Starts the program of an image. It runs as the user of the image if this process is root. Its environment has only the
- * variables of the image and of `added`.
- */
+/** The program runs as the user of the image only if this process is root. */
 export function runImage(
   image: Image,
   command: readonly string[],

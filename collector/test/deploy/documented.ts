@@ -3,12 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 const guide = readFileSync(fileURLToPath(new URL('../../../docs/cluster.md', import.meta.url)), 'utf8')
 
-/**
- * Returns a code block of docs/cluster.md, for example with other addresses and folders.
- *
- * @param after Text of the guide; the first block after it is used.
- * @param replaced Replacements; each text must occur in the block.
- */
+/** Returns the first code block of docs/cluster.md after the text `after`, with replacements. */
 export function documented(after: string, replaced: Readonly<Record<string, string>>): string {
   const start = guide.indexOf(after)
   if (start < 0) throw new Error(`the guide does not say ${after}`)

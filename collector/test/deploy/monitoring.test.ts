@@ -62,7 +62,6 @@ const dashboard = JSON.parse(read('grafana/dashboard.json')) as {
 /** The labels that Prometheus adds to each sample and target. */
 const OF_PROMETHEUS = ['job', 'instance']
 
-/** Requests metrics like the scrape job: with its path, and with the token from a file. */
 async function scrape(url: string): Promise<Sample[]> {
   const file = join(newFolder(), 'trackpost-admin-token')
   writeFileSync(file, `${adminToken}\n`)
@@ -73,7 +72,6 @@ async function scrape(url: string): Promise<Sample[]> {
   return parseMetrics(await response.text())
 }
 
-/** All expressions of the rules and the dashboard, with their alert or panel. */
 const questions = [
   ...rules.map(({ alert, expr, annotations }) => ({
     where: alert,
@@ -85,7 +83,7 @@ const questions = [
   ),
 ]
 
-/** Lists the metrics and labels of the expressions that no sample of a scrape has. */
+/** The metrics and labels of the expressions that no sample has. */
 function missingFrom(samples: readonly Sample[]): string[] {
   const labelsOf = (metric: string) => {
     const own = samples.filter(({ name }) => name === metric)
@@ -211,7 +209,6 @@ test('the scrape example works with the default address and the admin token', as
   expect((await scrape(collector.url)).length).toBeGreaterThan(20)
 })
 
-/** Copies the files into one folder, as on the machine of Prometheus. */
 function installed(): string {
   const place = mkdtempSync(join(tmpdir(), 'trackpost-prometheus-'))
   mkdirSync(join(place, 'etc'))

@@ -1,4 +1,3 @@
-/** A selector in an expression: a metric, and the conditions for its labels. */
 export interface Selector {
   metric: string
   matchers: Array<{ label: string; operator: string; value: string }>
@@ -8,7 +7,7 @@ const SELECTOR = /\b((?:trackpost_collector|process|nodejs)_\w+|up)\b(?:\{([^}]*
 const MATCHER = /(\w+)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)"/g
 const GROUPING = /\b(?:by|without) \(([^)]*)\)/g
 
-/** The selectors of an expression. Parses only the part of PromQL that these files use; promtool parses all of it. */
+/** Parses only the part of PromQL that these files use; promtool parses all of it. */
 export function selectorsOf(expression: string): Selector[] {
   // A label after `by` may have the name of a metric.
   return [...expression.replace(GROUPING, '').matchAll(SELECTOR)].map(([, metric = '', inside = '']) => ({
@@ -21,7 +20,6 @@ export function selectorsOf(expression: string): Selector[] {
   }))
 }
 
-/** The labels by which an expression groups. */
 export function groupingsOf(expression: string): string[] {
   return [...expression.matchAll(GROUPING)].flatMap(([, labels = '']) =>
     labels.split(',').map((one) => one.trim()),

@@ -12,7 +12,6 @@ import { documented } from './documented.ts'
 const PATH = `${findPostgres() ?? ''}${delimiter}${process.env['PATH'] ?? ''}`
 const has = (program: string) => PATH.split(delimiter).some((folder) => existsSync(join(folder, program)))
 
-/** Runs commands in a shell. Throws when one of them fails. */
 const shell = (commands: string) =>
   promisify(execFile)('sh', ['-e', '-c', commands], { env: { ...process.env, PATH } })
 
@@ -30,7 +29,6 @@ async function end(collector: Running): Promise<void> {
   expect(await collector.ended).toEqual([0, null])
 }
 
-/** Makes a backup between two events, loses all data, restores the backup, and checks the events. */
 async function backupAndRestore(
   store: string,
   backup: string,
@@ -48,7 +46,6 @@ async function backupAndRestore(
 
   const restored = await start(['--port', '0', '--store', store])
   expect(await eventsOf(restored)).toEqual(['before accepted'])
-  // The event in the backup is recognized as a duplicate. The lost event and a new event are accepted.
   for (const name of ['before', 'after', 'new']) await post(restored, '/v1/track', named(name))
   expect(await eventsOf(restored)).toEqual([
     'before accepted',
@@ -88,7 +85,7 @@ test.skipIf(inject('postgresPort') === null)(
       '/backup/': `${folder}/backup/`,
     }
     const server = { '--host=db.internal': '--host=127.0.0.1', '--port=5432': `--port=${port}` }
-    // In the guide, both commands end with the name of the database.
+    // In the guide, `dropdb` and `createdb` end with the name of the database.
     const restore = documented('To restore, stop all collectors', {
       ...address,
       ...server,

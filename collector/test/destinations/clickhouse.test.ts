@@ -19,7 +19,6 @@ afterAll(() => clickHouse.close())
 
 let tables = 0
 
-/** Starts a proxy in front of the server, and chooses a table name that is not in use. */
 async function newTable() {
   const proxy = new FaultyWay(clickHouse)
   await proxy.start()
@@ -40,7 +39,6 @@ async function newTable() {
   return { proxy, table, destination, rows }
 }
 
-/** The number of deliveries in each state, and the errors. */
 async function states(collector: Collector) {
   const response = await fetch(`${collector.url}/api/destinations`)
   const { destinations } = (await response.json()) as {
@@ -72,7 +70,6 @@ clickHouseTest(
   async () => {
     const { destination, rows, table } = await newTable()
     const collector = await openCollector({ config: { destinations: [destination()] } })
-    // The table exists before there is an event.
     await expect.poll(() => clickHouse.query(`EXISTS TABLE default.${table}`)).toEqual([1])
 
     await batch(collector, [
@@ -123,7 +120,6 @@ clickHouseTest(
     )
     expect(second).toMatchObject({ anonymous_id: 'anon', user_id: '', traits: '{"mail":"a@b.example"}' })
     expect(third).toMatchObject({ type: 'page', event: 'Start' })
-    // The JSON functions of the server can read the properties.
     expect(await rows("JSONExtractFloat(properties, 'total') AS total", "WHERE message_id = 'a'")).toEqual([
       { total: 19.9 },
     ])
@@ -176,7 +172,7 @@ clickHouseTest('events soon after a small request wait for the interval, and are
 
 const deep = (depth: number) => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`)
 
-clickHouseTest('unusual values arrive unchanged', async () => {
+clickHouseTest('unusual values arrive, unchanged in the columns with the JSON of the message', async () => {
   const { proxy, destination, rows } = await newTable()
   const collector = await openCollector({ config: { destinations: [destination()] } })
   const odd: Array<Record<string, unknown>> = [

@@ -6,7 +6,6 @@ import type { AttemptResult } from '../../src/destinations/webhook.ts'
 const taken: BatchOutcome = { kind: 'taken' }
 const items = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** Sends groups of numbers. Returns the result of each number, and the sizes of the requests in order. */
 async function run(
   groups: readonly number[][],
   outcome: (group: readonly number[]) => BatchOutcome,

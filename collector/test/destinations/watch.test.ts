@@ -7,7 +7,7 @@ import { fakeClock } from '../support.ts'
 
 const file = (name: string, enabled = true) => ({ name, type: 'file' as const, path: '/tmp/none', enabled })
 
-/** Starts the watch of a process with a fake queue. The destination Own is turned on, and Off is turned off. */
+/** The destination Own is turned on, and Off is turned off. */
 function watched(isDelivering = true) {
   const clock = fakeClock()
   const faults: string[] = []

@@ -10,7 +10,7 @@ import { openCollector, post, track } from '../support.ts'
 const config = { log: { maxBytes: 50_000_000 } }
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
 
-/** Expects that the front (a process that accepts events) does so without its store, and that `/readyz` gives the reason. */
+/** A front is a process that accepts events. */
 async function expectToTakeEvents(front: Collector, reason: string): Promise<void> {
   expect((await post(front, '/v1/track', track())).status).toBe(200)
   expect(await json(front.url, '/readyz')).toMatchObject({
@@ -75,7 +75,7 @@ describeWithPostgres('if PostgreSQL cannot be used at the start', () => {
     const { status, parts } = await json(worker.url, '/readyz')
     expect(status).toBe('not_ready')
     expect(parts).toMatchObject([{ part: 'log' }, { part: 'store', isReady: false, isRequired: true }])
-    // It accepts events nevertheless, like a front without a store.
+    // The worker accepts events nevertheless, like a front without a store.
     expect((await post(worker, '/v1/track', track({ event: 'Early' }))).status).toBe(200)
     await server.restart()
     await expect

@@ -6,12 +6,7 @@ import type { DeadLetter, LogMessage, SharedLog } from '../../src/log/ports.ts'
 import { type EventGroup, type NewEvent, RefusedError } from '../../src/store/ports.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 
-/**
- * A log and a store in memory. The log redelivers messages for which the consumer has called `retryAfter`, and others when the
- * test offers them again.
- *
- * @param refuses Whether the store refuses an event.
- */
+/** A log and a store in memory. The log redelivers messages for which the consumer has called `retryAfter`. */
 function open(refuses: (event: NewEvent) => boolean = () => false) {
   const queue: Uint8Array[] = []
   const waiters: Array<() => void> = []
@@ -87,7 +82,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
     requests: { append: (request: unknown) => void requests.push(request), nextId: () => '' },
   }
   const faults: string[] = []
-  // Pauses end at once. Their lengths are those that `retryAfter` gets, in `state.retries`.
+  // Pauses end at once; `state.retries` has their lengths.
   const clock = { ...systemClock, setTimer: (run: () => void) => systemClock.setTimer(run, 0) }
   const consumer = new LogConsumer({ log, store, clock, onFault: (what) => faults.push(what) })
   consumer.start()

@@ -64,7 +64,7 @@ test('appended events are stored by the log, and read by another process in orde
     .toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
 })
 
-/** A log that has a processed message again, because its server was killed before it wrote that the message was processed. */
+/** A log that still has a processed message, because its server was killed before it stored the acknowledgement. */
 async function withProcessedMessage(): Promise<{
   log: SharedLog
   manager: Awaited<ReturnType<typeof managerOf>>
@@ -304,7 +304,7 @@ test('a full log is reported, and accepts events again when workers have made ro
   expect(await log.health()).toMatchObject({ isReady: false, reason: expect.stringContaining('full') })
 
   for (const message of await takeAll(log, kept)) message.done()
-  // Becomes ready without an append, since a process that is not ready gets no events.
+  // The log becomes ready without an append, since a process that is not ready gets no events.
   await expect.poll(async () => (await log.health()).isReady).toBe(true)
   await log.append([event(999)])
 })

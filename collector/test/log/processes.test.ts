@@ -21,7 +21,6 @@ const newStore = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')),
 const json = async (url: string, path: string, init?: RequestInit) =>
   (await fetch(`${url}${path}`, init)).json()
 
-/** Starts a separate process; resolves with its address when it listens. */
 async function run(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, [bin, ...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -38,7 +37,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
   return (await exited)[0]
 }
 
-test('a worker writes the events for which a front responded with 200 into the store, and repeated requests once', async () => {
+test('a worker writes the events for which a front responded with 200 into the store, those of a repeated request only once', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
   const worker = await openCollector({ log, work: true, store: newStore(), config })

@@ -34,7 +34,7 @@ test('when the leader of three servers with three replicas is killed under load,
       else {
         expect(status).toBe(503)
         refused++
-        // Waits before the next request, like a client. The length does not matter: the test counts responses, not time.
+        // The length does not matter: the test counts responses, not time.
         await sleep(20)
       }
     }

@@ -31,7 +31,6 @@ describeTokenMemory(async () => {
   return { first: await open(), second: await open() }
 }, test)
 
-/** Opens the log with its tokens, and collects its reports. */
 async function openTokens(url: string, settings: object = {}) {
   const notes: string[] = []
   const onFault = (what: string, cause: unknown) => notes.push(`${what}: ${(cause as Error).message}`)

@@ -8,7 +8,7 @@ import { startBareNats, startNats, natsTest as test } from '../support/nats.ts'
 
 const bin = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
-/** A separate process that accepts events (a front), its output, and its reason for not being ready. */
+/** A front is a process that accepts events. */
 async function front(log: string) {
   const child = spawn(process.execPath, [bin, '--port', '0', '--log', log], {
     stdio: ['ignore', 'pipe', 'pipe'],

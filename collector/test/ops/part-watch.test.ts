@@ -3,7 +3,6 @@ import { PartWatch } from '../../src/ops/part-watch.ts'
 import type { PartHealth } from '../../src/part-health.ts'
 import { fakeClock } from '../support.ts'
 
-/** Creates a watch over fake parts, and records its reports. */
 function watched(...parts: Array<PartHealth['part']>) {
   const clock = fakeClock()
   const reasons = new Map<string, string>()

@@ -8,7 +8,6 @@ import { onTestFinished } from 'vitest'
 
 export const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
-/** A line of the JSON log. */
 export interface Line {
   time: string
   level: string
@@ -16,11 +15,10 @@ export interface Line {
   [field: string]: unknown
 }
 
-/** A collector in a separate process, with its log. */
 export interface Running {
   child: ChildProcess
   url: string
-  /** Lines so far. */
+  /** Lines of the log so far. */
   lines: Line[]
   stderr(): string
   /** Exit code and signal; resolves when all its output has been read. */
@@ -66,7 +64,6 @@ export async function start(args: string[], added: Record<string, string> = {}):
   return { child, url, lines, stderr: () => stderr, ended }
 }
 
-/** Runs a command of the collector to its end. */
 export async function run(args: string[], added: Record<string, string> = {}) {
   const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder(), env: environment(added) })
   onTestFinished(() => void child.kill('SIGKILL'))

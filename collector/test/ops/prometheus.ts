@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
 
-/** One line of metrics. */
 export interface Sample {
   name: string
   labels: Record<string, string>
@@ -13,11 +12,7 @@ const SAMPLE =
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"/g
 const SUFFIX = /_(?:bucket|sum|count)$/
 
-/**
- * Parses the text format of Prometheus as strictly as `promtool check metrics`. Each name needs one HELP and one TYPE before
- * its samples. No series may occur twice. Names of counters end with `_total`, and their values are not negative. Histograms
- * must add up.
- */
+/** Parses the text format of Prometheus as strictly as `promtool check metrics`. */
 export function parseMetrics(text: string): Sample[] {
   expect(text.endsWith('\n')).toBe(true)
   const types = new Map<string, string>()

@@ -6,17 +6,13 @@ import { natsTest, startNats } from '../support/nats.ts'
 import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
 import { openCollector, post, track } from '../support.ts'
 
-/** A database on a server that the test can stop. */
 async function openServer() {
   const server = await startPostgres(findPostgres() ?? '')
   onTestFinished(() => server.close())
   return { server, store: await server.newDatabase() }
 }
 
-/**
- * Returns a function that runs a statement. The statement has the same time limit as the statements of the store, and a
- * collector must close before this limit.
- */
+/** The statement has the time limit of the statements of the store. A collector must close before this limit. */
 async function newStatement(store: string): Promise<() => Promise<string>> {
   const client = new pg.Client({ connectionString: store, query_timeout: 30_000 })
   client.on('error', () => {})
@@ -30,7 +26,6 @@ async function newStatement(store: string): Promise<() => Promise<string>> {
     )
 }
 
-/** Resolves with the outcome of `closed` or `statement`, whichever ends first. */
 const whatIsFirst = (closed: Promise<void>, statement: Promise<string>) =>
   Promise.race([closed.then(() => 'closed'), statement])
 

@@ -26,7 +26,6 @@ export interface Result {
   stdout: string
 }
 
-/** Runs a command to its end. */
 export function run(command: string, args: string[], folder: string): Promise<Result> {
   return new Promise((resolve) => {
     const options = { cwd: folder, env: environment(), maxBuffer: 16_777_216 }
@@ -36,7 +35,6 @@ export function run(command: string, args: string[], folder: string): Promise<Re
   })
 }
 
-/** Runs a program of the repository's development dependencies. */
 export function runTool(name: string, args: string[], folder: string): Promise<Result> {
   return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
 }
@@ -54,7 +52,6 @@ function environment(): NodeJS.ProcessEnv {
 /** With `--full`, the tests build and pack a copy of the package, as a release does. */
 const packs = process.env['TEST_FULL'] === '1' ? packAsReleased : packBuilt
 
-/** Packs the package, and installs the tarball into an empty project. */
 export async function createProject(): Promise<Project> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-collector-package-')))
   const write = (name: string, text: string): string => {
@@ -90,7 +87,6 @@ async function packAsReleased(folder: string): Promise<Packed> {
   return pack(copy, folder)
 }
 
-/** Packs the existing build. */
 export function packBuilt(folder: string): Promise<Packed> {
   return pack(join(REPOSITORY, 'collector'), folder, '--ignore-scripts')
 }

@@ -29,7 +29,6 @@ test('with an admin token, the page opens after the login, shows new events, and
   await page.locator('.chip', { hasText: 'user:ada' }).waitFor()
   expect(collector.stats().refused).toBe(1)
 
-  // Scripts of the page cannot read the cookie, and other sites cannot make the browser send it.
   expect(await page.evaluate('document.cookie')).toBe('')
   const [cookie, ...others] = await context.cookies()
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })

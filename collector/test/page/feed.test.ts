@@ -9,7 +9,7 @@ interface ItemPage extends PageOf {
   items: Item[]
 }
 
-/** A fake collector. It records the requests, and the test responds to each of them. */
+/** A fake collector. The test responds to each request. */
 function collectorByHand() {
   const requests: Array<{
     url: string

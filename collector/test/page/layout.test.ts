@@ -124,7 +124,6 @@ test.each([
 
     await page.goto(`http://127.0.0.1:${asking.port}/`)
     await page.getByLabel('Admin token').waitFor()
-    // The token field has the focus.
     expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('token')
     await page.keyboard.type('wrong')
     await page.keyboard.press('Enter')

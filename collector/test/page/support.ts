@@ -6,7 +6,6 @@ import { expect, onTestFinished } from 'vitest'
 import type { Collector } from '../../src/index.ts'
 import { browser } from '../browser.ts'
 
-/** The folder for screenshots of the page. */
 export const artefacts = fileURLToPath(new URL('../../test-results/', import.meta.url))
 mkdirSync(artefacts, { recursive: true })
 
@@ -48,10 +47,8 @@ export async function openPage(collector: Pick<Collector, 'url'>, options: PageO
   return page
 }
 
-/** The names of the visible rows, as a user sees them. */
 export const names = (page: Page) => page.locator('.list .row .title').allTextContents()
 
-/** Waits until the visible rows have these names. */
 export const shows = (page: Page, ...expected: string[]) =>
   expect.poll(() => names(page), { timeout: 10_000 }).toEqual(expected)
 
@@ -60,7 +57,6 @@ export const row = (page: Page, hasText: string) => page.locator('.list .row', {
 /** The open panel, beside or over the list. */
 export const panel = (page: Page) => page.locator('.panel, .drawer')
 
-/** Types a search and presses Enter. */
 export async function search(page: Page, line: string): Promise<void> {
   await page.fill('main input[name=search]', line)
   await page.keyboard.press('Enter')

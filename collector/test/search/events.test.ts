@@ -5,7 +5,7 @@ import { newDatabase } from '../support/postgres.ts'
 import { basic, openCollector, post, track } from '../support.ts'
 
 let collector: Collector
-/** A collector with the same events in PostgreSQL; undefined if this machine has no PostgreSQL. */
+/** Has the same events; undefined if this machine has no PostgreSQL. */
 let onPostgres: Collector | undefined
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function send(collector: Collector): Promise<void> {
   await post(collector, '/v1/track', item('g', { event: 'Elsewhere' }), { authorization: basic('web') })
 }
 
-/** Searches with the HTTP API of a collector. Returns the messageIds as one string, oldest first. */
+/** Returns the messageIds as one string, oldest first. */
 async function foundOver({ url }: Collector, q: string): Promise<string> {
   const response = await fetch(`${url}/api/events?${new URLSearchParams({ q, order: 'newest' })}`)
   const { events } = (await response.json()) as { events: Array<{ messageId: string }> }

@@ -3,7 +3,7 @@ import { parseSearch } from '../../src/search/parse.ts'
 import { EVENT_VOCABULARY, SearchSyntaxError, term } from '../../src/search/syntax.ts'
 import { parseTime } from '../../src/search/time.ts'
 
-/** Parses a search line. Returns the search in a short form, with a term as `field operator values`. */
+/** Parses a search line into a short form, with a term as `field operator values`. */
 function shape(line: string): unknown {
   const shorten = (search: ReturnType<typeof parseSearch>): unknown => {
     switch (search.kind) {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { WARNINGS } from '../../src/record.ts'
 import { openCollector, post, track } from '../support.ts'
 
-test('warning: finds events by a code, or by the beginning of a code', async () => {
+test('the search field warning finds events by a code, or by the beginning of a code', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ messageId: 'zone', timestamp: '2026-05-17T11:59:00' }))
   await post(collector, '/v1/track', track({ messageId: 'none', timestamp: 'yesterday' }))

@@ -36,13 +36,12 @@ test('the WAL is checkpointed while events arrive', async () => {
   expect(faults).toEqual([])
 }, 60_000)
 
-/** A writer that records when it is paused. */
 function toldWriter() {
   const told: string[] = []
   return { told, hold: () => void told.push('hold'), resume: () => void told.push('resume') }
 }
 
-/** Creates a checkpointer with a fake thread. The test sees the start of every pass, and decides how the pass ends. */
+/** Fakes the checkpoint thread: the test sees the start of every pass over the WAL, and decides how the pass ends. */
 function withFakeThread() {
   const writer = toldWriter()
   const clock = fakeClock()
@@ -65,7 +64,7 @@ function withFakeThread() {
   }
   const checkpointer = new Checkpointer({ newThread, writer, clock, onFault: (what) => faults.push(what) })
   onTestFinished(() => checkpointer.close())
-  /** Ends a pass. `committed`: whether there was a commit during the pass. */
+  /** `committed`: whether there was a commit during the pass. */
   const end = ({ isWhole = true, committed = true, logPages = 49_152 } = {}) => {
     if (committed) checkpointer.committed(1)
     threads.at(-1)?.emit('message', { isWhole, logPages })
@@ -116,7 +115,7 @@ test('commits are paused only for the last pass of a checkpoint', async () => {
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
-  // The test advances the clock only before the pause of commits, so that the end of the pass ends the pause, not its timer.
+  // The clock stands still during the pause of commits: the pause ends because the pass has ended, not because of its time limit.
   const clock = fakeClock()
   const checkpointer = new Checkpointer({
     newThread: () => {
@@ -141,7 +140,7 @@ test('commits are paused only for the last pass of a checkpoint', async () => {
   checkpointer.committed(20_000)
   while (!writer.told.includes('hold')) {
     store.commit(batchOf([newEvent(`m${Math.random()}`)]))
-    // If there was no commit during a pass, the pass was the last of its checkpoint. Then this starts the next checkpoint.
+    // If the previous pass was the last of its checkpoint, this starts the next checkpoint.
     checkpointer.committed(20_000)
     // A pass that did not copy everything is repeated after 20 ms.
     clock.advance(20)
@@ -190,7 +189,7 @@ test('when everything is in the database file, commits continue as soon as no re
   expect(told).toEqual(['hold', 'resume'])
   expect(clock.delays()).toEqual([])
 
-  // A pause that times out is not repeated: the next pass copies the events that were committed after the pause.
+  // After a pause that timed out, the next pass runs without one, and copies the events that were committed meanwhile.
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })

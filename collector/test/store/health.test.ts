@@ -23,7 +23,6 @@ function openStore(maxBytes?: number) {
   return { path, store }
 }
 
-/** Appends until the store has no room; returns the number of successful appends. */
 async function fill(store: SqliteStore): Promise<number> {
   for (let count = 0; ; count++) {
     const events = Array.from({ length: 50 }, (_, index) => newEvent(`${count}-${index}`))

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { createServer, type Server } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/store/postgres/database.ts'
 
@@ -15,8 +14,8 @@ const AUTHENTICATION_OK = message('R', Buffer.alloc(4))
 const READY_FOR_QUERY = message('Z', Buffer.from('I'))
 const TERMINATED = message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0'))
 
-/** A server that is shut down at the moment when a login succeeds: the client gets both messages in one chunk. */
-async function startClosingServer(): Promise<Server> {
+/** The server is shut down at the moment when a login succeeds, so the client gets both messages in one chunk. */
+async function startClosingServer(): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => socket.end(Buffer.concat([AUTHENTICATION_OK, READY_FOR_QUERY, TERMINATED])))
@@ -24,7 +23,7 @@ async function startClosingServer(): Promise<Server> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
-  return server
+  return (server.address() as AddressInfo).port
 }
 
 test.each([
@@ -38,7 +37,7 @@ test.each([
     const note = (error: unknown) => void uncaught.push(error)
     process.on('uncaughtException', note)
     onTestFinished(() => void process.off('uncaughtException', note))
-    const { port } = (await startClosingServer()).address() as AddressInfo
+    const port = await startClosingServer()
     const database = new Database(`postgres://collector@127.0.0.1:${port}/events`)
     onTestFinished(() => database.close())
 

@@ -1,12 +1,10 @@
 import type { NewEvent, NewRequest } from '../../src/store/ports.ts'
 import type { Batch } from '../../src/store/writing/batch.ts'
 
-/** A batch of events and requests for one transaction. */
 export function batchOf(events: readonly NewEvent[], requests: readonly NewRequest[] = []): Batch {
   return { groups: [{ key: 'any', events }], requests, isOnce: false }
 }
 
-/** An accepted track of the source `shop`. */
 export function newEvent(messageId: string, fields: Partial<NewEvent> = {}): NewEvent {
   const receivedAtMs = fields.receivedAtMs ?? 1_000_000
   return {
@@ -26,7 +24,6 @@ export function newEvent(messageId: string, fields: Partial<NewEvent> = {}): New
   }
 }
 
-/** A request that got 200. */
 export function newRequest(id: string, fields: Partial<NewRequest> = {}): NewRequest {
   return {
     id,

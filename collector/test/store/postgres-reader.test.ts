@@ -14,7 +14,6 @@ async function openDatabase(): Promise<Database> {
   return database
 }
 
-/** Inserts track events of two users. Every 4,000th event is of the user `rare`. */
 async function addEvents(database: Database, count: number): Promise<void> {
   await database.query("INSERT INTO source (name) VALUES ('shop')")
   await database.query(

@@ -10,7 +10,6 @@ import { runInTurns } from '../../src/store/sqlite/steps.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { batchOf, newEvent } from './new-event.ts'
 
-/** Opens a reader of a database file with one event. */
 function openReader() {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
@@ -22,7 +21,6 @@ function openReader() {
   return { reader, faults }
 }
 
-/** The nice value of each thread of this process; 0 = normal priority. */
 function niceOfThreads(): number[] {
   return readdirSync('/proc/self/task').map((id) => {
     const [, rest = ''] = readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')

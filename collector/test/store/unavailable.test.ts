@@ -6,7 +6,6 @@ import { isStoreUnavailable, StoreUnavailableError } from '../../src/store/unava
 
 const failed = (code: string) => Object.assign(new Error(`connect ${code}`), { code })
 
-/** A database on a server that does not exist. */
 function unreachable(): Database {
   const database = new Database('postgres://127.0.0.1:1/none')
   onTestFinished(() => database.close())

@@ -3,14 +3,12 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Paths of the certificates of a test. */
 export interface Certificates {
   ca: string
   certificate: string
   key: string
 }
 
-/** Whether this machine can make certificates. */
 export const hasOpenssl = (() => {
   try {
     execFileSync('openssl', ['version'], { stdio: 'ignore' })

@@ -45,7 +45,6 @@ export class ClickHouse {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** Runs a statement. Resolves with the rows of a SELECT. */
   async query<Row = Record<string, unknown>>(statement: string): Promise<Row[]> {
     const isSelect = /^select/i.test(statement)
     const response = await fetch(`http://127.0.0.1:${this.port}/`, {
@@ -62,21 +61,18 @@ export class ClickHouse {
   }
 }
 
-/** A fault that a request gets. A request without a fault is passed on to the server. */
+/** A request without a fault is passed on to the server. */
 export type Fault =
   | { kind: 'status'; status: number; text?: string }
-  /** The server refuses with this exception. */
   | { kind: 'exception'; code: number; name: string }
   /** The response has no end. It comes as fast as the client reads. */
   | { kind: 'flood' }
-  /** There is never a response. */
   | { kind: 'silence' }
   /** The response comes byte by byte, for ever. */
   | { kind: 'half' }
   /** The server handles the request, but the connection ends before the response. */
   | { kind: 'reset after' }
 
-/** An insert request. */
 export interface Insert {
   lines: Array<Record<string, unknown>>
   bytes: number
@@ -86,11 +82,10 @@ export interface Insert {
 /** A proxy between collector and server that records inserts, and injects faults. */
 export class FaultyWay {
   readonly inserts: Insert[] = []
-  /** The number of bytes that were written of an endless response. */
+  /** Bytes that were written of an endless response. */
   pouredBytes = 0
   /** The fault for every request, including those about the table. */
   every: Fault | undefined
-  /** Returns the fault for an insert. */
   fault: (insert: Insert) => Fault | undefined = () => undefined
   readonly #server = createServer()
   readonly #target: ClickHouse

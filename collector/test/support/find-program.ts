@@ -2,8 +2,6 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /**
- * The path of a program; undefined if there is none.
- *
  * @param variable Environment variable that can contain the path. If this path is wrong, no folder is searched.
  * @param folders Folders that are searched after those of `PATH`.
  */

@@ -9,14 +9,13 @@ import { TIER } from '../../../scripts/tiers.mjs'
 import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
 import { findProgram } from './find-program.ts'
 
-/** The path of nats-server; undefined if there is none, and in the default tier. */
 export const natsProgram =
   TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/sbin', '/usr/local/sbin'])
 
 /** `test`, or `test.skip` without nats-server, so that the tests count as skipped. */
 export const natsTest = natsProgram === undefined ? test.skip : test
 
-/** A real nats-server with JetStream, with its own port and folder. */
+/** A real nats-server with its own port and folder. */
 export class NatsServer {
   readonly url: string
   readonly port: number
@@ -51,7 +50,6 @@ export class NatsServer {
     })
   }
 
-  /** Ends it at once, without a shutdown. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
   }
@@ -90,7 +88,6 @@ export class NatsServer {
   }
 }
 
-/** Starts a server that ends with the test. */
 export async function startNats(...args: string[]): Promise<NatsServer> {
   const server = new NatsServer(await holdPort(), args)
   onTestFinished(() => server.close())
@@ -98,7 +95,6 @@ export async function startNats(...args: string[]): Promise<NatsServer> {
   return server
 }
 
-/** Starts a server without JetStream that ends with the test. */
 export async function startBareNats(): Promise<NatsServer> {
   const server = new NatsServer(await holdPort(), [], false)
   onTestFinished(() => server.close())
@@ -106,24 +102,22 @@ export async function startBareNats(): Promise<NatsServer> {
   return server
 }
 
-/** One server of a cluster. */
 export interface NatsClusterServer {
   name: string
   port: number
   /** The address at which other servers of the cluster connect to it. */
   route: string
-  /** Ends it at once, without a shutdown. */
   kill(): Promise<void>
 }
 
-/** Starts a cluster on free ports. The others know the address of the first server, and find each other through it. */
+/** The other servers know the address of the first server, and find each other through it. */
 export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
   const servers: NatsClusterServer[] = []
   while (servers.length < size) await addNatsServer(servers)
   return servers
 }
 
-/** Starts one more server of a cluster. Returns before the other servers know it. */
+/** Returns before the other servers know the new server. */
 export async function addNatsServer(servers: NatsClusterServer[]): Promise<void> {
   const name = `n${servers.length + 1}`
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
@@ -146,7 +140,6 @@ export async function addNatsServer(servers: NatsClusterServer[]): Promise<void>
   servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), route: ports.cluster[0] ?? '', kill })
 }
 
-/** Reads the file in which a server writes its ports. */
 async function portsOf(folder: string, child: ChildProcess): Promise<{ nats: string[]; cluster: string[] }> {
   for (;;) {
     const file = readdirSync(folder).find((name) => name.endsWith('.ports'))

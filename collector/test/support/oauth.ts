@@ -36,7 +36,6 @@ export interface AssertionParts {
   nowMs?: number
 }
 
-/** Makes an assertion of the application, with a collector as its audience. */
 export function assertion(
   collector: Pick<Collector, 'url'>,
   { claims, header, key, nowMs = startMs }: AssertionParts = {},
@@ -57,7 +56,6 @@ export function assertion(
     .sign(key ?? ours.privateKey)
 }
 
-/** Exchanges an assertion for a token. */
 export async function requestToken(
   collector: Pick<Collector, 'url'>,
   client_assertion: string,

@@ -7,7 +7,6 @@ import pg from 'pg'
 import { describe, inject } from 'vitest'
 import { holdPort } from '../../../test/support/held-port.ts'
 
-/** A PostgreSQL server for a test, on its own port. */
 export interface PostgresServer {
   readonly port: number
   /** Creates an empty database; resolves with its address. */
@@ -38,7 +37,6 @@ export function serverUser(): { uid: number; gid: number } | Record<string, neve
   throw new Error('no user to run PostgreSQL as')
 }
 
-/** Starts a server with the PostgreSQL programs in the folder `bin`. */
 export async function startPostgres(bin: string): Promise<PostgresServer> {
   const user = serverUser()
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-postgres-'))
@@ -187,7 +185,6 @@ declare module 'vitest' {
   }
 }
 
-/** Creates an empty database on the server of this run. */
 export async function newDatabase(): Promise<string> {
   const port = inject('postgresPort')
   if (port === null) throw new Error('this run has no PostgreSQL')
@@ -200,7 +197,6 @@ async function createDatabase(port: number): Promise<string> {
   return `postgres://postgres@127.0.0.1:${port}/${name}`
 }
 
-/** `describe` for tests that need PostgreSQL. If this run has no server, the tests are skipped. */
 export function describeWithPostgres(name: string, tests: () => void): void {
   describe.skipIf(inject('postgresPort') === null)(name, tests)
 }

@@ -1,7 +1,6 @@
 import { test } from 'vitest'
 import { findProgram } from './find-program.ts'
 
-/** The path of `promtool`; undefined if this machine has none. */
 export const promtool = findProgram('promtool', 'PROMTOOL', ['/usr/local/bin'])
 
 /** `test`, or `test.skip` without promtool, so that the tests count as skipped. */

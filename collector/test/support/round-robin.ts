@@ -10,7 +10,6 @@ export interface RoundRobin {
   readonly requests: Array<{ path: string; server: string; status: number }>
 }
 
-/** Starts a proxy that ends with the test. */
 export async function startRoundRobin(): Promise<RoundRobin> {
   const proxy = { url: '', servers: [] as string[], requests: [] as RoundRobin['requests'] }
   const server = createServer(async (request, response) => {

@@ -5,14 +5,13 @@ import { newFolder, type Running, start } from '../ops/process.ts'
 import { postPlain, track } from '../support.ts'
 import { assertion, config, requestToken } from './oauth.ts'
 
-/** Writes a config with an OAuth application whose tokens are valid for an hour; returns its path. */
+/** Returns the path of a config with an OAuth application whose tokens are valid for an hour. */
 export function oauthConfig(more: object = {}): string {
   const path = join(newFolder(), 'config.json')
   writeFileSync(path, JSON.stringify({ ...config, oauth: { ...config.oauth, tokenLifetime: 3600 }, ...more }))
   return path
 }
 
-/** Starts collectors with the same arguments, each in a separate process. */
 export async function startSeveral(
   count: number,
   ...args: string[]
@@ -21,7 +20,6 @@ export async function startSeveral(
   return (await Promise.all(started)) as [Running, Running, ...Running[]]
 }
 
-/** Kills processes at once. */
 export async function killAll(...processes: Running[]): Promise<void> {
   for (const { child } of processes) child.kill('SIGKILL')
   await Promise.all(processes.map(({ ended }) => ended))
@@ -33,7 +31,6 @@ export async function tokenOf(at: Pick<Running, 'url'>): Promise<string> {
   return token.access_token ?? ''
 }
 
-/** Sends an event with a token; resolves with the status of the response. */
 export async function send(at: Pick<Running, 'url'>, token: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}` }
   return (await postPlain(at, '/v1/track', track({ writeKey: 'shop-key' }), headers)).status
@@ -77,7 +74,6 @@ async function exchange(process: Running, one: string) {
   return response
 }
 
-/** Sends each assertion to all processes at the same time, and checks that it gets one token. */
 export async function expectAssertionsUsedOnce(
   processes: readonly Running[],
   audience: string,

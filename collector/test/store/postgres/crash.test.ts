@@ -88,7 +88,7 @@ describeWithPostgres('a server that dies', () => {
   })
 })
 
-/** Starts a proxy in front of a server. `loseNextResponse` makes it lose the response to a statement with the given text. */
+/** `loseNextResponse` makes the proxy lose the response to a statement with the given text. */
 async function proxyTo(
   port: number,
 ): Promise<{ port: number; loseNextResponse(to: string): void; lost(): number }> {

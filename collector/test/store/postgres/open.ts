@@ -4,7 +4,6 @@ import { systemClock } from '../../../src/clock.ts'
 import type { StoreListener } from '../../../src/store/event-store.ts'
 import { PostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/postgres-store.ts'
 
-/** Opens a store that is closed when the test ends. Also returns the faults that the store reports. */
 export async function openPostgres(
   address: string,
   options: Partial<PostgresStoreOptions> & { listener?: Partial<StoreListener> } = {},
@@ -23,7 +22,6 @@ export async function openPostgres(
   return { store, faults }
 }
 
-/** Opens a connection with which a test reads the tables. */
 export async function connect(address: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: address })
   client.on('error', () => {})

@@ -19,7 +19,6 @@ interface Running {
   child: ChildProcess
 }
 
-/** Starts a collector in a separate process, which is killed when the test ends. */
 async function startProcess(address: string, config: object): Promise<Running> {
   const folder = await mkdtemp(join(tmpdir(), 'trackpost-collector-'))
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config))

@@ -8,7 +8,6 @@ import { fakeClock } from '../../support.ts'
 import { connect, rowsOf } from './open.ts'
 import { stopClock } from './stopped-clock.ts'
 
-/** The rate limits of several processes, on a database with a stopped clock. */
 async function openLimits(processes: number) {
   const address = await newDatabase()
   const client = await connect(address)
@@ -30,7 +29,6 @@ async function openLimits(processes: number) {
   return {
     limits,
     client,
-    /** Advances the clocks of processes and server. */
     advance: async (ms: number) => {
       clock.advance(ms)
       await advance(ms)

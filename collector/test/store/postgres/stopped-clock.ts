@@ -1,11 +1,10 @@
 import type pg from 'pg'
 
-/** The clock of a database, which stands still until the test advances it. */
 export interface StoppedClock {
   advance(ms: number): Promise<void>
 }
 
-/** Stops the clock of a database for all connections made from now on. The tables stay in the schema `public`. */
+/** Stops the clock of a database for all connections made from now on. New tables are still created in `public`. */
 export async function stopClock(client: pg.Client): Promise<StoppedClock> {
   await client.query(`
     CREATE SCHEMA stopped;

@@ -290,7 +290,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await rowsOf(client, 'SELECT count(*) FROM delivery')).toEqual([['0']])
   })
 
-  test('above maxEvents, the oldest days are deleted, but never today', async () => {
+  test('days older than the newest maxEvents events are deleted as a whole, but never today', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     const client = await connect(address)

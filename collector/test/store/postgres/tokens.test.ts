@@ -108,7 +108,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     ]
     const texts = await Promise.all(paths.map(async (path) => (await fetch(`${one.url}${path}`)).text()))
 
-    // The store is available, but its keys cannot be used. The error says so, and quotes no part of them.
+    // The store is available, but its keys cannot be used.
     await client.query('UPDATE kept_value SET value = replace(value, \'"format":1\', \'"format":9\')')
     const refused = await requestToken(two, await assertion(two, { nowMs: Date.now() }))
     expect(refused).toMatchObject({ status: 503, error: 'temporarily_unavailable' })

@@ -16,10 +16,9 @@ import { connect, openPostgres, rowsOf, untilWaiting } from './open.ts'
 const hook = [{ destination: 'Hook' }]
 const OLD = '2020-01-01'
 
-/** Options for a store that must keep the events that a test makes old. A store deletes old events soon after its start. */
+/** For a store that must keep the events that a test makes old. A store deletes old events soon after its start. */
 const KEEPS_ALL = { retentionDays: 36_500 }
 
-/** Moves the stored events to a day long ago. */
 async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<void> {
   for (const table of PARTITIONED) {
     await client.query(
@@ -33,7 +32,7 @@ async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<voi
   await client.query('UPDATE log_head SET day = NULL')
 }
 
-/** The part of a store that deletes old days and creates partitions. Each process runs it every few minutes. */
+/** In each process, this part of the store runs every few minutes. */
 function newRetention(address: string): Retention {
   const database = new Database(address)
   onTestFinished(() => database.close())

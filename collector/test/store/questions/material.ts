@@ -3,7 +3,6 @@ import type { EventStore } from '../../../src/store/event-store.ts'
 import type { DeliveryUpdate, NewEvent } from '../../../src/store/ports.ts'
 import { newEvent, newRequest } from '../new-event.ts'
 
-/** The time of the first event. */
 export const START_MS = 1_700_000_000_000
 const EVENTS = 420
 export const REQUESTS = 160
@@ -111,7 +110,6 @@ export function chance(seed: number): (below: number) => number {
   }
 }
 
-/** Events of every kind with unusual content; the same on each run. */
 function variedEvents(): NewEvent[] {
   const below = chance(7)
   const one = <T>(list: readonly T[]): T => list[below(list.length)] as T
@@ -169,7 +167,6 @@ function variedEvents(): NewEvent[] {
   })
 }
 
-/** Requests with various statuses, with and without the optional fields. */
 function writeRequests(store: EventStore): void {
   const below = chance(11)
   const one = <T>(list: readonly T[]): T => list[below(list.length)] as T

@@ -113,13 +113,13 @@ describeWithPostgres('the results of queries on PostgreSQL', () => {
   )
 })
 
-/** Of hundreds of queries that differ by one value, only every third, which saves a minute; with `--full`, all of them. */
+/** Without `--full`, only every third of hundreds of similar queries runs, which saves a minute. */
 function sampleOf(asked: Question[]): Question[] {
   if (process.env['TEST_FULL'] === '1' || asked.length < 100) return asked
   return asked.filter((_, index) => index % 3 === 0)
 }
 
-/** The result of a query. Repeats the query as long as its result is incomplete because of a time limit. */
+/** Repeats the query as long as its result is incomplete because of a time limit. */
 async function outcomeOf(reader: EventReader, { name, parameters }: Question): Promise<unknown> {
   try {
     for (let turn = 0; ; turn++) {

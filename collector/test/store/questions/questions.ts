@@ -10,7 +10,6 @@ import {
 import type { QueryName } from '../../../src/store/event-reader.ts'
 import { chance, KEYS, START_MS } from './material.ts'
 
-/** A query for two stores, and its name in the test. */
 export interface Question {
   title: string
   name: QueryName
@@ -308,10 +307,9 @@ function read(line: string, of = EVENT_VOCABULARY): Search {
   return line === '' ? EVERYTHING : parseSearch(line, of)
 }
 
-/** Values for each path. The complete list takes half a minute, so it is used only with `--full`. */
+/** 9 values for each path take half a minute, so they are used only with `--full`. */
 const VALUES_PER_PATH = process.env['TEST_FULL'] === '1' ? 9 : 2
 
-/** Search lines of paths: each path with some values, and each value with some paths. */
 function pathLines(): string[] {
   const below = chance(23)
   const lines: string[] = []
@@ -469,7 +467,6 @@ function otherQuestions(): Question[] {
   return questions
 }
 
-/** All queries, with all their parameters. */
 export function allQuestions(): Question[] {
   return [...eventQuestions(), ...requestQuestions(), ...otherQuestions()]
 }
