@@ -1,6 +1,6 @@
 /**
- * Makes one measured run in its own process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`. Prints the
- * result as JSON, in the last line of stdout.
+ * Makes one measured run in its own process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`. Prints the result as
+ * JSON, in the last line of stdout.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
@@ -10,17 +10,11 @@ import { makeEvent } from './payload.mjs'
 
 const run = JSON.parse(process.argv[2])
 
-/**
- * The events of the warm-up have the numbers -1, -2 and so on: the sink (the server of the benchmark) counts only
- * events from 0 on.
- */
+/** Events of the warm-up have negative numbers: the sink (the server of the benchmark) counts only events from 0 on. */
 let warmUpSeq = -1
 
 const shapes = {
-  /**
-   * Makes `events` calls, with a turn of the event loop after every 100 calls, and waits until all events are
-   * delivered.
-   */
+  /** Makes `events` calls, with a turn of the event loop after every 100 calls. Ends when all events are delivered. */
   async burst(open) {
     const client = await open()
     return measure(async () => {
@@ -29,10 +23,7 @@ const shapes = {
     })
   },
 
-  /**
-   * Makes `perSecond` calls a second, some every 10 ms, until `events` calls are made. Then waits until all events
-   * are delivered.
-   */
+  /** Makes `perSecond` calls a second, some every 10 ms, until `events` calls are made. Ends when all events are delivered. */
   async paced(open) {
     const client = await open()
     return measure(async () => {
@@ -62,7 +53,7 @@ const shapes = {
     return { events: run.events, ...percentiles(micros) }
   },
 
-  /** Sends up to `events` events, one at a time, awaiting the delivery of each, for at most `budgetMs`. */
+  /** Sends up to `events` events, one at a time, and awaits the delivery of each. Stops after `budgetMs`. */
   async confirm(open) {
     const client = await open()
     const millis = []
@@ -96,10 +87,7 @@ const shapes = {
     }
   },
 
-  /**
-   * Repeats `repeats` times: makes `events` calls in one turn of the event loop, and waits until all events are
-   * delivered.
-   */
+  /** `repeats` times, makes `events` calls in one turn of the event loop, and waits until all events are delivered. */
   async queued(open) {
     const client = await open()
     let seq = 0
@@ -121,8 +109,8 @@ async function burst(client, events, seqOf = (index) => index) {
 }
 
 /**
- * Measures `work`: the CPU time of this process and the wall time, per event. The CPU time is that of all threads,
- * and also that of the main thread if Node.js reports it.
+ * Measures a function: the CPU time of all threads per event, that of the main thread too if Node.js reports it, the total wall
+ * time, and the heap after it.
  */
 async function measure(work, events = run.events) {
   const cpu = process.cpuUsage()
@@ -155,7 +143,7 @@ function percentiles(values) {
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** Makes calls with a client that is then closed, so that the code is compiled before the measured client begins. */
+/** Makes Node.js compile the code before the measured client begins. */
 async function warmUp(open) {
   const client = await open({ url: run.url })
   if (run.shape === 'confirm') {

@@ -1,6 +1,6 @@
 /**
- * A cold start, as in a serverless function: `node cold.mjs '{"adapter":"floor","events":3,...}'`. Loads one client,
- * tracks and flushes. Prints the CPU time of the whole process, including the start of Node.js.
+ * A cold start, as in a serverless function: `node cold.mjs '{"adapter":"floor","events":3,...}'`. Loads one client, tracks and
+ * flushes. Prints the CPU time of the whole process, including the start of Node.js.
  */
 import { loadAdapter } from './adapters/index.mjs'
 import { makeEvent } from './payload.mjs'

@@ -1,6 +1,6 @@
-// Measures the table of docs/compared.md: how each client reacts to faults with its default settings, and its
-// installed size. `node bench/compared.mjs [scenario...]` takes two minutes. It starts itself with `--client NAME
-// SCENARIO URL` for each scenario and client.
+// Measures the table of docs/compared.md: how each client reacts to faults with its default settings, and its installed size.
+// `node bench/compared.mjs [scenario...]` takes two minutes. It starts itself with `--client NAME SCENARIO URL` for each
+// scenario and client.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
@@ -13,10 +13,7 @@ import { build } from 'esbuild'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUTAGE_MS = 30_000
 
-/**
- * Creates each client with its default settings: `{ track(event, properties, callback), trackBadly(), told, close()
- * }`. `trackBadly` tracks without a user. `told` lists the `error` events of the client.
- */
+/** Clients have their default settings. `trackBadly` tracks without a user. `told` lists the `error` events of the client. */
 const CLIENTS = {
   trackpost: async (host) => segmentLike(await import('../dist/index.js'), host),
   '@segment/analytics-node': async (host) => segmentLike(await import('@segment/analytics-node'), host),
@@ -64,8 +61,8 @@ function olderShape(client) {
 }
 
 /**
- * The scenarios, by the title of their row in the table. `run`: the actions of the child process. `answer`: the
- * response of the server. `cell`: the text of the cell, from the results.
+ * By the title of the row in the table. `run`: the actions of the child process. `answer`: the response of the server. `cell`:
+ * the text of the cell, from the results.
  */
 const SCENARIOS = {
   'one bad event of ten (400): good ones that arrive': {
@@ -269,9 +266,7 @@ function manifestOf(name) {
   return JSON.parse(readFileSync(join(folderOf(name), 'package.json'), 'utf8'))
 }
 
-/**
- * The number of packages that an install of `name` brings, without optional peers, and their size on disk in bytes.
- */
+/** The number of packages that an install of `name` brings, without optional peers, and their size on disk in bytes. */
 function closureOf(name) {
   const found = new Map()
   const visit = (one, from) => {

@@ -1,23 +1,19 @@
 /**
  * Measures the CPU cost of features of the SDK, in the `burst` scenario: `node bench/features.mjs [feature...]`.
  *
- * Each feature is compared with the same burst without the feature. The two runs of a pair follow each other, in
- * separate processes. The result is the median of the ratios of all pairs. Two CPU times are compared: that of all
- * threads, and that of the main thread, which would delay the requests of a server. Only Node.js 23.9 and later
- * report the time of the main thread: `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
+ * Each feature is compared with the same burst without the feature. The two runs of a pair follow each other, in separate
+ * processes. The result is the median of the ratios of all pairs. Two CPU times are compared: that of all threads, and that of
+ * the main thread, which would delay the requests of a server. Only Node.js 23.9 and later report the time of the main thread:
+ * `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
  *
- * `--before path/to/index.js` compares an older build with this one, without features. `--pairs 15` runs 15 pairs
- * instead of 11.
+ * `--before path/to/index.js` compares an older build with this one, without features. `--pairs 15` runs 15 pairs, not 11.
  */
 import { existsSync } from 'node:fs'
 import { ratio } from './report.mjs'
 import { median, runOnce, startSink } from './runner.mjs'
 import { scenarios } from './scenarios.mjs'
 
-/**
- * The features by name, each with a description, the compared time, and the highest acceptable ratio. `gzip` also has
- * a limit for the bytes sent.
- */
+/** `metric` is the compared time, and `limit` the highest acceptable ratio. `bytesLimit` is the same for the bytes sent. */
 const FEATURES = {
   gzip: { text: "compress: 'gzip'", metric: 'mainMicros', limit: 1.15, bytesLimit: 0.2 },
   channels: { text: 'all five diagnostics channels subscribed', metric: 'cpuMicros', limit: 1.15 },
@@ -87,7 +83,6 @@ for (const name of names) {
 sink.stop()
 process.exit(isGood ? 0 : 1)
 
-/** Prints one line. If there is a limit, the line says whether it is met. */
 function report(text, results, metric, unit, limit) {
   const value = ratio(results.with, results.without, metric)
   const at = (side) => median(results[side].map((result) => result[metric])).toFixed(1)

@@ -6,24 +6,19 @@ const MAX_BODY_BYTES = 500_000
 /** Memory for the part of a body around the messages. */
 const ENVELOPE_BYTES = 256
 
-/**
- * The time after which an idle socket is closed. Servers on Node.js close an idle connection after 5 s: this must be
- * earlier.
- */
+/** Servers on Node.js close an idle connection after 5 s: an idle socket must be closed earlier. */
 const SILENCE_MS = 4_000
 
 const LIBRARY = { name: 'floor', version: '0.0.0' }
 const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
 
 /**
- * The floor: a minimal client that sends the same messages, for comparison. It does one `JSON.stringify` per event,
- * joins the strings, and posts them over `node:http` sockets that stay open. It has no retries, timers, plugins,
- * queue limit or outcomes.
+ * The floor: a minimal client that sends the same messages, for comparison. It does one `JSON.stringify` per event, joins the
+ * strings, and posts them over `node:http` sockets that stay open. It has no retries, timers, plugins, queue limit or outcomes.
  *
- * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four requests
- * are open, and a batch takes all waiting events, up to 500,000 bytes. With `grow: false` a batch never takes more
- * than `flushAt` events. `over` chooses how it posts: `http`, `fetch`, or `dispatcher`, the undici dispatcher that
- * `fetch` uses.
+ * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four requests are open,
+ * and a batch takes all waiting events, up to 500,000 bytes. With `grow: false` a batch never takes more than `flushAt` events.
+ * `over` is `http`, `fetch`, or `dispatcher`: the undici dispatcher of `fetch`.
  */
 export class Floor {
   #post
@@ -75,7 +70,7 @@ export class Floor {
     this.#sendWhatIsDue()
   }
 
-  /** Sends all waiting events. Resolves when there are no waiting events and no open requests. */
+  /** Resolves when there are no waiting events and no open requests. */
   flush() {
     if (this.#waiting === 0 && this.#inFlight === 0) return Promise.resolve()
     this.#isFlushing = true
@@ -100,7 +95,7 @@ export class Floor {
   #send(batch) {
     this.#inFlight++
     const text = `{"batch":[${batch.messages.join(',')}],"writeKey":"${this.#writeKey}","sentAt":"${new Date().toISOString()}"}`
-    // The size of the body is known, so the text is encoded in one pass into memory of that size.
+    // The size of the body is known, so the text is encoded in one pass.
     const room = Buffer.allocUnsafeSlow(batch.bytes + ENVELOPE_BYTES)
     this.#post(room.subarray(0, room.write(text)), (status) => {
       if (status !== 200) throw new Error(`the sink responded with ${status}`)
@@ -116,9 +111,9 @@ export class Floor {
 }
 
 /**
- * Posts over `node:http`, with at most four keep-alive sockets. `fetch` and its dispatcher have time limits of their
- * own, but an agent of `node:http` has none by default. Without a time limit, a request without a response would
- * never end, and a socket could be used again after the server has closed it.
+ * Posts over `node:http`, with at most four keep-alive sockets. An agent of `node:http` has no time limit by default, unlike
+ * `fetch`. Without a time limit, a request without a response would never end, and a socket could be used again after the
+ * server has closed it.
  */
 function overHttp(url, headers) {
   const { hostname, port, pathname: path } = new URL(url)
@@ -136,7 +131,6 @@ function overHttp(url, headers) {
   }
 }
 
-/** Posts with the `fetch` of Node.js: the least cost for a client that must use `fetch`. */
 function overFetch(url, headers) {
   return async (body, onStatus) => {
     const response = await fetch(url, { method: 'POST', headers, body })
@@ -145,10 +139,7 @@ function overFetch(url, headers) {
   }
 }
 
-/**
- * Posts over the undici dispatcher that `fetch` of Node.js uses, or with `fetch` if there is no dispatcher. Reading
- * `Headers` makes Node.js load the dispatcher.
- */
+/** Uses `fetch` if there is no dispatcher. Reading `Headers` makes Node.js load the dispatcher. */
 function overDispatcher(url, headers) {
   const { origin, pathname: path } = new URL(url)
   void globalThis.Headers

@@ -1,10 +1,10 @@
 /**
  * A check against regressions, for CI: runs the `burst` scenario with trackpost and with the floor (a minimal client,
- * floor.mjs). Exits with 1 if trackpost needs more than 1.5 times the floor's CPU time per event, if a run fails, or
- * if an event is lost or arrives twice. Exits with 2 if there is no build.
+ * floor.mjs). Exits with 1 if trackpost needs more than 1.5 times the floor's CPU time per event, if a run fails, or if an
+ * event is lost or arrives twice. Exits with 2 if there is no build.
  *
- * The two processes of a pair run one after the other, so that a busy machine slows both. The median of the ratios of
- * all pairs counts. If it is above the limit after 5 pairs, 5 more pairs are run, up to 15.
+ * The two processes of a pair run one after the other, so that a busy machine slows both. The median of the ratios of all pairs
+ * counts. If it is above the limit after 5 pairs, 5 more pairs are run, up to 15.
  */
 import { existsSync } from 'node:fs'
 import { ratio } from './report.mjs'

@@ -1,8 +1,7 @@
 /**
- * Measures memory in an outage: 1,000,000 events of 1 KB are tracked in one turn of the event loop, with default
- * settings, while no server listens at the address. Usage: `node bench/outage.mjs`, or `node bench/outage.mjs
- * callbacks` with a callback for each call. Prints one line. Exits with 1 unless every event fails and every callback
- * is called once.
+ * Measures memory in an outage: 1,000,000 events of 1 KB are tracked in one turn of the event loop, with default settings,
+ * while no server listens at the address. Usage: `node bench/outage.mjs`, or `node bench/outage.mjs callbacks` with a callback
+ * for each call. Exits with 1 unless every event fails and every callback is called once.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -29,7 +28,6 @@ const told = hasCallbacks ? `, callbacks ${isOnce ? 'called once each' : 'MISSIN
 console.log(`${EVENTS} events: RSS at most +${growthMiB.toFixed(0)} MiB; ${failed} failed${told}`)
 process.exit(isOnce && accepted === EVENTS && failed === EVENTS ? 0 : 1)
 
-/** A port on which no server listens. */
 async function closedPort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,8 +3,8 @@
 /**
  * Creates a new event for each call, as an application would.
  *
- * @param {number} seq The number of the event: 0 and more for measured events, negative for the warm-up. The sink,
- * the server of the benchmark, counts the numbers that arrive.
+ * @param {number} seq The number of the event: 0 and more for measured events, negative for the warm-up. The sink, the server
+ * of the benchmark, counts the numbers that arrive.
  */
 export function makeEvent(seq) {
   return {

@@ -1,8 +1,7 @@
 /**
- * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. `row` is a
- * name in the first column of the scenario's table in results.md. Prints the time of each part of the process, and
- * the `top` functions with the most self time, including garbage collection and idle time. `--keep` keeps the
- * profile.
+ * Shows where one run spends its time: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. `row` is a name in the
+ * first column of the scenario's table in results.md. Prints the time of each part of the process, and the `top` functions with
+ * the most self time, including garbage collection and idle time. `--keep` keeps the profile.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -71,9 +70,7 @@ for (const [place, micros] of [...selfMicros].sort((a, b) => b[1] - a[1]).slice(
   console.log(`${(micros / 1000).toFixed(1).padStart(9)} ms ${share.padStart(7)}  ${place}`)
 }
 
-/**
- * The part of the process to which a function belongs. Native functions that are not listed here count as Node.js.
- */
+/** Native functions that are not listed here count as Node.js. */
 function partOf({ functionName, url }) {
   if (functionName === '(garbage collector)' || functionName === '(program)') return functionName
   if (/^(?:writev?|writeUtf8String)$/.test(functionName) && url === '') return 'writing to the socket'

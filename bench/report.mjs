@@ -3,14 +3,14 @@ import { median } from './runner.mjs'
 const MEGABYTE = 1024 * 1024
 
 /**
- * Divides one row's metric by another row's metric in each round in which both rows were run. Returns the median of
- * these ratios.
+ * Divides one row's metric by another row's metric in each round in which both rows were run. Returns the median of these
+ * ratios.
  *
  * @param {object[]} of Results of a row, by round. `undefined` if the row was not run in a round.
  * @param {object[]} over Results of the other row, by round.
- * @param {{ isDifference?: boolean, harness?: object[] }} [how] `isDifference`: subtracts instead of dividing.
- * `harness`: results of the row without a client. Before CPU times are divided, their median is subtracted from both,
- * so that the ratio does not include the cost of making the calls.
+ * @param {{ isDifference?: boolean, harness?: object[] }} [how] `isDifference`: subtracts instead of dividing. `harness`:
+ * results of the row without a client. Before CPU times are divided, their median is subtracted from both, so that the ratio
+ * does not include the cost of making the calls.
  */
 export function ratio(of, over, metric, { isDifference = false, harness } = {}) {
   const values = of.map((result, round) => {
@@ -26,7 +26,6 @@ function harnessMedian(harness, metric) {
   return metric === 'cpuMicros' ? median(good(harness).map((run) => run[metric])) : undefined
 }
 
-/** The Markdown text of one scenario: heading, table, notes. */
 export function scenarioTable(scenario, results) {
   const columns = columnsOf(scenario, results)
   const lines = scenario.rows
@@ -49,7 +48,6 @@ export function scenarioTable(scenario, results) {
   ].join('\n')
 }
 
-/** The lines of the table of targets: limit, result, and `met` or `missed`. */
 export function targetRows(scenario, results) {
   return scenario.targets
     .filter(({ of, over }) => results.has(of) && results.has(over))
@@ -72,7 +70,6 @@ export function targetRows(scenario, results) {
     })
 }
 
-/** A Markdown table. The first column is aligned to the left, the others to the right. */
 export function table(titles, lines) {
   const widths = titles.map((title, column) =>
     Math.max(3, title.length, ...lines.map((line) => String(line[column]).length)),

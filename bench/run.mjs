@@ -89,9 +89,7 @@ if (options.write ?? isComplete) {
   console.log('written to bench/results.md')
 }
 
-/**
- * The rows of a scenario that can be run here and were requested. With `--other`, rows of the other build are added.
- */
+/** The rows that can be run here and were requested. With `--other`, rows of the other build are added. */
 async function rowsOf(scenario) {
   const available = scenario.rows
     .flatMap((row) =>
@@ -108,14 +106,13 @@ async function rowsOf(scenario) {
   )
 }
 
-/** Runs a scenario. Returns the results by the label of the row: a list with one result for each round. */
+/** Returns, by the label of the row, a list with one result for each round. */
 async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   const results = new Map(rows.map(({ label }) => [label, []]))
   const last = options.quick ? Math.min(2, rounds) : rounds
   for (let round = 0; round < last; round++) {
     const taking = rows.filter(({ isSlow }) => !isSlow || round < (options.quick ? 1 : slowRounds))
-    // Each round begins with another row, so that the clients share the effects of a machine that becomes slower or
-    // faster.
+    // Each round begins with another row, so that the clients share the effects of a machine that becomes slower or faster.
     const turned = taking.map((_, index) => taking[(index + round) % taking.length])
     for (const row of turned) {
       progress(`${name} ${round + 1}/${last} ${row.label}`)
@@ -126,7 +123,7 @@ async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   return results
 }
 
-/** Prints a line that overwrites the line before, if stderr is a terminal. */
+/** The line overwrites the line before. */
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }

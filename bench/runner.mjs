@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Starts the sink, the server that receives the events, in a separate process. */
+/** The sink is the server that receives the events. */
 export async function startSink() {
   const child = fork(here('sink.mjs'))
   const [urls] = await once(child, 'message')
@@ -21,14 +21,13 @@ export async function startSink() {
 }
 
 /**
- * Makes one run in a new process, and compares its events with the counts of the sink.
- *
- * The result has the measurements of the child, the counts of the sink (`sink`), and the numbers of events that were
- * lost (`lost`) or arrived more than once (`twice`). If the run fails, the result is `{ failed: reason }`.
+ * Makes one run in a new process, and compares its events with the counts of the sink. The result has the measurements of the
+ * child, the counts of the sink (`sink`), and the numbers of events that were lost (`lost`) or arrived more than once
+ * (`twice`). If the run fails, the result is `{ failed: reason }`.
  *
  * @param {object} run The argument of `child.mjs`, without URLs.
- * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options] `script`: run
- * instead of `child.mjs`.
+ * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options] `script`: run instead
+ * of `child.mjs`.
  */
 export async function runOnce(sink, run, options = {}) {
   await sink.reset()
@@ -44,15 +43,11 @@ export async function runOnce(sink, run, options = {}) {
   return { ...result, sink: counts, lost: expected - counts.unique, twice: counts.events - counts.unique }
 }
 
-/** The time of one cold import, in milliseconds. */
 export function importOnce(specifier, options = {}) {
   return lastJsonLine([here('import.mjs'), specifier], options)
 }
 
-/**
- * Runs Node.js, and parses the last line of its stdout as JSON. Returns `{ failed: reason }` if the process fails or
- * the line is not JSON.
- */
+/** Parses the last line of stdout. Returns `{ failed: reason }` if the process fails or the line is not JSON. */
 async function lastJsonLine(args, { environment = {}, timeoutMs = 90_000 }) {
   const child = spawn(process.execPath, args, {
     cwd: here('.'),
@@ -76,9 +71,7 @@ async function lastJsonLine(args, { environment = {}, timeoutMs = 90_000 }) {
   return { failed: signal ? `stopped after ${timeoutMs / 1000} s` : reason || `exit code ${code}` }
 }
 
-/**
- * The middle value, or the mean of the two middle values of an even number. `undefined` for an empty list.
- */
+/** Returns `undefined` for an empty list. */
 export function median(values) {
   const sorted = values.filter((value) => Number.isFinite(value)).sort((a, b) => a - b)
   if (sorted.length === 0) return undefined

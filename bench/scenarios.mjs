@@ -1,21 +1,17 @@
 /**
- * The scenarios of the benchmark, and the limits for their results.
+ * A scenario's `run` is passed to `child.mjs`. Each entry in `rows` is one row of the scenario's table: an adapter (a client),
+ * with changes to `run` if there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs its rows one after
+ * the other, so that a ratio compares runs that were made at about the same time.
  *
- * A scenario's `run` is passed to `child.mjs`. Each entry in `rows` is one row of the scenario's table: an adapter (a
- * client), with changes to `run` if there are any. Slow rows are run in fewer rounds (`slowRounds`). Every round runs
- * its rows one after the other, so that a ratio compares runs that were made at about the same time.
- *
- * A target compares one metric of the rows `of` and `over`. In each round in which both rows were run, the value of
- * `of` is divided by the value of `over`. With `difference`, the value of `over` is subtracted instead. The median of
- * the results counts.
+ * A target compares one metric of the rows `of` and `over`. In each round in which both rows were run, the value of `of` is
+ * divided by the value of `over`. With `difference`, the value of `over` is subtracted instead. The median counts.
  */
 
 /**
- * The targets of the SDK, as ratios. A run reports for each whether it is met, and fails if one is missed. The SDK is
- * compared with a minimal client: `floor` posts over `node:http`. In a process that uses `fetch`, the SDK sends over
- * the undici dispatcher of `fetch`. There its memory and its start (`overWithFetch`) are compared with `floor-dispatcher`,
- * which also uses the dispatcher, so
- * that the dispatcher's memory and loading time do not count against the SDK.
+ * The targets of the SDK, as ratios. A run reports for each whether it is met, and fails if one is missed. The SDK is compared
+ * with `floor`, a minimal client over `node:http`. In a process that uses `fetch`, the SDK sends over the undici dispatcher of
+ * `fetch`. There its memory and its start (`overWithFetch`) are compared with `floor-dispatcher`, so that the dispatcher's
+ * memory and loading time do not count against the SDK.
  */
 const LIMITS = {
   burst: 0.85,
@@ -30,19 +26,15 @@ const LIMITS = {
   first: 1.15,
 }
 
-/** Clients that are run in fewer rounds, because no target depends on them. */
+/** Run in fewer rounds, because no target depends on these clients. */
 const slow = ['rudderstack', 'posthog', 'amplitude', 'customerio']
 
 const rows = (...adapters) =>
   adapters.map((adapter) => ({ adapter, label: adapter, isSlow: slow.includes(adapter) }))
 
-/**
- * Gives the row of rudderstack a smaller run, because this client is too slow for the usual one. Leaves other rows
- * unchanged.
- */
+/** Gives the row of rudderstack a smaller run, because this client is too slow for the usual one. */
 const shortened = (run, note) => (row) => (row.adapter === 'rudderstack' ? { ...row, run, note } : row)
 
-/** The batch size, unless a scenario sets another one. */
 const flushAt = 100
 
 /**

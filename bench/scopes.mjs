@@ -1,9 +1,9 @@
 /**
- * Measures the CPU cost of scopes. Calls get the context of their request from `with()` or from `trackpost/scope`,
- * and are compared with calls to which the same context is passed. Usage: node bench/scopes.mjs [rounds]
+ * Measures the CPU cost of scopes. Calls get the context of their request from `with()` or from `trackpost/scope`, and are
+ * compared with calls to which the same context is passed. Usage: node bench/scopes.mjs [rounds]
  *
- * The three ways take turns in one process. The HTTP client responds at once, so that only the work of the SDK is
- * measured. Prints the CPU time per event, and the median of the ratios within each round.
+ * The three ways take turns in one process. The HTTP client responds at once, so that only the work of the SDK is measured.
+ * Prints the CPU time per event, and the median of the ratios within each round.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { makeEvent } from './payload.mjs'
@@ -30,7 +30,7 @@ const settings = { writeKey: 'benchmark-key', httpClient, flushAt: 100 }
 const plain = new Analytics(settings)
 const scoped = new Analytics({ ...settings, scope: currentScope })
 
-/** Each function handles one request of a server. They differ in how the calls get their context. */
+/** Each function handles one request of a server. */
 const WAYS = {
   explicit(events) {
     const context = makeContext()

@@ -1,9 +1,9 @@
 /**
- * The sink: a server that receives and counts the events of every client. It runs in a separate process, so that its
- * work is not measured. It keeps the bodies of requests, and parses them only when the counts are requested.
+ * The sink: a server that receives and counts the events of every client. It runs in a separate process, so that its work is
+ * not measured. It keeps the bodies of requests, and parses them only when the counts are requested.
  *
- * It sends the URLs of three servers to its parent, in one message: `answering` responds with 200 at once, `holding`
- * reads the request and never responds, and `control` has two paths:
+ * It sends the URLs of three servers to its parent, in one message: `answering` responds with 200 at once, `holding` reads the
+ * request and never responds, and `control` has two paths:
  *
  * - `POST /reset` forgets all requests;
  * - `GET /counts` returns the counts since the last reset.
@@ -48,7 +48,7 @@ function answer(response, body) {
   response.end(body)
 }
 
-/** The events in the body of a request: `batch` in most formats, `events` in Amplitude's format. */
+/** `batch` in most formats, `events` in Amplitude's format. */
 function eventsOf({ encoding, body }) {
   const text = encoding === 'gzip' ? gunzipSync(body) : body
   const parsed = JSON.parse(text.toString())

@@ -35,8 +35,7 @@ async function stop() {
     // Node.js 18 and older leave idle connections open.
     server.closeIdleConnections?.()
   })
-  // Then send the events. The timeout must be below the time that your platform allows between SIGTERM and
-  // SIGKILL.
+  // Then send the events. The timeout must be below the time that your platform allows between SIGTERM and SIGKILL.
   const { failed } = await analytics.closeAndFlush({ timeout: 8_000 })
 
   // No process.exit(): nothing keeps the process alive any more.

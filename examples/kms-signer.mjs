@@ -1,5 +1,4 @@
-// OAuth with a private key that this process never gets. Another process holds the key and signs with it, as
-// a KMS or an HSM does.
+// OAuth with a private key that this process never gets. Another process holds the key and signs with it, like a KMS or an HSM.
 // To run it: WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
 import { fork } from 'node:child_process'
 import { createPrivateKey, sign } from 'node:crypto'
@@ -13,7 +12,7 @@ const SELF = fileURLToPath(import.meta.url)
 if (process.argv[2] === 'keeper') keepKey()
 else await track()
 
-/** The code of the other process: reads the key, and signs the bytes that are sent to it. */
+/** Runs in the other process: reads the key, and signs the bytes that are sent to it. */
 function keepKey() {
   const key = createPrivateKey(readFileSync(process.env.KEY_FILE))
   process.on('message', ({ id, data }) => {
@@ -43,8 +42,7 @@ async function track() {
   const signer = startSigner()
   const analytics = new Analytics({
     writeKey: process.env.WRITE_KEY,
-    // `host` and `authServer` are only for a self-hosted service or for tests. If undefined, the public
-    // servers are used.
+    // `host` and `authServer` are only for a self-hosted service or for tests. If undefined, the public servers are used.
     host: process.env.TRACKPOST_HOST,
     oauthSettings: {
       clientId: process.env.CLIENT_ID,

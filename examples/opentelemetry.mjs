@@ -20,7 +20,7 @@ const analytics = new Analytics({
   host: process.env.TRACKPOST_HOST,
 })
 
-/** Registers the metrics. Their values are read only when metrics are collected. */
+/** The values are read only when metrics are collected. */
 function observe(analytics, meter) {
   const accepted = meter.createObservableCounter('trackpost.events.accepted', { unit: '{event}' })
   const settled = meter.createObservableCounter('trackpost.events.settled', { unit: '{event}' })

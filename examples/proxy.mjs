@@ -9,8 +9,7 @@ const analytics = new Analytics({
   writeKey: process.env.WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
-  // Any function with the parameters of fetch can be used. It should pass on all of `request`, including
-  // `signal`.
+  // Any function with the parameters of fetch can be used. It should pass on all of `request`, including `signal`.
   httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }),
 })
 

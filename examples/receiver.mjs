@@ -1,7 +1,6 @@
 /**
- * A server with the tracking API, for experiments: it keeps the received messages in memory, where they can
- * be inspected. To run it alone: `node examples/receiver.mjs 4010`, then set `host` of a client to
- * `http://127.0.0.1:4010`.
+ * A server with the tracking API, for experiments: it keeps the received messages in memory, where they can be inspected. To
+ * run it alone: `node examples/receiver.mjs 4010`, then set `host` of a client to `http://127.0.0.1:4010`.
  */
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -18,13 +17,11 @@ const MAX_BATCH_BYTES = 500_000
  * @param {number} [options.port] Default: any free port.
  * @param {string} [options.writeKey] The only accepted write key. Default: `'demo-write-key'`.
  * @param {string} [options.token] An OAuth access token that is also accepted. Default: none.
- * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses to send to the
- *   next requests, in this order. More can be pushed at any time.
- * @param {(message: object) => boolean} [options.rejects] Returns whether a request with this message gets
- *   the status 400.
- * @param {(message: object) => object | undefined} [options.keep] Returns the message to store in place of
- *   the received one. If it returns `undefined`, the message is lost although the response is 200; with this,
- *   a test can check that the loss is noticed.
+ * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses to send to the next requests, in
+ *   this order. More can be pushed at any time.
+ * @param {(message: object) => boolean} [options.rejects] Returns whether a request with this message gets the status 400.
+ * @param {(message: object) => object | undefined} [options.keep] Returns the message to store in place of the received one. If
+ *   it returns `undefined`, the message is lost although the response is 200: a test can check that the loss is noticed.
  */
 export async function startReceiver({
   port = 0,
@@ -39,10 +36,7 @@ export async function startReceiver({
     events: [],
     /** Ids of the messages that arrived again: one entry for each repetition. */
     duplicates: [],
-    /**
-     * Messages without an identity or an event name. Like the real service, the receiver responds with 200
-     * and drops them.
-     */
+    /** Messages without an identity or an event name. Like the real service, the receiver responds with 200 and drops them. */
     refused: [],
     /** One entry per request: `{ path, status, bytes, retryCount, ids, atMs }`. */
     requests: [],
@@ -111,7 +105,7 @@ export async function startReceiver({
   })
 }
 
-/** The messages in a request, each with its type; `undefined` when the body cannot be read. */
+/** Returns the messages in a request, each with its type; `undefined` when the body cannot be read. */
 function readMessages(path, body) {
   const kind = path.replace('/v1/', '')
   try {
@@ -128,7 +122,7 @@ function readMessages(path, body) {
   }
 }
 
-/** The response that refuses a request; `undefined` for a good one. */
+/** Returns the response that refuses a request; `undefined` for a good request. */
 function check(request, path, body, messages, secrets) {
   const isBatch = path === '/v1/batch'
   if (request.method !== 'POST' || !(isBatch || KINDS.includes(path.replace('/v1/', '')))) {
@@ -143,10 +137,7 @@ function check(request, path, body, messages, secrets) {
   return undefined
 }
 
-/**
- * The write key is the user name of Basic credentials, with an empty password. In other requests, the key is
- * in the body.
- */
+/** The write key is the user name of Basic credentials, with an empty password. In other requests, the key is in the body. */
 function isAuthentic(request, body, { writeKey, token }) {
   const { authorization } = request.headers
   const isBearer = token !== undefined && authorization === `Bearer ${token}`

@@ -6,8 +6,8 @@ const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu
 
 const redactEmails = {
   name: 'redact-emails',
-  // `before`, not `enrichment`: if a `before` plugin throws, the event fails. If an `enrichment` plugin
-  // throws, it is skipped, and the addresses would be sent.
+  // `before`, not `enrichment`: if a `before` plugin throws, the event fails. If an `enrichment` plugin throws, it is skipped,
+  // and the addresses would be sent.
   type: 'before',
   isLoaded: () => true,
   load: () => {},

@@ -18,8 +18,8 @@ analytics.track({
   properties: { format: 'pdf', pages: 12 },
 })
 
-// Sends the queued events and returns the result. Without this line, the events would be sent when the script
-// has nothing left to do, but nobody would notice a failure.
+// Sends the queued events and returns the result. Without this line, the events would be sent when the script has nothing left
+// to do, but nobody would notice a failure.
 const { delivered, failed } = await analytics.closeAndFlush()
 
 console.log(`delivered: ${delivered}, failed: ${failed}`)

@@ -1,5 +1,5 @@
-// A serverless function: the platform may freeze the process as soon as the handler returns, so the handler
-// waits for the outcome of its events.
+// A serverless function: the platform may freeze the process as soon as the handler returns, so the handler waits for the
+// outcome of its events.
 import { Analytics } from 'trackpost'
 
 // Created outside the handler, so that later invocations reuse the client and its connection.

@@ -1,6 +1,6 @@
 /**
- * Kills a service while it tracks events, starts it again, and compares the events that it had stored with
- * the events that have arrived. Exits with 0 only if nothing is lost. To run it: `npm run demo:spool`.
+ * Kills a service while it tracks events, starts it again, and compares the events that it had stored with the events that have
+ * arrived. Exits with 0 only if nothing is lost. To run it: `npm run demo:spool`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

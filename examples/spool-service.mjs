@@ -2,9 +2,8 @@
  * A service whose events survive a crash of its process. To run it:
  * DIRECTORY=... WRITE_KEY=... node examples/spool-service.mjs ORDERS
  *
- * It tracks one event for each of `ORDERS` orders. After every hundred, it waits for the disk and prints how
- * many are stored. It also delivers the events that an earlier process has left in the directory. It ends
- * when no event is left.
+ * It tracks one event for each of `ORDERS` orders. After every hundred, it waits for the disk and prints how many are stored.
+ * It also delivers the events that an earlier process has left in the directory. It ends when no event is left.
  */
 import { Analytics } from 'trackpost'
 import { FileSpool } from 'trackpost/spool'

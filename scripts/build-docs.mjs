@@ -1,7 +1,7 @@
-// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc
-// writes from the sources. Usage: node scripts/build-docs.mjs [--guides]. With --guides, the reference of the last
-// build is kept, because it takes most of the time and does not depend on the guides. Warnings, broken links or
-// anchors, and exports without a docstring are errors.
+// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc writes from
+// the sources. Warnings, broken links or anchors, and exports without a docstring are errors. Usage:
+//   node scripts/build-docs.mjs            builds everything
+//   node scripts/build-docs.mjs --guides   keeps the reference of the last build, which takes most of the time
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
@@ -17,7 +17,7 @@ const SITE = join(DOCS, '.vitepress/dist')
 const REPOSITORY = 'https://github.com/trackpost/trackpost/blob/main'
 
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-/** The entry points of the package: `index`, `node`, ... */
+/** `index`, `node`, ... */
 const entries = Object.keys(exports)
   .filter((name) => name !== './package.json')
   .map((name) => (name === '.' ? 'index' : name.slice(2)))
@@ -27,7 +27,7 @@ if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
 rmSync(SITE, { recursive: true, force: true })
 mkdirSync(PAGES, { recursive: true })
 await timed('guides', copyGuides)
-// Runs both commands at the same time, because each needs most of its time to read all types.
+// At the same time, because each needs most of its time to read all types.
 if (!keepsReference)
   await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))
@@ -43,7 +43,7 @@ async function timed(name, step) {
   console.log(`${name.padEnd(10)} ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
 }
 
-/** Runs a command. If the command fails, or its output matches `warning`, prints the output and ends the build. */
+/** Ends the build if the command fails, or its output matches `warning`. */
 function run(program, args, warning) {
   const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', npm_config_loglevel: 'error' }
   return new Promise((resolve) => {
@@ -60,7 +60,7 @@ function fail(message) {
   process.exit(1)
 }
 
-/** The paths of all documents in docs/, without the extension. */
+/** Paths in docs/, without the extension. */
 function documents(folder = DOCS) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
@@ -79,7 +79,7 @@ function copyGuides() {
   }
 }
 
-/** Removes hidden code, and changes links to files outside docs/, which are not on the site, into links to GitHub. */
+/** Removes hidden code. Links to files outside docs/, which are not on the site, become links to GitHub. */
 function toPage(name, markdown) {
   return markdown
     .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
@@ -104,7 +104,6 @@ async function makeReference() {
   writeFileSync(client, groupMembers(readFileSync(client, 'utf8'), MEMBERS_OF_ANALYTICS))
 }
 
-/** The name of an entry point in an import. */
 function importNameOf(entry) {
   return entry === 'index' ? 'trackpost' : `trackpost/${entry}`
 }

@@ -1,6 +1,6 @@
-// Checks the public declarations. Every exported name, and every member of an exported class, interface or object
-// type, must have a docstring. A member may inherit the docstring of the interface that it implements, as in editors.
-// The target of every @see must exist. `npm run docs` lists the problems, and fails if there are any.
+// Every exported name, and every member of an exported class, interface or object type, must have a docstring. A member may
+// inherit the docstring of the interface that it implements, as in editors. The target of every @see must exist. `npm run docs`
+// lists the problems, and fails if there are any.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ import ts from 'typescript'
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-/** The anchors of the headings of a document, as GitHub generates them. */
+/** The anchors that GitHub gives to the headings of a document. */
 function anchorsOf(markdown) {
   return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
     title
@@ -19,7 +19,7 @@ function anchorsOf(markdown) {
   )
 }
 
-/** The reason why a reference has no target, or `undefined` if it has one. */
+/** Returns `undefined` if the reference has a target. */
 export function brokenReference(reference) {
   if (/^RFC \d+/.test(reference)) return undefined
   const inRepository = `${REPOSITORY}/blob/main/`
@@ -33,14 +33,14 @@ export function brokenReference(reference) {
   return /^https:\/\/\S+$/.test(reference) ? undefined : 'it is neither an RFC nor a URL'
 }
 
-/** The docstring of a symbol, which may be inherited, and its tags. */
+/** The docstring may be inherited. */
 function docsOf(symbol, checker) {
   const text = ts.displayPartsToString(symbol.getDocumentationComment(checker))
   const tags = symbol.getJsDocTags(checker)
   return { text, tags, isDocumented: text.trim() !== '' || tags.some(({ name }) => name === 'deprecated') }
 }
 
-/** The members in a declaration that a user can see: without private members and without inherited members. */
+/** Without private and inherited members. */
 function membersOf(declaration, checker) {
   const parts = []
   const collect = (node) => {
@@ -61,7 +61,7 @@ function membersOf(declaration, checker) {
   })
 }
 
-/** The docstring of a declaration that has no symbol of its own, such as a constructor or an index signature. */
+/** For a declaration that has no symbol, such as a constructor or an index signature. */
 function ownText(node) {
   return ts
     .getJSDocCommentsAndTags(node)
@@ -69,7 +69,7 @@ function ownText(node) {
     .join('')
 }
 
-/** Checks declaration files. Returns one line for each problem, and the number of checked names. */
+/** Returns one line for each problem, and the number of checked names. */
 export function checkDocs(entries) {
   const program = ts.createProgram(entries, {
     target: ts.ScriptTarget.ES2022,

@@ -1,10 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, relative, sep } from 'node:path'
 
-/**
- * Returns one line for each link of a built site to a missing page or anchor. `base` is the path under which the site
- * is served.
- */
+/** Returns one line for each link of a built site to a missing page or anchor. The site is served under `base`. */
 export function brokenLinks(site, base = '/') {
   const pages = new Map(
     htmlFiles(site).map((path) => {
@@ -39,9 +36,7 @@ function withoutBase(path, base) {
   return path.startsWith(base) ? `/${path.slice(base.length)}` : path
 }
 
-/**
- * The file that a server would send, as a path from the root of the site, or `undefined` if there is no such file.
- */
+/** The file that a server would send, as a path from the root of the site; `undefined` if there is none. */
 function fileOf(site, path) {
   const candidates = path.endsWith('/') ? [`${path}index.html`] : [path, `${path}.html`, `${path}/index.html`]
   return candidates.find((one) => /\.\w+$/.test(one) && existsSync(join(site, one)))

@@ -1,7 +1,6 @@
-// Adds lockfile entries for platform packages (such as `@esbuild/darwin-arm64`) that the configured registry does not
-// have. npm leaves these packages out when it writes the lockfile, and then `npm ci` refuses the lockfile as
-// incomplete: https://github.com/npm/cli/issues/9846. The entries need only a version and a platform, because npm
-// skips packages of other platforms.
+// Adds lockfile entries for platform packages (such as `@esbuild/darwin-arm64`) that the configured registry does not have. npm
+// leaves these packages out when it writes the lockfile, and then `npm ci` refuses the lockfile as incomplete:
+// https://github.com/npm/cli/issues/9846. An entry needs only a version and a platform, because npm skips other platforms.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const OS = [
@@ -27,8 +26,7 @@ for (const [parent, { optionalDependencies = {}, dev }] of Object.entries(lock.p
     const isThere = [`${parent}/node_modules/${name}`, `node_modules/${name}`].some(
       (key) => lock.packages[key]?.version,
     )
-    // A package depends on its platform packages by exact versions, so a dependency with a range is not a platform
-    // package.
+    // A dependency with a version range is not a platform package.
     if (isThere || !/^\d/.test(version)) continue
     const words = name.split(/[-/]/)
     const platform = (names) => names.filter((one) => words.includes(one))

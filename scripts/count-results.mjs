@@ -1,5 +1,4 @@
-// Adds up the summaries that scripts/test.mjs has written to test-results, and prints 'N passed, N failed, N
-// skipped'.
+// Adds up the summaries that scripts/test.mjs has written to test-results, and prints 'N passed, N failed, N skipped'.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

@@ -1,5 +1,5 @@
-// Installs the web frameworks for the tests of examples/frameworks into .cache/frameworks, unless they are there
-// already. The versions are in test/frameworks/package-lock.json. Usage: node scripts/fetch-frameworks.mjs
+// Installs the web frameworks for the tests of examples/frameworks into .cache/frameworks, unless they are there already. The
+// versions are in test/frameworks/package-lock.json. Usage: node scripts/fetch-frameworks.mjs
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
@@ -16,15 +16,12 @@ function folder() {
   return join(ROOT, '.cache', 'frameworks', version)
 }
 
-/** The folder with the `node_modules` of the frameworks, if they are in the cache. */
+/** Returns `undefined` if the frameworks are not in the cache. */
 export function findFrameworks() {
   return existsSync(folder()) ? folder() : undefined
 }
 
-/**
- * Returns the folder with the `node_modules` of the frameworks. Installs the frameworks first if they are not in the
- * cache.
- */
+/** Returns the folder with the `node_modules` of the frameworks. Installs them first if they are not in the cache. */
 export function fetchFrameworks() {
   const target = folder()
   if (existsSync(target)) return target
@@ -42,7 +39,7 @@ export function fetchFrameworks() {
     renameSync(draft, target)
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
-    // If the folder exists now, another process has installed the frameworks in the meantime.
+    // Another process may have installed the frameworks in the meantime.
     if (!existsSync(target)) throw error
   }
   return target

@@ -1,4 +1,3 @@
-/** The package of a runtime, in the exact version to install. */
 export interface Pin {
   package: string
   version: string
@@ -9,11 +8,10 @@ export interface Pin {
   dependencies?: Record<string, { version: string; integrity: string }>
 }
 
-/** The runtimes by name. */
 export declare const MANIFEST: Record<string, Pin>
 
-/** Returns the path of a runtime's binary. Installs the runtime first if it is not in the cache. */
+/** Installs the runtime first if it is not in the cache. Returns the path of its binary. */
 export declare function fetchRuntime(name: string, pin?: Pin): string
 
-/** The path of a runtime's binary, if it is in the cache. */
+/** Returns `undefined` if the runtime is not in the cache. */
 export declare function findRuntime(name: string, pin?: Pin): string | undefined

@@ -1,5 +1,4 @@
-// Installs the runtimes that runtimes.json lists, in exact versions, into .cache/runtimes, unless they are there
-// already. Usage:
+// Installs the runtimes of runtimes.json, in exact versions, into .cache/runtimes, unless they are there already. Usage:
 //   node scripts/fetch-runtimes.mjs [name...]
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,23 +8,18 @@ import { fileURLToPath } from 'node:url'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache', 'runtimes')
 
-/** The runtimes by name, each as `{ package, version, binary, integrity, dependencies? }`. */
+/** Entries are `{ package, version, binary, integrity, dependencies? }`. */
 export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
 
 const folderOf = (name, pin) => join(CACHE, `${name}-${pin.version}`)
 const pathOf = (name, pin) => join(folderOf(name, pin), 'node_modules', pin.package, pin.binary)
 
-/** The path of a runtime's binary, if it is in the cache. */
 export function findRuntime(name, pin = MANIFEST[name]) {
   const path = pathOf(name, pin)
   return existsSync(path) ? path : undefined
 }
 
-/**
- * Returns the path of a runtime's binary. Installs the runtime first if it is not in the cache.
- *
- * @param pin The package to install. Default: the entry of `name` in runtimes.json.
- */
+/** Installs the runtime first if it is not in the cache. Returns the path of its binary. */
 export function fetchRuntime(name, pin = MANIFEST[name]) {
   const found = findRuntime(name, pin)
   if (found !== undefined) return found

@@ -1,7 +1,6 @@
 /**
- * Reorders the page of a class that typedoc has written: examples, constructor, members by group, and last the type
- * parameters. `groups` maps the heading of each group to the names of its members. Throws if a member of the page is
- * in no group.
+ * Reorders the page of a class that typedoc has written: examples, constructor, members by group, and last the type parameters.
+ * `groups` maps the heading of each group to the names of its members. Throws if a member of the page is in no group.
  */
 export function groupMembers(markdown, groups) {
   const [head, ...parts] = markdown.split(/^(?=## )/m)
@@ -29,7 +28,7 @@ export function groupMembers(markdown, groups) {
   ].join('')
 }
 
-/** The name in the heading of a member: `track` for `### track()`, `[asyncDispose]` for `### \[asyncDispose\]()`. */
+/** `track` for `### track()`, `[asyncDispose]` for `### \[asyncDispose\]()`. */
 function nameOf(member) {
   return /^### (.*)$/m.exec(member)[1].replaceAll('\\', '').replace(/\(\)$/, '').replace(/\?$/, '')
 }

@@ -7,10 +7,6 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/**
- * Packs the package, and installs it into a project in the folder `below`. Returns the folder of the project, and the
- * path and the files of the tarball.
- */
 export function installPacked(below) {
   const folder = join(below, 'project')
   mkdirSync(folder, { recursive: true })
@@ -25,7 +21,7 @@ export function installPacked(below) {
 }
 
 function npm(args, cwd) {
-  // Removes the variables that `npm run` sets for the repository: npm would use them in the other folder.
+  // Without the variables that `npm run` sets for the repository: npm would use them in the other folder.
   const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name)),

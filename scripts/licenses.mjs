@@ -1,11 +1,10 @@
-// An esbuild plugin that writes LICENSES.txt: the licences of the packages that are bundled into a build. The file is
-// part of the published package.
+// An esbuild plugin that writes the licences of all bundled packages to LICENSES.txt, which is published with the package.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const BETWEEN = `\n${'-'.repeat(80)}\n\n`
 
-/** Reads the LICENSES.txt of a package. Returns the licences of the bundled packages by name. */
+/** Returns the licences of the bundled packages by name. */
 export function readLicenses(path) {
   const parts = readFileSync(path, 'utf8').split(BETWEEN)
   return new Map(parts.map((part) => [part.split('\n', 1)[0], part.slice(part.indexOf('\n')).trim()]))
@@ -14,9 +13,7 @@ export function readLicenses(path) {
 /**
  * Creates one plugin for all builds of a package, which together write one file.
  *
- * @param path The path of the file.
- * @param within The LICENSES.txt of a bundled package. The packages that are bundled into that package are listed
- * too.
+ * @param within The LICENSES.txt of a bundled package, whose own bundled packages are listed too.
  */
 export function licenses(path, within) {
   const texts = new Map()

@@ -1,6 +1,6 @@
-// Measures how the bytes of `import { Analytics } from 'trackpost'` are distributed: `npm run measure:size`. The
-// bundle is minified and gzipped, without code that is loaded later. The compressed size is divided among the modules
-// (the folders of src) in proportion to their minified size.
+// Measures how the bytes of `import { Analytics } from 'trackpost'` are distributed: `npm run measure:size`. The bundle is
+// minified and gzipped, without code that is loaded later. Each module (a folder of src) gets a part of the compressed size, in
+// proportion to its minified size.
 import { basename, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -9,7 +9,7 @@ import { build } from 'esbuild'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAIN = join(ROOT, 'src/index.ts')
 
-/** An esbuild plugin that chooses the modules of a platform, and leaves out code that is loaded later. */
+/** Chooses the modules of a platform, and leaves out code that is loaded later. */
 function choose(platform) {
   return {
     name: 'choose',

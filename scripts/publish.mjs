@@ -1,6 +1,5 @@
-// Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`. The release workflow runs it
-// after the build. A version that the registry already has is skipped, so that a failed workflow can be started
-// again. With --dry-run, npm does everything except the upload.
+// Publishes the packages of this repository, the SDK first. The release workflow runs it after the build. A version that the
+// registry already has is skipped, so that a failed workflow can be started again. With --dry-run, npm uploads nothing.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 

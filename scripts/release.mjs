@@ -1,6 +1,6 @@
-// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see the steps. Sets the
-// version of all packages, puts version and date above the unreleased changes in CHANGELOG.md, commits and tags. When
-// the tag is pushed, .github/workflows/release.yml publishes the packages.
+// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see the steps. Sets the version of
+// all packages, puts version and date above the unreleased changes in CHANGELOG.md, commits and tags. When the tag is pushed,
+// .github/workflows/release.yml publishes the packages.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,14 +8,13 @@ import { pathToFileURL } from 'node:url'
 
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 
-/** The three numbers of a version. Pre-releases are not supported. */
+/** Pre-releases are not supported. */
 function parseVersion(text) {
   const match = /^(\d+)\.(\d+)\.(\d+)$/.exec(text ?? '')
   if (match === null) throw new Error(`expected a version such as 0.2.0, got ${text ?? 'none'}`)
   return match.slice(1).map(Number)
 }
 
-/** Throws unless `next` is greater than `current`. */
 export function requireNewer(current, next) {
   const from = parseVersion(current)
   const to = parseVersion(next)
@@ -23,10 +22,7 @@ export function requireNewer(current, next) {
   if (first === -1 || to[first] < from[first]) throw new Error(`${next} is not newer than ${current}`)
 }
 
-/**
- * Returns the text of CHANGELOG.md for the release: the changes under `Unreleased` are moved below a heading for the
- * new version, and both headings get a link.
- */
+/** Moves the changes under `Unreleased` below a heading for the new version. Both headings get a link. */
 export function releaseChangelog(text, version, date) {
   const heading = '## [Unreleased]\n'
   const start = text.indexOf(heading)
@@ -53,7 +49,7 @@ export function releaseChangelog(text, version, date) {
   )
 }
 
-/** Whether the packages and CHANGELOG.md already have the version, with a date. If so, only the tag is missing. */
+/** Whether only the tag is missing. */
 function isPrepared(read, version) {
   return (
     JSON.parse(read('package.json')).version === version &&
@@ -61,7 +57,7 @@ function isPrepared(read, version) {
   )
 }
 
-/** The new text of each file that a release changes, by the path of the file. */
+/** Returns the new text of each file that a release changes, by path. */
 export function releaseFiles(read, version, date) {
   const manifest = JSON.parse(read('package.json'))
   // The first release may keep the version that the packages already have.
@@ -73,7 +69,7 @@ export function releaseFiles(read, version, date) {
   const workspaces = {}
   for (const folder of manifest.workspaces) {
     const path = `${folder}/package.json`
-    // All packages of the repository have the same version, so that users see which packages belong together.
+    // All packages have the same version, so that users see which packages belong together.
     workspaces[path] = `${JSON.stringify({ ...JSON.parse(read(path)), version }, null, 2)}\n`
     lock.packages[folder].version = version
   }

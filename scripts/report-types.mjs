@@ -1,6 +1,5 @@
-// Writes a report of the public types of each entry point to test/package/public-types/, by API Extractor. The
-// reports are committed, so that a reviewer sees each change of the public types. Usage, after a build of the SDK and
-// of the collector:
+// Writes a report of the public types of each entry point to test/package/public-types/, by API Extractor. The reports are
+// committed, so that a reviewer sees each change of the public types. Usage, after a build of the SDK and of the collector:
 //   node scripts/report-types.mjs           writes the reports
 //   node scripts/report-types.mjs --check   fails when a report differs from the build
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -14,7 +13,7 @@ const REPORTS = `${ROOT}test/package/public-types`
 const isCheck = process.argv.includes('--check')
 const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
 
-/** The reports, by name, and the declaration file that each describes. */
+/** The declaration file that each report describes, by the name of the report. */
 const ENTRIES = {
   ...Object.fromEntries(
     Object.entries(exports)
@@ -24,10 +23,7 @@ const ENTRIES = {
   'trackpost-collector': './collector/dist/index.d.cts',
 }
 
-/**
- * Only errors of the TypeScript compiler count. Messages about docstrings are off, because `npm run docs` checks
- * docstrings.
- */
+/** Messages about docstrings are off, because `npm run docs` checks docstrings. */
 const messages = {
   compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Error } },
   extractorMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },

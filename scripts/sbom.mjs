@@ -1,7 +1,6 @@
-// Writes a software bill of materials (CycloneDX) for each package to sbom/NAME.cdx.json. A bill lists the published
-// package, its dependencies, and the packages that are compiled into its build, with the versions, licences and
-// hashes of the lockfile. The compiled-in packages are read from the LICENSES.txt of the build. Usage: `node
-// scripts/sbom.mjs [folder ...]`. Default: all packages.
+// Writes a software bill of materials (CycloneDX) for each package to sbom/NAME.cdx.json. A bill lists the published package,
+// its dependencies, and the packages that are compiled in (from the LICENSES.txt of the build), with the versions, licences and
+// hashes of the lockfile. Usage: `node scripts/sbom.mjs [folder ...]`. Default: all packages.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,10 +19,7 @@ for (const folder of folders.length > 0 ? folders : ['', ...workspaces]) {
   console.log(`sbom/${name}.cdx.json: ${components} component(s) in addition to the package`)
 }
 
-/**
- * Writes the bill of one package. `npm sbom` describes a folder, so a temporary folder gets the manifest of the
- * package and its part of the lockfile.
- */
+/** `npm sbom` describes a folder, so a temporary folder gets the manifest of the package and its part of the lockfile. */
 function writeBill(folder) {
   const lock = readJSON('package-lock.json')
   const compiledIn = [...readLicenses(join(ROOT, folder, 'dist/LICENSES.txt')).keys()]
@@ -50,8 +46,8 @@ function versionOf(name, folder, { packages }) {
 }
 
 /**
- * The manifest with compiled-in packages as dependencies, and without packages that an install leaves out: optional
- * peers, development dependencies, and the other packages of the repository.
+ * Compiled-in packages become dependencies. Packages that an install leaves out are removed: optional peers, development
+ * dependencies, and the other packages of the repository.
  */
 function asInstalled(
   { devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest },
@@ -60,10 +56,7 @@ function asInstalled(
   return { ...rest, dependencies: { ...rest.dependencies, ...compiledIn } }
 }
 
-/**
- * The lockfile entries for one package. Entries below the folder of the package are moved to the top. Links, and
- * entries below the folders of other packages, are left out.
- */
+/** Entries below the folder of the package are moved to the top. Links and entries below other folders are left out. */
 function packagesFor(folder, packages) {
   const top = `${folder}/node_modules/`
   const entries = Object.entries(packages).filter(

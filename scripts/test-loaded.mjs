@@ -1,11 +1,10 @@
-// Runs `npm test` while other processes keep all cores busy (at least two processes), to find tests that depend on
-// the speed of the machine. Arguments are passed to scripts/test.mjs. The busy processes end by themselves, even when
-// this process is killed.
+// Runs `npm test` while other processes keep all cores busy (at least two processes), to find tests that depend on the speed of
+// the machine. Arguments are passed to scripts/test.mjs.
 import { spawn, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-// Checks every 100 ms whether the parent process still exists.
+// Ends when this process ends, even by SIGKILL.
 const LOOP = `
 const parent = process.ppid
 while (process.ppid === parent) for (const end = Date.now() + 100; Date.now() < end; );

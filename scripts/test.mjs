@@ -3,11 +3,10 @@
 //   node scripts/test.mjs --full            everything
 //   node scripts/test.mjs --rest            the tests that the default form leaves out, except LONG_FILES and `inNight`
 //   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of docs/faults.md
-// Other arguments are passed to the test runner of a step. Parallel steps run three at a time, since they often wait
-// for processes, servers and browsers. The output of a parallel step appears when the step has ended. The packages are
-// built, packed and installed once, before all test suites. `IS_BUILT=1` tells the setup of a suite not to build them
-// again. The caller of this script sets it if both packages are already built. The last line is 'N passed, N failed, N
-// skipped'. The exit code is 1 if anything failed.
+// Other arguments are passed to the test runner of a step. Parallel steps run three at a time, since they often wait for
+// processes, servers and browsers. A parallel step prints its output when it has ended. The packages are built, packed and
+// installed once. `IS_BUILT=1` tells the setup of a suite not to build them again. The caller of this script sets it if both
+// packages are already built. The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +15,7 @@ import { BOTH_FILES, FULL_FILES, FULL_STEPS } from './tiers.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RESULTS = `${ROOT}test-results`
-/** The folder of the project in which the packed package is installed, for all suites of a run. */
+/** The project in which the packed package is installed, for all suites of a run. */
 const PACKED = `${ROOT}.cache/packed-${process.pid}`
 
 const MUTATION = ['node', 'scripts/mutation/run.mjs', '--sample', '6']
@@ -24,9 +23,8 @@ const VITEST = 'node_modules/vitest/vitest.mjs'
 const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) => `--project=${name}`)]
 
 /**
- * The steps by name. A step with `reports` is counted by its tests, any other step counts as one. Parallel steps
- * build nothing that other steps read. The longest steps come first, so that the last steps end at about the same
- * time.
+ * A step with `reports` is counted by its tests, any other step counts as one. Parallel steps build nothing that other steps
+ * read. The longest steps come first, so that the last steps end at about the same time.
  * - Without a mark: only in the default form and with `--full`.
  * - `inRest`: also with `--rest`, for the part that the default form leaves out.
  * - `inFull`: with `--full` and with `--rest`, but not in the default form.
@@ -97,7 +95,7 @@ const STEPS = {
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
 }
 
-/** The steps that run before a step that is requested by name. */
+/** Run before a step that is requested by name. */
 const NEEDS = {
   package: ['build', 'pack'],
   examples: ['build', 'build:collector'],
@@ -164,10 +162,7 @@ function isOfTier({ isExtra, inFull = false, inRest = false, inNight = false }) 
   return tier === 'full' || (!inNight && (inFull || inRest))
 }
 
-/**
- * Divides the steps into groups, which run one after the other. A group is a single step, or several neighbouring
- * steps that run in parallel.
- */
+/** Groups run one after the other. A group is a single step, or neighbouring steps that run in parallel. */
 function phases(steps) {
   const found = []
   let latest
@@ -201,7 +196,7 @@ async function runCommand(name, isCaptured) {
   const env = {
     ...process.env,
     TEST_TIER: tier,
-    // The full size applies only to steps that are requested by name: the fault suite takes an hour in its full size.
+    // Not for all steps: in its full size, the fault suite takes an hour.
     TEST_FULL: isFull && !isWhole ? '1' : '0',
     IS_BUILT: reports ? '1' : '0',
     ...(chosen.includes('pack') && { PACKED }),
@@ -229,7 +224,7 @@ function countStep(name, status) {
   }
   const report = reportOf(name)
   const counts = reports && existsSync(report) ? readReport(report) : countsOf(status === 0 ? 1 : 0)
-  // A failure outside of tests, for example an uncaught error, counts as a failure.
+  // A failure outside of tests, such as an uncaught error, also counts.
   if (status !== 0 && counts.failed === 0) counts.failed = 1
   return counts
 }

@@ -1,5 +1,5 @@
-// The two forms of `npm test`: these lists name the tests that only `npm test -- --full` runs. Test files that no
-// list names run in both forms. Paths begin at the root of the repository. A folder stands for all files below it.
+// The two forms of `npm test`: these lists name the tests that only `npm test -- --full` runs. Test files that no list names
+// run in both forms. Paths begin at the root of the repository. A folder stands for all files below it.
 
 /** Steps of scripts/test.mjs that only the full form runs, with a description of their tests. */
 export const FULL_STEPS = {
@@ -10,7 +10,7 @@ export const FULL_STEPS = {
   'bench:guard': 'CPU per event, compared with the floor',
 }
 
-/** Test files that only the full form runs, by subject. */
+/** By subject. */
 export const FULL_FILES = {
   'the package in bundlers, in test runners, with every TypeScript, beside other libraries, and its types compared with their reports':
     [
@@ -72,8 +72,8 @@ export const FULL_FILES = {
 }
 
 /**
- * The files that take longest. They run only with `--full`, each night: the continuous integration, which runs the
- * default form and `--rest`, must end within 12 minutes.
+ * Files that run only with `--full`, each night: the continuous integration, which runs the default form and `--rest`, must end
+ * within 12 minutes.
  */
 export const LONG_FILES = [
   'cli/test/memory.test.ts',
@@ -89,16 +89,13 @@ export const LONG_FILES = [
   'test/package/typescript.test.ts',
 ]
 
-/**
- * Rows of docs/faults.md that only the full form runs, because their fault takes seconds of real time even with a
- * faster clock.
- */
+/** Only the full form runs these rows of docs/faults.md: their fault takes seconds of real time even with a faster clock. */
 export const FULL_ROWS = [
   ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
   ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],
 ]
 
-/** Files that run in both forms: the full form runs more of their tests, or runs them with larger sizes. */
+/** The full form runs more tests of these files, or runs them with larger sizes. */
 export const BOTH_FILES = {
   '10,000 interleavings instead of 1,000': ['test/interleavings-1.test.ts', 'test/interleavings-2.test.ts'],
   'the tests of the store of the collector, on PostgreSQL': [
@@ -117,8 +114,8 @@ export const BOTH_FILES = {
 }
 
 /**
- * The form of `npm test`: `default`, `rest` (what the default form leaves out, without `LONG_FILES`) or `full`.
- * Default, if vitest runs without scripts/test.mjs: `full`.
+ * The form of `npm test`: `default`, `rest` (tests that the default form leaves out, without `LONG_FILES`) or `full`. Default,
+ * if vitest runs without scripts/test.mjs: `full`.
  */
 export const TIER = process.env.TEST_TIER ?? 'full'
 
@@ -126,8 +123,7 @@ export const TIER = process.env.TEST_TIER ?? 'full'
  * The patterns of the files that a vitest project runs in this form.
  *
  * @param below The folder of the project, as a path in the repository. Files outside of it are ignored.
- * @param root The folder at which patterns begin, as a path in the repository. It is removed from the paths of the
- * lists.
+ * @param root The folder at which patterns begin, as a path in the repository.
  */
 export function filesOfTier({ include, exclude = [], below, root = '' }) {
   const pick = (lists) =>

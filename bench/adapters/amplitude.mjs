@@ -27,8 +27,8 @@ export async function open({ url, flushAt, isDefault }) {
       await promise
     },
     async close() {
-      // Events are sent in order, so only the promise of the last event is awaited. A flush that begins during
-      // another flush does nothing, so flush is called repeatedly.
+      // Events are sent in order, so only the promise of the last event is awaited. A flush that begins during another flush
+      // does nothing, so flush is called repeatedly.
       let isDelivered = false
       last?.promise.then(() => {
         isDelivered = true

@@ -8,8 +8,8 @@
  * - `open(settings)`: creates a client. `track(event)` queues an event. `confirm(event)` resolves when the event is delivered.
  *   `close()` resolves when all events are delivered. So does `flush()`, if the client can be used after a flush.
  *
- * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth, feature }`. With `isDefault`, only the key and the
- * URL are set, and `flushAt: 15` for clients with another default.
+ * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth, feature }`. With `isDefault`, only the key and the URL
+ * are set, and `flushAt: 15` for clients with another default.
  */
 export const adapterNames = [
   'floor',

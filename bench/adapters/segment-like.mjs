@@ -1,7 +1,3 @@
-/**
- * Functions that the adapters for `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node` share.
- */
-
 /** Returns an adapter's client for an object that has the methods of `@segment/analytics-node`. */
 export function wrap(analytics) {
   return {
@@ -15,7 +11,6 @@ export function wrap(analytics) {
   }
 }
 
-/** Five synchronous plugins, each with one small change to the event. */
 export function fivePlugins() {
   const changes = [
     ['before', (ctx) => ctx.updateEvent('context.app', 'shop')],

@@ -2,10 +2,7 @@ import { open as openTrackpost, specifier } from './trackpost.mjs'
 
 export { specifier }
 
-/**
- * The SDK in a process that uses `fetch`, where it sends over the connections of `fetch`. Reading `Headers` makes
- * Node.js load `fetch`.
- */
+/** In a process that uses `fetch`, the SDK sends over the connections of `fetch`. Reading `Headers` loads `fetch`. */
 export function open(settings) {
   void globalThis.Headers
   return openTrackpost(settings)

@@ -33,10 +33,7 @@ export async function open(
   return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
 }
 
-/**
- * Creates a spool in its own directory, which is removed when the client is closed. With BENCH_SYNCS, prints the
- * number of syncs.
- */
+/** The directory of the spool is removed when the client is closed. With BENCH_SYNCS, prints the number of syncs. */
 async function openSpool(sync) {
   const { FileSpool } = await import(new URL('../../dist/spool.js', import.meta.url).href)
   const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
@@ -55,14 +52,13 @@ async function openSpool(sync) {
   return { spool, close }
 }
 
-/** Subscribes to each channel only once: the client of the warm-up has subscribed before the measured client. */
+/** The client of the warm-up has subscribed before the measured client. */
 function subscribeOnce() {
   for (const name of CHANNELS) {
     if (!channel(`trackpost:${name}`).hasSubscribers) channel(`trackpost:${name}`).subscribe(() => {})
   }
 }
 
-/** Returns a client whose `track` is called on a scope, as in a server that creates a scope for each request. */
 function wrapScope(analytics) {
   const scope = analytics.with({ context: { app: { name: 'shop' } } })
   return { ...wrap(analytics), track: (event) => scope.track(event) }

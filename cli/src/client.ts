@@ -10,18 +10,16 @@ import { NodeHTTPClient } from 'trackpost/node'
 import { UsageError } from './errors.ts'
 import { printable } from './output/text.ts'
 
-/** Receives the reports of a client that do not belong to a single event. */
 export interface ClientListener {
-  /** Called for a warning. No event has been lost. */
   warn(text: string): void
-  /** Called when the client will send no request for `waitMs` milliseconds. `status` contains the last error. */
+  /** The client will send no request for `waitMs`. `status` contains the last error. */
   pause?(waitMs: number, status: Status): void
 }
 
 const PREFIX = /^trackpost: /
 
 /**
- * Creates a client of the SDK. The failure of an event is passed only to the callback of the event, and is not logged.
+ * The failure of an event is passed only to the callback of the event, and is not logged.
  *
  * @throws UsageError when a setting is invalid; the message names the setting.
  */
@@ -33,7 +31,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
       if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status)
     },
     warn: (fields: object, message: string) => {
-      // Outages are not reported as warnings: the callback of each event gets the error, and `pause` gets the waiting time.
+      // An outage needs no warning: the callback of each event gets the error, and `pause` gets the waiting time.
       if ((fields as { code?: string }).code !== 'outage')
         listener.warn(printable(message.replace(PREFIX, '')))
     },
@@ -50,9 +48,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
   return analytics
 }
 
-/**
- * Calls one of the six tracking methods. The compiler cannot check the input of a user, so the client checks it at run time.
- */
+/** The compiler cannot check `params`, which the user has typed. The client checks them at run time. */
 export function call(
   client: Analytics,
   kind: Kind,

@@ -1,4 +1,3 @@
-/** Exit codes of the process. */
 export const EXIT = { delivered: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 /** An error that ends the command. Its message is printed as one line on stderr. */
@@ -20,7 +19,6 @@ export class UsageError extends CommandError {
   }
 }
 
-/** Describes why a file could not be used, in a few words. */
 export function fileProblem(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   const known: Record<string, string> = {

@@ -3,7 +3,6 @@ import type { CommandContext } from './commands/context.ts'
 import { CommandError, EXIT } from './errors.ts'
 import { createProgram } from './program.ts'
 
-/** Runs one command. Resolves with its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const { stdout, stderr } = process
   // The program that reads the output may have ended (`| head -1`). The command still sends its events.
@@ -24,7 +23,7 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode
 }
 
-/** Removes the arguments after an unknown command, so that the error is reported: `--help` would only print general help. */
+/** Drops the arguments after an unknown command: a `--help` among them would print general help, and no error. */
 function withoutHelpOfNothing(program: Command, args: readonly string[]): string[] {
   let command = program
   for (const [index, name] of args.entries()) {

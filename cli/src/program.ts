@@ -22,7 +22,7 @@ const EXIT_HELP = `
 Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent or written), 130 ended by Ctrl+C.
 `
 
-/** Defines the commands, their options and their help. @param onExit Called with the exit code of the command that ran. */
+/** @param onExit Called with the exit code of the command that ran. */
 export function createProgram(context: CommandContext, onExit: OnExit): Command {
   const program = new Command('trackpost')
     .description('Send, verify, import and watch tracking events, and write their types.')

@@ -151,7 +151,7 @@ describe('verify', () => {
 describe('settings', () => {
   const send = ['send', 'track', '--user-id', 'ada', '--event', 'Paid']
 
-  /** Sends an event and returns its source. The collector names the source after the write key of the event. */
+  /** The collector names the source of an event after its write key. */
   async function sourceOf(
     args: readonly string[],
     env: Record<string, string>,

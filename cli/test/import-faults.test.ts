@@ -30,7 +30,6 @@ describe('an interrupted import', () => {
     const again = await run(['import', file, '--resume'], { env: server.env })
     expect([again.code, again.stderr]).toEqual([0, `${file}: continues at line ${line}\n`])
     expect(again.stdout).toContain(`${(LINES - line + 1).toLocaleString('en-US')} lines:`)
-    // The service got every event, and none of them twice.
     expect(server.taken.length).toBe(LINES)
     expect(new Set(server.taken).size).toBe(LINES)
   })
@@ -363,7 +362,7 @@ describe('a disk or state file that fails', () => {
   })
 })
 
-/** Mounts a file system of 3 MB, which a test can fill. Returns `undefined` if it cannot be mounted. */
+/** Mounts a file system of 3 MB. Returns `undefined` if it cannot be mounted. */
 function fullableFolder(): string | undefined {
   const folder = join(newFolder(), 'small')
   mkdirSync(folder)

@@ -88,7 +88,7 @@ const nodes = ['18', '22', '24', '26'].map((major) => {
     const modules = join(runtimes, folder as string, 'node_modules')
     found = join(modules, readdirSync(modules).find((name) => /^node-/.test(name)) as string, 'bin/node')
   } catch {
-    // This version of Node.js has not been downloaded, so its test is skipped.
+    // Not downloaded: the test is skipped.
   }
   return [major, found] as const
 })

@@ -18,7 +18,7 @@ function refused(line: number): PendingLine {
   }
 }
 
-/** Writes the refused lines 1 to 3. Returns the mark from before line 3, as if no newer state had been saved. */
+/** Returns the mark from before line 3, as if no newer state had been saved. */
 async function interrupted(path: string): Promise<RejectsMark> {
   const rejects = new Rejects(path, STYLE, undefined)
   rejects.add(refused(1))
@@ -99,8 +99,7 @@ test('if the import is killed before the first save, the refused lines are in th
   frontier = { offset: 10, line: 2 }
   await checkpoint.finish(false)
 
-  // This state was saved before the rejects file existed. The state names the file, and its position is before the refused
-  // line.
+  // This state was saved before the rejects file existed, but names the file.
   const [, before] = states as [State, State]
   expect(before).toMatchObject({ offset: 0, line: 1, rejects: { path, bytes: 0 } })
   const again = new Rejects(path, STYLE, before.rejects ?? undefined)

@@ -11,7 +11,6 @@ import type { SourceRecord, Splitter } from '../src/import/record.ts'
 const START = { offset: 0, line: 1 }
 const LIMIT = 200
 
-/** Feeds `text` in pieces of the given sizes. */
 function split(splitter: Splitter, text: string | Buffer, sizes: readonly number[]): SourceRecord[] {
   const bytes = Buffer.from(text)
   const records: SourceRecord[] = []

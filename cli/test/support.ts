@@ -11,7 +11,6 @@ import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The path of the installed launcher script. */
 export function launcher(): string {
   return join(inject('project'), 'node_modules/trackpost-cli/bin/trackpost.js')
 }
@@ -19,7 +18,7 @@ export function launcher(): string {
 export interface RunOptions {
   readonly env?: Record<string, string>
   readonly cwd?: string
-  /** The content of stdin; empty by default. */
+  /** For stdin. Default: empty. */
   readonly input?: string | Buffer
   readonly node?: string
   readonly nodeArgs?: readonly string[]
@@ -81,7 +80,6 @@ export function start(args: readonly string[], options: RunOptions = {}): Runnin
   }
 }
 
-/** Runs the command to its end. */
 export function run(args: readonly string[], options: RunOptions = {}): Promise<Exit> {
   return start(args, options).ended
 }
@@ -93,7 +91,6 @@ export function newFolder(): string {
   return folder
 }
 
-/** Writes a file in a new folder. */
 export function newFile(name: string, content: string | Buffer): string {
   const path = join(newFolder(), name)
   writeFileSync(path, content)
@@ -102,7 +99,6 @@ export function newFile(name: string, content: string | Buffer): string {
 
 export interface TestCollector {
   readonly url: string
-  /** Environment variables for the command. */
   readonly env: Record<string, string>
   events(query?: string): Promise<StoredEvent[]>
   stats(): Promise<{ accepted: number; rejected: number; byReason: Record<string, number> }>
@@ -133,7 +129,7 @@ export function shareCollector(): TestCollector {
   return shared
 }
 
-/** Starts a real collector in a separate process, for one test. */
+/** Starts a collector for one test. */
 export async function startCollector(...args: string[]): Promise<TestCollector> {
   const collector = await launchCollector(...args)
   onTestFinished(() => collector.stop())
@@ -190,8 +186,8 @@ export interface FaultServer {
 }
 
 /**
- * Starts a service that responds with the status that `respond` returns. For `undefined`, it accepts the batch. For `'hang'`,
- * it leaves the response to `respond`.
+ * `respond` returns the status of the response. For `undefined`, the server accepts the batch. For `'hang'`, it leaves the
+ * response to `respond`.
  */
 export async function startServer(
   respond: (
@@ -234,7 +230,6 @@ export async function startServer(
   return server
 }
 
-/** Lines of NDJSON, each with a different track event. */
 export function ndjson(count: number, from = 0): string {
   let text = ''
   for (let index = from; index < from + count; index++) {

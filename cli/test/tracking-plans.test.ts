@@ -7,7 +7,6 @@ import { newFolder, REPOSITORY } from './support.ts'
 
 const guide = readFileSync(join(REPOSITORY, 'docs/tracking-plans.md'), 'utf8')
 
-/** The code blocks of one language, in the order of the guide. */
 function blocks(language: string): string[] {
   return [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
     .filter(([, found]) => found === language)

@@ -5,7 +5,6 @@ import { newFile, newFolder, run } from './support.ts'
 
 const plan = (content: unknown): string => newFile('plan.json', JSON.stringify(content, null, 2))
 
-/** The types for an event `Paid` whose properties have this schema. */
 async function typeOf(schema: unknown): Promise<string> {
   const { code, stdout, stderr } = await run(['types', plan({ track: { Paid: schema } })])
   expect([code, stderr]).toEqual([0, ''])

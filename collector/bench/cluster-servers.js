@@ -19,13 +19,13 @@ function launch(cores, program, args, options) {
     : spawn('taskset', ['-c', cores, program, ...args], options)
 }
 
-/** A process with the CPU time of itself and its children, and its end. */
+/** `seconds` is the CPU time of the process and its children. */
 function running(child, cleanUp = () => {}) {
   const ended = new Promise((resolve) => child.once('exit', resolve))
   return {
     seconds: () => processorSeconds(child.pid),
     ended,
-    /** @param look Called after its end, while its files still exist. */
+    /** @param look Called after the process has ended, while its files still exist. */
     async stop(signal = 'SIGTERM', look = () => {}) {
       child.kill(signal)
       await ended

@@ -5,7 +5,7 @@
  *
  * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL; CPU
  * time of each from /proc. `fronts`: the throughput of one front and of two, each on its own core. `store`: the throughput of
- * PostgreSQL, with one process and with two. It needs two cores and should have the machine to itself.
+ * PostgreSQL, with one process and with two. The benchmark needs two cores, and should have the machine to itself.
  */
 import { statSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -40,7 +40,6 @@ if (wanted.has('fronts')) await fronts()
 if (wanted.has('store')) await store()
 console.log(`load of the machine at the end: ${loadavg()[0].toFixed(1)}`)
 
-/** Runs a load, and measures the CPU time of each part. */
 async function measured(name, parts, load, finish = async () => {}, cores = undefined) {
   await sendLoad(cores, { ...WARM_UP, urls: load.urls })
   await finish()
@@ -107,9 +106,9 @@ async function costOfLog() {
 }
 
 /**
- * There are no workers: they would use the cores of the fronts, and a front never waits for one. The load and the log are on the
- * second core. The calculated figures come from a run with the same rate for each front, since at full speed, the cost of an
- * event falls with the load.
+ * There are no workers: they would use the cores of the fronts, and a front never waits for a worker. The load and the log are
+ * on the second core. The calculated figures come from a run with the same rate for each front, since at full speed, the cost
+ * of an event falls with the load.
  */
 async function fronts() {
   const run = async (count, rate) => {

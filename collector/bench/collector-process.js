@@ -40,7 +40,7 @@ export async function startCollectorProcess({ database, profile, bin = launcher 
     path,
     startMs,
     memory,
-    /** CPU time used so far by all its threads, in seconds. */
+    /** CPU time of all its threads so far. */
     processorSeconds: () => processorSeconds(child.pid),
     /** Megabytes that it has written to files so far. */
     writtenMb: () => writtenMb(child.pid),

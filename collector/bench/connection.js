@@ -12,7 +12,6 @@ export class Connection {
   #rest = Buffer.alloc(0)
   #isOpen = false
 
-  /** Resolves when the connection is open. */
   static open(port, host) {
     const connection = new Connection()
     return new Promise((resolve, reject) => {

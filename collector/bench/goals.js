@@ -7,7 +7,6 @@ import { measure } from './measure.js'
 
 const MILLION = 1_000_000
 
-/** One line of the table. */
 const goal = (what, figure, unit, limit) => ({ what, figure, unit, limit, isReached: figure <= limit })
 
 async function load(name, options, limits) {
@@ -63,7 +62,7 @@ async function million(folder) {
   ]
 }
 
-/** Measures everything that has a goal, and prints it beside the goal. Returns whether all goals are reached. */
+/** Returns whether all goals are reached. */
 export async function runAll() {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const lines = []

@@ -59,8 +59,8 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
 }
 
 /**
- * The work of users during the load: a number of open pages, one user who searches all the time, and one who requests the
- * statistics. In a separate thread, so that they wait for the collector and not for the load.
+ * The work of users during the load: open pages, one user who searches all the time, and one who requests the statistics. In a
+ * separate thread, so that the users wait for the collector and not for the load.
  */
 export function company(url, people) {
   const thread = new Worker(new URL('./people.js', import.meta.url), {

@@ -1,7 +1,6 @@
-// Installs chdb, which is ClickHouse as a library, into .cache. The tests of the ClickHouse destination use it. Usage:
+// Installs chdb (ClickHouse as a library) into .cache, for the tests of the ClickHouse destination. Usage:
 //   node collector/scripts/chdb.mjs
-// chdb is half a gigabyte in size, so it is not a dependency. If it cannot be installed, this script reports that those
-// tests are skipped.
+// chdb is half a gigabyte in size, so it is not a dependency.
 import { fileURLToPath } from 'node:url'
 import { fetchRuntime, findRuntime } from '../../scripts/fetch-runtimes.mjs'
 
@@ -22,7 +21,6 @@ const PIN = {
 }
 const isPinned = process.platform === 'linux' && process.arch === 'x64'
 
-/** Returns the path of the library; undefined if it is not installed. */
 export function findChdb() {
   return isPinned ? findRuntime(NAME, PIN) : undefined
 }

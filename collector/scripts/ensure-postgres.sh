@@ -1,6 +1,5 @@
 #!/bin/sh
-# Looks for a PostgreSQL server, which some tests need. On Debian, root installs one if there is none. If there is still none,
-# reports that those tests will be skipped. Always succeeds, so that the other tests run.
+# Some tests need PostgreSQL. On Debian, root installs a server if there is none. Always succeeds, so that the other tests run.
 cd "$(dirname "$0")" || exit 1
 node find-postgres.mjs >/dev/null && exit 0
 if [ -z "$POSTGRES_BIN" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Looks for promtool, which the tests of the alert rules need. On Debian, root takes it from the package `prometheus` if there
-# is none; the server and its service are not installed. If there is still none, reports that those tests will be skipped.
-# Always succeeds, so that the other tests run.
+# The tests of the alert rules need promtool. On Debian, root takes it from the package `prometheus` if there is none, without
+# installing the server and its service. Always succeeds, so that the other tests run.
 there() { [ -x "${PROMTOOL:-$(command -v promtool || echo /usr/local/bin/promtool)}" ]; }
 there && exit 0
 if [ -z "$PROMTOOL" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

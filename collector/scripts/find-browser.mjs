@@ -55,7 +55,7 @@ function ofPlaywright(env) {
   })
 }
 
-/** Returns the path of a Chromium; undefined if there is none. If CHROME_PATH is set, no other Chromium is used. */
+/** If CHROME_PATH is set, no other Chromium is used. */
 export function findBrowser(env = process.env) {
   if (env.CHROME_PATH) return isProgram(env.CHROME_PATH) ? env.CHROME_PATH : undefined
   return [...PLACES, ...ofPlaywright(env)].find(isProgram)

@@ -8,7 +8,7 @@ const MIN_VERSION = 14
 /** Folders outside PATH that have a subfolder for each installed version. */
 const PLACES = ['/usr/lib/postgresql', '/usr/local/opt', '/opt/homebrew/opt']
 
-/** Returns the folder; undefined if there is none. If `POSTGRES_BIN` is set, only that folder counts. */
+/** If `POSTGRES_BIN` is set, only that folder counts. */
 export function findPostgres(env = process.env) {
   const given = env.POSTGRES_BIN
   const folders = given ? [given] : [...(env.PATH ?? '').split(delimiter), ...versionFolders()]

@@ -7,7 +7,7 @@ const REPOSITORY = 'https://github.com/trackpost/trackpost'
 
 const read = (name) => JSON.parse(readFileSync(fileURLToPath(new URL(name, import.meta.url)), 'utf8'))
 
-/** The anchors that the pages of repositories have: the same links work in both places. */
+/** The same anchors as on GitHub, so that links work in both places. */
 export function slugify(title) {
   return title
     .toLowerCase()
@@ -25,11 +25,11 @@ export default defineConfig({
   cleanUrls: true,
   markdown: {
     anchor: { slugify },
-    // Names in angle brackets and braces are text in our documents.
+    // Braces are text in our documents.
     attrs: { disable: true },
   },
   head: [['link', { rel: 'icon', href: `${process.env.DOCS_BASE ?? '/'}logo.svg` }]],
-  // The index for the search is one file, and loaded with the first search.
+  // The search index is one large file, loaded with the first search.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
     search,
@@ -44,7 +44,7 @@ export default defineConfig({
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
       { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|faults|contributing/)' },
     ],
-    // Written by scripts/build-docs.mjs, with the titles of the documents.
+    // Written by scripts/build-docs.mjs.
     sidebar: read('./pages/sidebar.json'),
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     editLink: { pattern: `${REPOSITORY}/edit/main/docs/:path`, text: 'Edit this page' },

@@ -25,17 +25,17 @@ export const GUIDES = [
   { text: 'Changing over', pages: ['compared', 'migration/*'] },
 ]
 
-/** For people who work on the library itself: a sidebar of its own. */
+/** A sidebar of its own, for people who work on the library itself. */
 export const CONTRIBUTORS = [
   { text: 'The product', pages: ['spec', 'faults'] },
   { text: 'The code', pages: ['contributing/decisions', 'contributing/experiments'] },
 ]
 
-/** The entry points, each with the sentence that the reference has about it. */
+/** Each entry point with its sentence in the reference. */
 export const ENTRIES = {
   index: 'The client: the six calls, settings, outcomes, errors and the types of events.',
   node: '`NodeHTTPClient`, which sends over `node:http`, and `closeOn`, which delivers before a signal ends the process.',
-  plugins: 'Ready plugins: tracking plans, redaction, filters, sampling and new names.',
+  plugins: 'Ready plugins: tracking plans, redaction, filters, sampling and the renaming of events.',
   scope: 'The visitor, address and page of the current request, for every event that is tracked in it.',
   spool: 'What waits for delivery, kept on disk: it survives the process.',
   testing: 'A client for tests with the service in memory, and matchers for Vitest and Jest.',
@@ -43,7 +43,7 @@ export const ENTRIES = {
   compat: 'The shapes of `analytics-node` 6 and of `@rudderstack/rudder-sdk-node` 3.',
 }
 
-/** The members of the client in the reference, grouped by what a reader looks for. One that is missing fails the build. */
+/** The members of the client in the reference. A member that is missing here fails the build. */
 export const MEMBERS_OF_ANALYTICS = {
   Calls: ['identify', 'track', 'page', 'screen', 'group', 'alias', 'promises', 'with'],
   'Flush and close': ['flush', 'closeAndFlush', 'stored', '[asyncDispose]'],

@@ -1,4 +1,3 @@
-/** The setting `search` of the site. */
 export const search: {
   readonly provider: 'local'
   readonly options: {

@@ -1,6 +1,6 @@
-// How the search of the site works. VitePress writes these functions into the page as text: each has to stand alone.
+// VitePress writes these functions into the page as text, so each has to stand alone.
 
-/** Guides explain what the reference and the contributors' pages merely name. */
+/** Guides rank first, because the other pages contain the name that was searched for, but do not explain how to use it. */
 function boostDocument(id) {
   if (id.startsWith('/api/')) return 0.15
   if (/^\/(?:#|$)/.test(id)) return 0.3
@@ -9,8 +9,8 @@ function boostDocument(id) {
 }
 
 /**
- * Identifiers are one word: `queue_full`, `flushInterval`. Of `Retry-After` and `posthog-node`, the index has the parts too.
- * The field is given while the index is made, and not for a query.
+ * An identifier such as `queue_full` is one word. The index also has the parts of words such as `Retry-After`. `field` is
+ * `undefined` for a query.
  */
 function tokenize(text, field) {
   const words = text.match(/[\p{L}\p{N}_$]+(?:[-.][\p{L}\p{N}_$]+)*/gu) ?? []
@@ -36,7 +36,7 @@ export const search = {
         boost: { title: 4, text: 2, titles: 1 },
         boostDocument,
         prefix: (term) => term.length > 2,
-        // A slip in a name is forgiven; in a short word or a code, it would be another one.
+        // Typing errors are allowed in long names only: a short word or a code would match another one.
         fuzzy: (term) => (term.length > 4 && !/[_\d]/.test(term) ? 0.2 : false),
       },
     },

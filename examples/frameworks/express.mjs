@@ -1,7 +1,6 @@
 // Express. To run it: WRITE_KEY=... PORT=8080 node express.mjs
 //
 // Every event that is tracked during a request gets the user, the IP address and the page of this request.
-// Functions do not have to pass the request on.
 import express from 'express'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'

@@ -1,7 +1,6 @@
 // Hono on Node.js. To run it: WRITE_KEY=... PORT=8080 node hono.mjs
 //
 // Every event that is tracked during a request gets the user, the IP address and the page of this request.
-// Functions do not have to pass the request on.
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { Hono } from 'hono'

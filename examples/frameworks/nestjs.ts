@@ -1,5 +1,5 @@
-// NestJS. Compile it with `nest build`, or with TypeScript and its options experimentalDecorators and
-// emitDecoratorMetadata. Run it with WRITE_KEY=... PORT=8080.
+// NestJS. Compile it with `nest build`, or with TypeScript and its options experimentalDecorators and emitDecoratorMetadata.
+// Run it with WRITE_KEY=... PORT=8080.
 //
 // Every event that is tracked during a request gets the user, the IP address and the page of this request.
 import 'reflect-metadata'
@@ -18,10 +18,7 @@ class Tracking implements OnApplicationShutdown {
     scope: currentScope,
   })
 
-  /**
-   * Has the calls of the client, but the compiler does not require a `userId` or an `anonymousId`: the scope
-   * of the request adds it.
-   */
+  /** Has the calls of the client, but requires no `userId` or `anonymousId`: the scope of the request adds the user. */
   readonly tracker = this.#analytics.with({})
 
   /** Nest calls this method after the last request has its response. */

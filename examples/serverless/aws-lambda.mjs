@@ -1,5 +1,5 @@
-// An AWS Lambda handler. Lambda freezes the process when the promise of the handler resolves. The handler
-// flushes before that, so that the events arrive even if the process is never resumed.
+// An AWS Lambda handler. Lambda freezes the process when the promise of the handler resolves. The handler flushes before that,
+// so that the events arrive even if the process is never resumed.
 import { Analytics } from 'trackpost'
 
 // Created outside the handler, so that later invocations reuse the client and its connection.
@@ -16,8 +16,8 @@ export async function handler({ orderId, userId, total }) {
   analytics.track({ userId, event: 'Order Completed', properties: { orderId, total } })
   analytics.track({ userId, event: 'Receipt Sent', properties: { orderId } })
 
-  // One request for all events. The timeout is below the 3 s that Lambda allows by default; events that have
-  // not arrived by then are sent with the next invocation.
+  // One request for all events. The timeout is below the 3 s that Lambda allows by default; events that have not arrived by
+  // then are sent with the next invocation.
   await analytics.flush({ timeout: 2_000 })
   return { statusCode: 200, body: JSON.stringify({ orderId }) }
 }

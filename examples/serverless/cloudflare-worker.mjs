@@ -1,5 +1,4 @@
-// A Cloudflare Worker. The visitor gets the response at once; `waitUntil` keeps the Worker running until the
-// events have been sent.
+// A Cloudflare Worker. The visitor gets the response at once; `waitUntil` keeps the Worker running until the events are sent.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 

@@ -1,6 +1,6 @@
-// A route handler of Next.js on Vercel, for instance app/api/orders/route.js. The response does not wait for
-// the events: `waitUntil` keeps the function alive until the events have arrived. To use `after` from
-// next/server instead, write `waitUntil: (promise) => after(() => promise)`.
+// A route handler of Next.js on Vercel, for instance app/api/orders/route.js. The response does not wait for the events:
+// `waitUntil` keeps the function alive until the events have arrived. To use `after` from next/server instead, write
+// `waitUntil: (promise) => after(() => promise)`.
 import { waitUntil } from '@vercel/functions'
 import { Analytics } from 'trackpost'
 

@@ -1,4 +1,3 @@
-/** Groups the collector's records by what it did with each message. */
 export function collectorAccount(records) {
   const rejected = records.filter(({ status }) => status === 'rejected')
   return {
@@ -9,10 +8,7 @@ export function collectorAccount(records) {
   }
 }
 
-/**
- * Compares the visits, the counts of the SDK and the records of the collector. Returns each difference as
- * text; an empty list means that every event has its outcome.
- */
+/** Returns each difference as text. An empty list means that every event has its outcome. */
 export function findProblems({ expected, log, exit, recorded, requests, startedMs, endedMs }) {
   const problems = []
   const check = (isTrue, problem) => isTrue || problems.push(problem)
@@ -25,7 +21,6 @@ export function findProblems({ expected, log, exit, recorded, requests, startedM
   return problems
 }
 
-/** Compares the counts of the SDK with the events that the visits must lead to. */
 function checkStats(check, expected, log) {
   const stats = log.find(({ message }) => message === 'stopped')?.stats
   if (stats === undefined) return check(false, 'the shop reported no counts when it stopped')
@@ -59,7 +54,6 @@ function checkOutcomes(check, expected, log) {
   }
 }
 
-/** Compares the ids, the content and the times of the events that arrived with the expected events. */
 function checkArrivals(check, expected, { events, duplicates, refused }, startedMs, endedMs) {
   const arrived = new Map(events.map((message) => [message.messageId, message]))
   check(arrived.size === events.length, 'an event was accepted twice')
@@ -106,8 +100,8 @@ function groupById(expected) {
 }
 
 /**
- * Compares only the properties that `expected` has, and returns each difference as text. A property that is
- * `undefined` in `expected` must be absent in `actual`.
+ * Compares only the properties that `expected` has, and returns each difference as text. A property that is `undefined` in
+ * `expected` must be absent in `actual`.
  */
 function differences(expected, actual, path = '') {
   if (typeof expected !== 'object' || expected === null) {

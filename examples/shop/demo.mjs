@@ -1,8 +1,7 @@
 /**
- * Sends a few hundred visits to the shop, which is a separate process. The shop sends its events to a relay,
- * which passes them on to the collector. The relay fails for a moment. Then the demo stops the shop and
- * compares the visits, the outcomes in the SDK and the records of the collector. Exits with 0 only if they
- * agree.
+ * Sends a few hundred visits to the shop, which is a separate process. The shop sends its events to a relay, which passes them
+ * on to the collector. The relay fails for a moment. Then the demo stops the shop and compares the visits, the outcomes in the
+ * SDK and the records of the collector. Exits with 0 only if they agree.
  *
  * With `--stay` the page of the collector stays open until Ctrl+C.
  */

@@ -1,25 +1,20 @@
 /**
- * A relay between the shop and the collector that simulates failures. It passes requests on, or answers them
- * with the error responses in `faults`, and keeps a list of the requests.
+ * A relay between the shop and the collector that simulates failures. It passes requests on, or answers them with the error
+ * responses in `faults`, and keeps a list of the requests.
  */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
 /**
- * Starts a relay on 127.0.0.1.
- *
  * @param {string} target The address of the service to which requests are passed on.
- * @param {(message: object) => object | undefined} [alter] Returns the message to pass on in place of a
- *   received one; `undefined` drops it. With this, a test can check that the change or the loss is noticed.
+ * @param {(message: object) => object | undefined} [alter] Returns the message to pass on in place of a received one;
+ *   `undefined` drops it. With this, a test can check that the change or the loss is noticed.
  */
 export async function startRelay(target, alter) {
   /** One entry per request: `{ status, bytes, ids, atMs }`. */
   const requests = []
-  /**
-   * Error responses to the next requests, in this order; these requests are not passed on. More can be
-   * pushed.
-   */
+  /** Error responses to the next requests, in this order; these requests are not passed on. More can be pushed. */
   const faults = []
 
   async function answer(incoming, response) {

@@ -1,9 +1,6 @@
 const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 const MAX_PROBLEMS = 10
 
-/**
- * Prints a table of the events that were sent and that arrived, and the outcome of the events that failed.
- */
 export function printReport({ visits, expected, log, recorded, requests, problems, elapsedMs }) {
   console.log(`\nThe shop had ${visits.length} visits, which led to ${expected.length} events.\n`)
   printTable(kindTable(expected, log, recorded))
@@ -60,7 +57,6 @@ function trafficLines(requests, { events }) {
   ]
 }
 
-/** Tells for each failed request when its events arrived. */
 function troubleLines(requests) {
   return requests.flatMap((request, index) => {
     if (request.status === 200) return []
@@ -83,9 +79,7 @@ function failureTable(log) {
   return failures.map(({ code, kind, id, reason }) => [code, kind, id, reason])
 }
 
-/**
- * Aligns numbers to the right and text to the left. A row of one cell is printed as a note below the table.
- */
+/** A row of one cell is printed as a note below the table. */
 function printTable(rows) {
   const columns = rows.filter(({ length }) => length > 1)
   const widths = (columns[0] ?? []).map((_, index) =>

@@ -73,10 +73,7 @@ function writeReview(visit) {
   )
 }
 
-/**
- * From here on, the visitor has a user id. `visit.common` also contains the anonymous id, so that the service
- * can connect the two ids.
- */
+/** From here on, the visitor has a user id. The service connects this id with the anonymous id, which is in `visit.common`. */
 function signUp(visit) {
   const { userId, ...traits } = visit.body
   analytics.identify({ ...visit.common, userId, traits }, outcomeOf('identify', visit.id))

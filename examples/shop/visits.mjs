@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 const products = JSON.parse(readFileSync(new URL('products.json', import.meta.url), 'utf8'))
 
 /**
- * Reads the visits in `visits.ndjson`, one per line. `fails` is the code with which the event of the visit
- * must fail. `repeatText` tells how often `body.text` is repeated: the long text would not fit into the file.
+ * Reads the visits in `visits.ndjson`, one per line. `fails` is the code with which the event of the visit must fail.
+ * `repeatText` tells how often `body.text` is repeated: the long text would not fit into the file.
  */
 export function readVisits() {
   const lines = readFileSync(new URL('visits.ndjson', import.meta.url), 'utf8')
@@ -17,7 +17,6 @@ export function readVisits() {
   })
 }
 
-/** Makes one visit to the shop, like a browser or an app. */
 export async function visitShop(shopUrl, visit) {
   const cookies = []
   if (visit.visitor !== undefined) cookies.push(`visitor=${visit.visitor}`)
@@ -36,9 +35,8 @@ export async function visitShop(shopUrl, visit) {
 }
 
 /**
- * The events that a visit must lead to: `{ id, kind, fails, message }`. The message that arrives must contain
- * the properties of `message`. The events are derived from the visit, without the code of the shop, so that
- * the two can be compared.
+ * The events that a visit must lead to: `{ id, kind, fails, message }`. The message that arrives must contain the properties of
+ * `message`. The events are derived from the visit, without the code of the shop, so that the two can be compared.
  */
 export function expectedEvents(visit) {
   if (visit.path === '/import/orders') return visit.body.map(expectedImport)

@@ -1,5 +1,4 @@
-// The client in TypeScript: typed events, a typed plugin, and outcomes. Compiles with the strictest compiler
-// options.
+// The client in TypeScript: typed events, a typed plugin, and outcomes. Compiles with the strictest compiler options.
 import DefaultAnalytics, {
   Analytics,
   type AnalyticsSettings,

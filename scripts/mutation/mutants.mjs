@@ -1,6 +1,5 @@
-// Finds the small changes (mutants) that mutation testing can make to a source file, and writes a copy of the file
-// that contains all mutants. All are inactive until `globalThis.isMutant(number)` returns true for one of them, so
-// that each file is transformed only once.
+// Finds the small changes (mutants) that mutation testing can make to a source file, and writes a copy of the file that
+// contains all mutants. A mutant is inactive until `globalThis.isMutant(number)` returns true. So a file is transformed once.
 import ts from 'typescript'
 
 const OPERATORS = {
@@ -22,7 +21,7 @@ const OPERATORS = {
   '-=': ['+='],
 }
 
-/** Returns the mutants of a file, in the order of the file: `{ line, kind, from, to }`. */
+/** In the order of the file: `{ line, kind, from, to }`. */
 export function findMutants(path, text) {
   const found = []
   write(parse(path, text), text, (mutant) => {
@@ -33,8 +32,8 @@ export function findMutants(path, text) {
 }
 
 /**
- * Returns the text with all mutants for which `numberOf(index)` returns a number. `index` is the position in the list
- * of `findMutants`.
+ * Returns the text with all mutants for which `numberOf(index)` returns a number. `index` is the position in the list of
+ * `findMutants`.
  */
 export function withMutants(path, text, numberOf) {
   let index = 0
@@ -49,11 +48,11 @@ function write(root, text, visitMutant) {
   const lineOf = (node) => root.getLineAndCharacterOfPosition(node.getStart()).line + 1
   const raw = (node) => text.slice(node.getStart(), node.end)
 
-  // Returns the text of a node, with its own mutants and the mutants inside the node.
+  // Returns the text of a node, with its own mutants and the mutants inside it.
   const print = (node) => {
     if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return raw(node)
     if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return raw(node)
-    // Mutants are numbered in the order of the file, outer nodes before inner nodes.
+    // Numbers the mutants in the order of the file, outer nodes before inner nodes.
     const awake = changesOf(node, raw)
       .map(([to, kind]) => ({ to, kind, line: lineOf(node), from: raw(node) }))
       .map((mutant) => ({ ...mutant, number: visitMutant(mutant) }))
@@ -66,8 +65,7 @@ function write(root, text, visitMutant) {
     })
     inner += text.slice(at, node.end)
     for (const { number, to, kind } of awake) inner = asleep(number, to, kind, inner)
-    // The sources have no semicolons: a statement that now begins with a parenthesis would be read as a call of the
-    // line before it.
+    // The sources have no semicolons: a statement that now begins with a parenthesis would continue the line before it.
     const isCall = ts.isExpressionStatement(node) && inner.startsWith('(') && !raw(node).startsWith('(')
     return isCall ? `{ ${inner} }` : inner
   }
@@ -121,8 +119,8 @@ function changesOf(node, raw) {
 }
 
 /**
- * Whether a node is the condition of an `if` or of a `? :`. Binary expressions are left out, because their
- * operator is changed; so are conditions of loops, because most of their mutants never end.
+ * The condition of an `if` or of a `? :`. Not binary expressions, whose operator is changed. Not conditions of loops, because
+ * most of their mutants never end.
  */
 function isCondition(node) {
   const { parent } = node

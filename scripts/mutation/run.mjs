@@ -1,10 +1,7 @@
-// Mutation testing of the code that decides the outcome of events: `npm run test:mutation`. A random sample of small
-// changes (mutants) is made to the sources, one at a time. The unit tests that run the changed code must then fail.
-// Usage:
-//   node scripts/mutation/run.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts]
-//     [--tests test/delivery]
-// Prints the changes that no test noticed. Fails if the tests noticed less than the share that CONTRIBUTING.md
-// requires.
+// Mutation testing of the code that decides the outcome of events: `npm run test:mutation`. A random sample of small changes
+// (mutants) is made to the sources, one at a time. The unit tests that run the changed code must then fail. Usage:
+//   node scripts/mutation/run.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts] [--tests test/delivery]
+// Prints the changes that no test noticed. Fails if the tests noticed less than the share that CONTRIBUTING.md requires.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,14 +14,12 @@ const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)))
 const FOLDERS = ['src/line', 'src/delivery', 'src/client', 'src/policy', 'src/message']
 const MIN_SCORE = 0.88
 /**
- * A change that makes the tests hang counts as noticed. The tests hang if they take longer than `HANG_FACTOR` times
- * their time without the change, plus `HANG_MS`.
+ * Tests hang if they take longer than `HANG_FACTOR` times their time without the change, plus `HANG_MS`. A change that makes
+ * tests hang counts as noticed.
  */
 const HANG_MS = 30_000
 const HANG_FACTOR = 8
-/**
- * Tests that are not run: the interleavings try ten thousand orders of events, which takes too long for each change.
- */
+/** The interleavings try ten thousand orders of events, which takes too long for each change. */
 const LEFT_OUT = /interleavings/
 
 const { values } = parseArgs({
@@ -40,7 +35,7 @@ const files = (folder, end) =>
   readdirSync(join(ROOT, folder), { recursive: true })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name))
-/** Whether a test file tests a module of the sources. Tests of the built package would not notice any change. */
+/** Tests of the built package would not notice any change. */
 const isOfModule = (file) =>
   existsSync(join(ROOT, 'src', file.split('/')[1].replace('.test.ts', '.ts'))) &&
   !/\/proof\/|end-to-end/.test(file)
@@ -112,10 +107,7 @@ async function main() {
   return score >= MIN_SCORE
 }
 
-/**
- * Runs the test file with the name of the changed file first, then the test files of the same folder, then the
- * others. Most changes are noticed by the first groups.
- */
+/** Runs the tests of the changed file first, then those of its folder, because they notice most changes. */
 async function judge({ number, file }, reached, limitOf) {
   if (reached.length === 0) return 'unreached'
   const isNear = (test) => basename(test, '.test.ts') === basename(file, '.ts')
@@ -162,7 +154,7 @@ function readReached() {
   return by
 }
 
-/** Shuffles a list (Fisher-Yates, with random numbers from mulberry32). The same seed gives the same order. */
+/** Fisher-Yates, with random numbers from mulberry32. The same seed gives the same order. */
 function shuffle(list, seed) {
   let state = seed
   const random = () => {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterAll, expect } from 'vitest'
 
 /**
- * Runs before each test file of a mutation run. Activates the mutant whose number is in the file `active`. If the
- * number is 0, records which mutants the test file reaches.
+ * Runs before each test file. Activates the mutant whose number is in the file `active`. For the number 0, records which
+ * mutants the test file reaches.
  */
 const folder = process.env['MUTATION_FOLDER'] ?? ''
 const active = Number(readFileSync(join(folder, 'active'), 'utf8'))

@@ -1,5 +1,5 @@
-// Runs unit tests on sources that contain all mutants. For each message `{ number, files }`, activates the mutant
-// `number`, runs the test files `files`, and replies with `{ failed, errors, messages, tookMs }`.
+// Runs unit tests on sources that contain all mutants. For each message `{ number, files }`, activates the mutant `number`,
+// runs the test files `files`, and replies with `{ failed, errors, messages, tookMs }`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createVitest } from 'vitest/node'
@@ -46,15 +46,13 @@ process.on('message', async ({ number, files }) => {
     files.includes(moduleId),
   )
   const run = async () => {
-    // Clears the results of earlier runs: otherwise a file that failed in an earlier run, and does not run now, would
-    // still count as failed.
+    // Otherwise, a file that failed in an earlier run would still count as failed if it does not run now.
     vitest.state.filesMap.clear()
     vitest.state.idMap.clear()
     return vitest.runTestSpecifications(specifications, false)
   }
   let { testModules, unhandledErrors } = await run()
-  // An earlier run that was cancelled after its first failure can also cancel this run. In that case the tests are
-  // run again.
+  // An earlier run that was cancelled after its first failure can also cancel this run. The tests are then run again.
   const ran = testModules.filter(
     (one) => [...one.children.allTests('passed'), ...one.children.allTests('failed')].length > 0,
   )

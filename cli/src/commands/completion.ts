@@ -3,9 +3,8 @@ import type { Command, Option } from 'commander'
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** A command with the words that may follow its name. */
 interface Node {
-  /** The name of the command, with the names of its parents: `send track`. Empty for the program itself. */
+  /** The names of the command and of its parents: `send track`. Empty for the program itself. */
   readonly path: string
   readonly commands: readonly (readonly [name: string, description: string])[]
   readonly options: readonly Option[]
@@ -16,7 +15,7 @@ interface Node {
 
 const FILE_VALUE = /path/
 
-/** Creates the completion script for one shell. The script contains all commands, so completing a word starts no process. */
+/** The script contains all commands, so completing a word starts no process. */
 export function createCompletion(program: Command, shell: Shell): string {
   const nodes = collectNodes(program, '')
   if (shell === 'bash') return bash(nodes)

@@ -1,4 +1,3 @@
-/** The parts of the process that a command uses: streams, environment, and the interrupt signal. */
 export interface CommandContext {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
@@ -12,10 +11,7 @@ export interface CommandContext {
   onInterrupt(run: () => void): () => void
 }
 
-/**
- * Returns the command line with flags added or removed, for the user to copy. Leaves out the write key, because the output may
- * be logged.
- */
+/** Returns the command line for the user to copy. Leaves out the write key, because the output may be logged. */
 export function commandLine(
   { args, env }: Pick<CommandContext, 'args' | 'env'>,
   { added = [], dropped }: { added?: readonly string[]; dropped: readonly string[] },

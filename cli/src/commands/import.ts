@@ -40,7 +40,7 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly json?: boolean
 }
 
-/** Sends the events of a file. Resolves with the exit code. */
+/** Resolves with the exit code. */
 export async function runImport(file: string, flags: ImportFlags, context: CommandContext): Promise<number> {
   if (flags.resume === true && flags.restart === true)
     throw new UsageError('expected --resume or --restart, got both')
@@ -75,7 +75,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
       setting,
     )
   } catch (error) {
-    // A problem that was found before the first record: adds the name of the file.
+    // This problem was found before the first record, so its message has no file name yet.
     if (error instanceof UsageError && error.message.startsWith('line ')) {
       throw new UsageError(`${printable(file)}:${error.message.slice('line '.length)}`)
     }
@@ -85,7 +85,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
   }
 }
 
-/** Reads the state of an earlier import of this file. Returns `undefined` if this import starts from the beginning. */
+/** Returns `undefined` if this import starts from the beginning. */
 async function findEarlier(
   path: string,
   flags: ImportFlags,
@@ -128,7 +128,6 @@ interface RunParts {
   readonly path: string | undefined
 }
 
-/** One import, from opening the output files to the report. */
 class ImportRun {
   readonly #parts: RunParts
   readonly #listed: ListedProblem[] = []
@@ -174,7 +173,7 @@ class ImportRun {
           }),
           (problem) => importer.stop(problem),
         )
-    // Writes the state before anything is sent. If the folder is not writable, the import fails here.
+    // If the folder is not writable, the import fails here, before anything is sent.
     await checkpoint?.start()
     if (earlier !== undefined) this.#log(`${printable(file)}: continues at line ${input.start.line}`)
     this.#noteUnused()
@@ -237,10 +236,7 @@ class ImportRun {
     )
   }
 
-  /**
-   * Logs the fields of a JSON file that were not sent, and the mapped fields that no line had. Both lists are complete only at
-   * the end of the file.
-   */
+  /** Called at the end: only then are all fields of a JSON file known. */
   #noteUnseen(): void {
     const { file, input, mapper } = this.#parts
     if (input.format === 'csv') return

@@ -10,7 +10,6 @@ import { printable } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
 import type { CommandContext } from './context.ts'
 
-/** The flags of `trackpost send`. */
 export interface SendFlags extends ConnectionFlags {
   readonly userId?: string
   readonly anonymousId?: string
@@ -31,7 +30,7 @@ export interface SendFlags extends ConnectionFlags {
   readonly json?: boolean
 }
 
-/** Sends one event and waits for its outcome. Resolves with the exit code. */
+/** Resolves with the exit code. */
 export async function runSend(kind: Kind, flags: SendFlags, context: CommandContext): Promise<number> {
   const connection = readConnection(flags, context.env)
   const params = readParams(flags)

@@ -21,7 +21,7 @@ export interface TailFlags {
 
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
-/** Prints the events that a collector receives, until the user interrupts the command. Resolves with the exit code. */
+/** Resolves with the exit code. */
 export async function runTail(
   url: string | undefined,
   flags: TailFlags,

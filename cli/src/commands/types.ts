@@ -4,13 +4,12 @@ import { CommandError, EXIT, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import { type CommandContext, commandLine } from './context.ts'
 
-/** The flags of `trackpost types`. */
 export interface TypesFlags {
   readonly out?: string
   readonly check?: boolean
 }
 
-/** Generates TypeScript from a tracking plan. Writes to stdout if there is no `--out`. Resolves with the exit code. */
+/** Resolves with the exit code. */
 export async function runTypes(path: string, flags: TypesFlags, context: CommandContext): Promise<number> {
   const { out } = flags
   if (flags.check === true && out === undefined)
@@ -59,7 +58,7 @@ function readPresent(path: string): string | undefined {
   }
 }
 
-/** Returns the number of the first line that differs, from 1. Ignores line endings, which Git may have changed. */
+/** Counts lines from 1. Ignores line endings, which Git may have changed. */
 function firstDifference(present: string, text: string): number | undefined {
   const [one, other] = [present, text].map((content) => content.replaceAll('\r\n', '\n').split('\n'))
   const length = Math.max(one?.length ?? 0, other?.length ?? 0)
@@ -67,7 +66,7 @@ function firstDifference(present: string, text: string): number | undefined {
   return undefined
 }
 
-/** Writes a file atomically: after a crash, the path has either the old content or the complete new content. */
+/** Writes atomically: a reader of the path sees either the old content or the complete new content. */
 function writeWhole(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`
   try {

@@ -8,7 +8,7 @@ export interface VerifyFlags extends ConnectionFlags {
   readonly json?: boolean
 }
 
-/** Asks the service whether it accepts the write key, without sending an event. Resolves with the exit code. */
+/** Sends no event. Resolves with the exit code. */
 export async function runVerify(flags: VerifyFlags, context: CommandContext): Promise<number> {
   const connection = readConnection(flags, context.env)
   const client = createClient(

@@ -1,11 +1,10 @@
 import { quoted } from '../output/text.ts'
 import type { Problem } from './record.ts'
 
-/** The types to which the text of a column can be converted. `s` and `ms` are timestamps in seconds and in milliseconds. */
+/** `s` and `ms` are timestamps in seconds and in milliseconds. */
 export const CASTS = ['text', 'number', 'boolean', 'json', 's', 'ms'] as const
 export type Cast = (typeof CASTS)[number]
 
-/** The result of a conversion: the value, or the reason why the conversion failed. */
 export type CastResult = { readonly value: unknown } | { readonly problem: Omit<Problem, 'column'> }
 
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
@@ -20,7 +19,6 @@ const BOOLEANS: Record<string, boolean> = {
   f: false,
 }
 
-/** Converts a value. `undefined` and `null` stay as they are. */
 export function cast(value: unknown, to: Cast): CastResult {
   if (value === undefined || value === null) return { value }
   switch (to) {
@@ -67,8 +65,8 @@ const DATE_TIME =
 const LEAST_MS = 100_000_000_000
 
 /**
- * Converts a timestamp to a form that the SDK accepts. Also reads the variants of ISO 8601 that databases write. A time without
- * a zone is read as UTC, so that the result does not depend on the time zone of the machine.
+ * Converts the variants of ISO 8601 that databases write to a form that the SDK accepts. A time without a zone is read as UTC,
+ * so that the result does not depend on the time zone of the machine.
  */
 export function castTimestamp(value: unknown): CastResult {
   if (typeof value === 'number' && Math.abs(value) < LEAST_MS && value !== 0) {

@@ -3,7 +3,7 @@ import type { Position } from './record.ts'
 import type { Rejects } from './rejects.ts'
 import { type State, writeState } from './state.ts'
 
-/** The part of the state that changes during an import: the position and the counts. */
+/** The part of the state that changes during an import. */
 export interface Standing {
   readonly frontier: Position
   readonly delivered: number
@@ -13,16 +13,14 @@ export interface Standing {
 /** The part of the state that does not change during an import. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
-/** The changing part as it is written to the state file. */
 type Progress = Omit<State, keyof Setting | 'rejects'>
 
 const INTERVAL_MS = 1_000
 const MAX_WAITING_BYTES = 1_048_576
 
 /**
- * Saves the progress of an import: first the refused lines, then the state file. Writes do not overlap.
- *
- * Saves once a second. After a crash, the next import sends the lines since the last save again, with the same messageIds.
+ * Saves the progress once a second: first the refused lines, then the state file. Writes do not overlap. After a crash, the
+ * next import sends the lines since the last save again, with the same messageIds.
  */
 export class Checkpoint {
   readonly #path: string | undefined
@@ -50,12 +48,11 @@ export class Checkpoint {
     this.#onProblem = onProblem
   }
 
-  /** Whether a save has failed. Nothing is saved after a failure. */
   get hasFailed(): boolean {
     return this.#hasFailed
   }
 
-  /** Saves the state before anything is sent, and then once a second. @throws CommandError when the first save fails. */
+  /** Saves before anything is sent, and then once a second. @throws CommandError when the first save fails. */
   async start(): Promise<void> {
     await this.#write(false)
     const tick = (): void => {
@@ -65,7 +62,7 @@ export class Checkpoint {
     tick()
   }
 
-  /** Saves now. Reports the first failure to `onProblem`, and does not save again after it. */
+  /** Reports the first failure to `onProblem`, and does not save again after it. */
   save(isDone = false): Promise<void> {
     this.#saving = this.#saving.then(async () => {
       if (this.#hasFailed) return
@@ -79,12 +76,10 @@ export class Checkpoint {
     return this.#saving
   }
 
-  /** Saves early if the refused lines take too much memory. */
   async saveWhenLarge(): Promise<void> {
     if (this.#rejects.waitingBytes > MAX_WAITING_BYTES) await this.save()
   }
 
-  /** Saves for the last time, and closes the rejects file. */
   async finish(isDone: boolean): Promise<void> {
     clearTimeout(this.#timer)
     await this.save(isDone)

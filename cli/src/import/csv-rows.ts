@@ -13,7 +13,7 @@ import {
   withoutReturn,
 } from './record.ts'
 
-/** The index after the end of a row; `more` if more bytes have to be read; `broken` if the quotes of the row are broken. */
+/** An index; `more` if more bytes have to be read; `broken` if the quotes of the row are broken. */
 type RowEnd = number | 'more' | 'broken'
 
 const BROKEN_QUOTE: Problem = {
@@ -22,10 +22,8 @@ const BROKEN_QUOTE: Problem = {
 }
 
 /**
- * Splits CSV into rows. A row may span several lines if a field is quoted. csv-parse parses the fields later.
- *
- * If the quotes of a row are broken, only one line is lost, because the next line starts a new row. A full CSV parser would
- * search the rest of the file for the missing quote.
+ * Splits CSV into rows; csv-parse parses their fields later. If the quotes of a row are broken, only one line is lost, because
+ * the next line starts a new row. A full CSV parser would search the rest of the file for the missing quote.
  */
 export class CsvRowSplitter implements Splitter {
   readonly #delimiter: number
@@ -35,7 +33,7 @@ export class CsvRowSplitter implements Splitter {
   /** Bytes that have not been split into rows yet. */
   #rest: Buffer = Buffer.alloc(0)
   #isFinished = false
-  /** Whether the splitter is inside a line that is longer than the limit. The end of that line has not been read yet. */
+  /** Whether the splitter is inside a line that is longer than the limit. */
   #isSkipping = false
 
   constructor({ offset, line }: Position, delimiter: string, limit = MAX_RECORD_BYTES) {
@@ -73,7 +71,7 @@ export class CsvRowSplitter implements Splitter {
     return records
   }
 
-  /** Splits off one row. Returns the length of the row in bytes, or 0 if more bytes have to be read first. */
+  /** Returns the length of the row in bytes, or 0 if more bytes have to be read first. */
   #cutOne(rest: Buffer, records: SourceRecord[]): number {
     const newline = rest.indexOf(NEWLINE)
     if (this.#isSkipping)

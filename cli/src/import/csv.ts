@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync'
 import type { Problem, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'
 
-/** A record with its parsed values, or with the problem that prevents parsing. */
+/** Has either `value` or `problem`. */
 export interface ParsedRecord<Value = unknown> {
   readonly record: SourceRecord
   readonly value?: Value
@@ -15,7 +15,7 @@ const CSV_PROBLEMS: Record<string, string> = {
   CSV_QUOTE_NOT_CLOSED: 'a quoted field has no end',
 }
 
-/** Parses the fields of rows: all rows together, or one by one if a row is broken. */
+/** Parses all rows together, or one by one if a row is broken. */
 export function parseRows(records: readonly SourceRecord[], delimiter: string): ParsedRecord<string[]>[] {
   const whole = records.filter(({ problem }) => problem === undefined)
   const rows = parseTogether(whole, delimiter)
@@ -74,7 +74,6 @@ function parseText(text: string, delimiter: string): string[][] {
   }) as unknown as string[][]
 }
 
-/** Formats one row as CSV, without the line ending. */
 export function formatRow(fields: readonly string[], delimiter: string): string {
   const isSpecial = (field: string): boolean => /["\r\n]/.test(field) || field.includes(delimiter)
   return fields
@@ -82,7 +81,6 @@ export function formatRow(fields: readonly string[], delimiter: string): string 
     .join(delimiter)
 }
 
-/** Returns the most frequent delimiter of a header line. */
 export function findDelimiter(header: string): string {
   const unquoted = header.replace(/"[^"]*"/g, '')
   const counts = [',', ';', '\t', '|'].map(

@@ -4,8 +4,8 @@ import { setFlagsFromString } from 'node:v8'
 const FLAGS = ['--semi-space-growth-factor=1', '--heap-growing-percent=60']
 
 /**
- * Makes V8 collect garbage before it takes more memory. An import needs little memory at a time, but it creates garbage of many
- * times the size of the file. Without these flags, the import would be a few per cent faster, and its heap twice as large.
+ * Makes V8 collect garbage before it takes more memory. An import creates garbage of many times the size of the file. Without
+ * these flags, the import would be a few per cent faster, and its heap twice as large.
  */
 export function keepHeapSmall(): void {
   if (process.versions['bun'] === undefined) for (const flag of FLAGS) setFlagsFromString(flag)

@@ -17,7 +17,7 @@ export interface ImporterOptions {
   readonly settings: AnalyticsSettings
   /** The name from which messageIds are derived. */
   readonly sourceName: string
-  /** Maximum lines per second; `undefined` if only the service limits the rate. */
+  /** Lines per second; `undefined` if only the service limits the rate. */
   readonly rate: number | undefined
   readonly start: Position
   /** Called for refused lines, in the order of the file. */
@@ -25,22 +25,21 @@ export interface ImporterOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** How much is read ahead: enough for four full requests in flight and for the next one. */
+/** Enough for four full requests in flight and for the next one. */
 const WINDOW = { lines: 4_000, bytes: 4_194_304 }
 /** After this many refused lines in a row, the cause is probably not in the lines, and the import stops. */
 const MAX_REFUSED_IN_A_ROW = 500
-/** Time limit for the requests in flight when the user stops an import. */
+/** For the requests in flight when the user stops an import. */
 const STOP_TIMEOUT_MS = 10_000
 
 /**
- * Sends the lines of a file, and counts the outcomes. Reads no faster than the service accepts. Every line before the point
- * where an import stops has been delivered or refused.
+ * Reads no faster than the service accepts. When an import stops, every line before its frontier has been delivered or refused.
  */
 export class Importer {
   delivered = 0
   refused = 0
   readonly reasons = new Map<string, number>()
-  /** Number of events without a timestamp. */
+  /** Events without a timestamp. */
   untimed = 0
   /** Why the import ended early. */
   problem: CommandError | undefined
@@ -55,7 +54,7 @@ export class Importer {
   readonly #pace: Pace | undefined
   #refusedInARow = 0
   #pausedUntilMs = 0
-  /** Number of failed requests since the service last accepted one. */
+  /** Failed requests since the service last accepted one. */
   #failures = 0
   #lastDeliveredAt: number | undefined
 
@@ -67,8 +66,7 @@ export class Importer {
       {
         flushAt: 500,
         flushInterval: 250,
-        // The queue of the client must never be full. The window limits the pending lines, and the queue holds at least twice
-        // as many.
+        // The window limits the pending lines. The queue holds at least twice as many, so it is never full.
         maxQueueSize: 2 * WINDOW.lines,
         maxQueueBytes: 32 * WINDOW.bytes,
         ...options.settings,
@@ -80,22 +78,20 @@ export class Importer {
     )
   }
 
-  /** The position before which all lines have an outcome. */
   get frontier(): Position {
     return this.#window.frontier
   }
 
-  /** Whether the import has reached the end of the file. */
   get isComplete(): boolean {
     return this.problem === undefined && !this.isInterrupted
   }
 
-  /** A signal that is aborted when the import ends early. */
+  /** Aborted when the import ends early. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
 
-  /** Why no request is being sent now; `undefined` if there is no pause. */
+  /** Why nothing is being sent now; `undefined` if there is no pause. */
   get pausedNow(): string | undefined {
     return performance.now() < this.#pausedUntilMs ? this.paused : undefined
   }
@@ -109,7 +105,7 @@ export class Importer {
     this.#window.interrupt()
   }
 
-  /** Sends the records of the input. Never rejects: a failure is stored in {@link Importer.problem}. */
+  /** Never rejects: a failure is stored in {@link Importer.problem}. */
   async run<Value extends Fields | readonly string[]>(
     input: Input,
     mapper: Mapper<Value>,
@@ -128,8 +124,8 @@ export class Importer {
         if (this.#stop.signal.aborted) break
       }
     } catch (error) {
-      // After a stop, closing the source makes reading fail, which is not a problem. Any other error is a problem of the file,
-      // and the lines before it are still sent.
+      // After a stop, reading fails because the source is closed. Any other error is a problem of the file, and the lines
+      // before it are still sent.
       if (!this.#stop.signal.aborted)
         this.problem = error instanceof CommandError ? error : new CommandError((error as Error).message)
     }
@@ -139,10 +135,7 @@ export class Importer {
     if (this.problem === undefined && !this.#stop.signal.aborted) this.#window.passTo(input.position())
   }
 
-  /**
-   * Returns the time limit for closing if the import has been stopped. The user may still stop it while the last lines are
-   * sent.
-   */
+  /** Returns the time limit for closing if the import is stopped. The user may still stop it while the last lines are sent. */
   async #closing(): Promise<{ timeout: number } | undefined> {
     if (!this.#stop.signal.aborted) {
       const flushed = this.#client.flush()
@@ -166,12 +159,10 @@ export class Importer {
     const { maxRetries = 0 } = settings
     if (++this.#failures === 1 && maxRetries > 0)
       onWarning(`${this.paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
-    // The retries are counted here for the service as a whole. The client counts the retries of each event, and other events
-    // may fail in the next request.
+    // Counted for the service as a whole: the client counts retries per event, and the next request may have other events.
     if (this.#failures > maxRetries) this.stop(new CommandError(lastError.message))
   }
 
-  /** Waits for room in the window, and for the rate limit. */
   async #takeTurn(): Promise<void> {
     const waitMs = this.#pace?.take() ?? 0
     if (waitMs > 0) await pause(waitMs, this.#stop.signal)

@@ -17,13 +17,11 @@ export interface InputOptions {
   readonly maxRecordBytes: number
 }
 
-/** The records of a source. */
 export interface Input {
   readonly format: Format
   readonly delimiter: string
   /** The columns of a CSV file; empty for other formats and for an empty file. */
   readonly header: readonly string[]
-  /** The position at which reading starts or continues. */
   readonly start: Position
   /** The position up to which records have been yielded. */
   position(): Position
@@ -32,8 +30,6 @@ export interface Input {
 }
 
 /**
- * Opens a source and detects its format.
- *
  * @param resumeAt The position that an earlier import has reached.
  * @throws UsageError when the source is not text, or when its header cannot be read.
  */
@@ -87,7 +83,7 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
       }
       const records = splitter.finish()
       if (records.length > 0) yield give(records)
-      // The next import of a JSON array has to continue before the closing bracket, so the position stays there.
+      // The next import of a JSON array has to continue before the closing bracket.
       if (format !== 'json') position = { offset, line: splitter.line }
     },
   }
@@ -105,15 +101,14 @@ function createSplitter(
   return new CsvRowSplitter(start, delimiter, limit)
 }
 
-/** Reads until there is a complete row. Adds the chunks to `read`. */
+/** Adds the chunks that it reads to `read`. */
 async function readFirstRow(
   chunks: AsyncIterator<Buffer>,
   read: Buffer[],
   start: Position,
   { delimiter = ',', maxRecordBytes }: InputOptions,
 ): Promise<SourceRecord | undefined> {
-  // The delimiter may not be known yet. It decides where a field starts, and quotes have a meaning only at the start of a
-  // field.
+  // Without a known delimiter, the comma is a guess: `openInput` reads a broken row again with the right delimiter.
   const splitter = new CsvRowSplitter(start, delimiter, maxRecordBytes)
   let records = splitter.push(Buffer.concat(read).subarray(start.offset))
   while (records.length === 0) {
@@ -134,7 +129,7 @@ function readHeader(row: SourceRecord, delimiter: string): readonly string[] {
   throw new UsageError(`line ${row.line}: the header cannot be read: ${problem?.message}`)
 }
 
-/** Yields the bytes after `offset`: first those of the chunks in `read`, then those of `chunks`. */
+/** Yields the bytes after `offset`, first of the chunks in `read`, then of `chunks`. */
 async function* skipTo(
   offset: number,
   read: readonly Buffer[],

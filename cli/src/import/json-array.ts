@@ -25,10 +25,7 @@ const EXPECTED: Record<string, string> = {
   end: 'nothing after the array',
 }
 
-/**
- * Splits a JSON array into its elements. Looks only at brackets and quotes; each element is parsed later. Keeps at most one
- * element of `limit` bytes in memory.
- */
+/** Looks only at brackets and quotes; each element is parsed later. Keeps at most one element of `limit` bytes in memory. */
 export class JsonArraySplitter implements Splitter {
   readonly #limit: number
   #offset: number
@@ -52,7 +49,6 @@ export class JsonArraySplitter implements Splitter {
     return this.#line
   }
 
-  /** Set when the text is not a JSON array. The rest of the text cannot be read. */
   failure: CommandError | undefined
 
   push(chunk: Buffer): SourceRecord[] {
@@ -88,7 +84,7 @@ export class JsonArraySplitter implements Splitter {
 
   #isCloser = false
 
-  /** Processes a byte of an element. Returns whether the element continues after that byte. */
+  /** Returns whether the element continues after this byte. */
   #isWithin(byte: number): boolean {
     this.#isCloser = false
     if (byte === NEWLINE && this.#depth > 0) this.#line++
@@ -113,7 +109,7 @@ export class JsonArraySplitter implements Splitter {
     return true
   }
 
-  /** Processes a byte between elements. Returns whether an element starts with that byte. */
+  /** Returns whether an element starts with this byte. */
   #between(byte: number): boolean {
     const state = this.#state
     if (state === 'start' && byte === ARRAY_START) this.#state = 'element or end'

@@ -4,10 +4,8 @@ import type { ParsedRecord } from './csv.ts'
 import type { Problem, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'
 
-/** A JSON object with the fields of one event. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Parses the object in a line of NDJSON or in an element of a JSON array. */
 export function parseObject(record: SourceRecord): ParsedRecord<Fields> {
   if (record.problem !== undefined) return { record, problem: record.problem }
   const text = decode(record.bytes)
@@ -23,7 +21,6 @@ export function parseObject(record: SourceRecord): ParsedRecord<Fields> {
   return { record, problem: { reason: 'invalid_json', message: `expected an object, got ${kind}` } }
 }
 
-/** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

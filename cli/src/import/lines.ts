@@ -8,7 +8,7 @@ import {
   withoutReturn,
 } from './record.ts'
 
-/** Splits NDJSON into records, one per line. Keeps at most one line of `limit` bytes in memory. */
+/** Keeps at most one line of `limit` bytes in memory. */
 export class LineSplitter implements Splitter {
   readonly #limit: number
   #offset: number
@@ -68,7 +68,6 @@ export class LineSplitter implements Splitter {
   }
 }
 
-/** Whether a line has only white space. */
 export function isBlank(bytes: Buffer): boolean {
   for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false
   return true

@@ -4,7 +4,6 @@ import { nearest, printable } from '../output/text.ts'
 import { CASTS, type Cast } from './cast.ts'
 import { isObject } from './json.ts'
 
-/** Fields of a message that have a single value. */
 export const PLAIN_FIELDS = [
   'type',
   'userId',
@@ -17,7 +16,6 @@ export const PLAIN_FIELDS = [
   'timestamp',
   'messageId',
 ] as const
-/** Fields of a message that have an object as their value. */
 export const OBJECT_FIELDS = ['properties', 'traits', 'context', 'integrations'] as const
 
 /** Assigns a column, or a field of a JSON object, to a field of the message. */
@@ -28,10 +26,8 @@ export interface Assignment {
   readonly cast: Cast | undefined
 }
 
-/** How the columns of a file become messages. */
 export interface Mapping {
   readonly assignments: readonly Assignment[]
-  /** Values that are the same in every message. */
   readonly constants: readonly (readonly [target: string, value: unknown])[]
   /** The kind of message for lines that do not name one. */
   readonly type: string | undefined
@@ -39,7 +35,6 @@ export interface Mapping {
   readonly rest: boolean
 }
 
-/** The flags that describe the mapping. */
 export interface MappingFlags {
   readonly map?: readonly string[]
   readonly mapFile?: string
@@ -48,7 +43,7 @@ export interface MappingFlags {
   readonly rest?: boolean
 }
 
-/** Reads the mapping from the mapping file and from the flags. The flags win. @throws UsageError */
+/** The flags win over the mapping file. @throws UsageError */
 export function readMapping(flags: MappingFlags): Mapping {
   const file = flags.mapFile === undefined ? {} : readMappingFile(flags.mapFile)
   const fromFlags = (flags.map ?? []).flatMap((text) => text.split(',')).map((pair) => parsePair(pair))
@@ -76,11 +71,7 @@ function parsePair(pair: string): Assignment {
   return { ...parseTarget('--map', pair.slice(0, at).trim()), source }
 }
 
-/**
- * Parses `name=text` or `name:=JSON`, for example `plan=pro` and `total:=42.5`.
- *
- * @throws UsageError
- */
+/** Parses `name=text` or `name:=JSON`, for example `plan=pro` and `total:=42.5`. @throws UsageError */
 export function parseAssignment(option: string, text: string): [target: string, value: unknown] {
   const at = text.indexOf('=')
   if (at < 1)
@@ -101,7 +92,7 @@ export function parseAssignment(option: string, text: string): [target: string, 
   }
 }
 
-/** Parses a target, with an optional cast after a colon. @throws UsageError when the target is not a field of a message. */
+/** Parses `properties.total` or `properties.total:number`. @throws UsageError when the target is not a field of a message. */
 export function parseTarget(where: string, text: string): Omit<Assignment, 'source'> {
   const colon = text.lastIndexOf(':')
   const target = colon === -1 ? text : text.slice(0, colon)

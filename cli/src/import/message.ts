@@ -7,7 +7,6 @@ import { type Fields, isObject } from './json.ts'
 import { isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
 import type { Problem } from './record.ts'
 
-/** The result of mapping a line: the method to call and its argument, or a problem. */
 export type MappedRecord =
   | { readonly kind: Kind; readonly params: Params; readonly messageId: string | undefined }
   | { readonly problem: Problem }
@@ -15,7 +14,6 @@ export type MappedRecord =
 /** The argument of a tracking method. The client checks its fields. */
 export type Params = Readonly<Record<string, unknown>>
 
-/** Converts the values of one line into a message. */
 export interface Mapper<Value> {
   map(value: Value): MappedRecord
   /** Columns that are not sent. */
@@ -24,7 +22,7 @@ export interface Mapper<Value> {
   columnOf(target: string): string
 }
 
-/** Where this program notes the messageId and the reason of a refused line in the rejects file, and reads them again. */
+/** The messageId and the reason of a refused line, in the rejects file. An import of that file keeps the messageId. */
 export const NOTE_FIELD = '_trackpost'
 export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
 
@@ -82,8 +80,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     unused,
     columnOf: (target) => columns.get(target) ?? target,
     map(row) {
-      // A rejects file has no notes for rows that could not be parsed. These rows are short even after the user has corrected
-      // them.
+      // In a rejects file, rows that could not be parsed have no notes. They stay shorter when the user corrects them.
       if (row.length !== names.length && row.length !== withoutNotes) {
         const message = `expected ${withoutNotes} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }
@@ -118,7 +115,7 @@ function requireColumn(names: readonly string[], source: string, target: string)
   return index
 }
 
-/** Maps JSON objects. A field needs no mapping if a message has a field of the same name. */
+/** A field needs no mapping if a message has a field of the same name. */
 export function createObjectMapper(
   mapping: Mapping,
 ): Mapper<Fields> & { readonly unseen: ReadonlySet<string> } {
@@ -178,7 +175,6 @@ class MessageBuilder {
     this.#mapping = mapping
   }
 
-  /** Sets a value. Returns the problem if the value cannot be set. */
   set(target: string, value: unknown, to: Cast | undefined): Omit<Problem, 'column'> | undefined {
     const plain = to === undefined ? { value } : cast(value, to)
     if ('problem' in plain) return plain.problem
@@ -226,7 +222,7 @@ class MessageBuilder {
     return { kind: type as Kind, params, messageId: messageId as string | undefined }
   }
 
-  /** Merges an object into a field. Keys that were set one by one win. */
+  /** Keys that were set one by one win. */
   #merge(target: string, value: unknown): void {
     const present = this.#params[target]
     if (!isObject(value)) {
@@ -237,7 +233,7 @@ class MessageBuilder {
   #putRest(params: Record<string, unknown>, type: Kind): void {
     const field = type === 'identify' || type === 'group' ? 'traits' : 'properties'
     const present = params[field]
-    // Copied with the spread syntax, so that a column named `__proto__` stays ordinary data.
+    // An assignment to a key `__proto__` would set the prototype. Here a column of that name stays ordinary data.
     const rest = Object.fromEntries(this.#rest)
     params[field] = isObject(present) ? { ...rest, ...present } : rest
   }

@@ -1,7 +1,6 @@
 import type { DeliveryError } from 'trackpost'
 import type { Problem } from './record.ts'
 
-/** The outcome of a line for which the client reported an error. */
 export type LineOutcome =
   /** The line is at fault: other lines may be accepted. */
   | { readonly outcome: 'refused'; readonly problem: Problem }
@@ -12,7 +11,7 @@ export type LineOutcome =
 const CONTENT_STATUSES = new Set<number | undefined>([400, 422])
 const LINE_CODES = new Set(['invalid', 'unserializable', 'too_large', 'plugin'])
 
-/** Decides whether the line or the service is at fault. @param columnOf Returns the column from which a field comes. */
+/** @param columnOf Returns the column from which a field comes. */
 export function judge(error: DeliveryError, columnOf: (field: string) => string): LineOutcome {
   const { code, message, status, response } = error
   const detail =
@@ -23,7 +22,7 @@ export function judge(error: DeliveryError, columnOf: (field: string) => string)
   return { outcome: code === 'rejected' && CONTENT_STATUSES.has(status) ? 'refused' : 'undelivered', problem }
 }
 
-/** Finds the column for a message of the client, which begins with method and field: `track: timestamp: expected ...`. */
+/** A message of the client begins with the method and often the field: `track: timestamp: expected ...`. */
 function columnIn(message: string, columnOf: (field: string) => string): { column?: string } {
   const [, field] = /^\w+: (\w+): /.exec(message) ?? []
   if (field !== undefined) return { column: columnOf(field) }

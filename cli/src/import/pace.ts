@@ -16,7 +16,7 @@ export class Pace {
     this.#lastMs = now()
   }
 
-  /** Counts one line. Returns how many milliseconds to wait before the line is sent. */
+  /** Returns how many milliseconds to wait before the line is sent. */
   take(): number {
     const nowMs = this.#now()
     this.#tokens = Math.min(this.#burst, this.#tokens + ((nowMs - this.#lastMs) * this.#rate) / 1_000)
@@ -26,7 +26,6 @@ export class Pace {
   }
 }
 
-/** Waits for `ms` milliseconds, or until the signal is aborted. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }

@@ -17,7 +17,6 @@ export interface RejectsMark {
   readonly sha256: string
 }
 
-/** How refused lines are written: in the format of the input, with the reason and the messageId of each line. */
 export interface RejectsStyle {
   readonly format: Format
   readonly delimiter: string
@@ -25,7 +24,7 @@ export interface RejectsStyle {
   readonly header: readonly string[]
 }
 
-/** Returns the name of the rejects file for an input. Never an existing file, since the user may be correcting its lines. */
+/** Never returns an existing file, since the user may be correcting its lines. */
 export function rejectsPath(input: string, format: Format): string {
   const stem =
     input === '-' ? 'stdin' : input.replace(/\.gz$/i, '').replace(/\.(?:csv|tsv|json|ndjson|jsonl)$/i, '')
@@ -36,7 +35,7 @@ export function rejectsPath(input: string, format: Format): string {
   }
 }
 
-/** Writes the refused lines, in the order of the input. Keeps them in memory until {@link Rejects.flush}. */
+/** Keeps refused lines in memory until {@link Rejects.flush}. */
 export class Rejects {
   readonly #path: string
   readonly #style: RejectsStyle
@@ -53,12 +52,11 @@ export class Rejects {
     if (mark !== undefined) this.#goOn(mark)
   }
 
-  /** Size of the lines in memory, in bytes. */
   get waitingBytes(): number {
     return this.#waitingBytes
   }
 
-  /** The state of the file; `undefined` until a line is refused. */
+  /** `undefined` until a line is refused. */
   get mark(): RejectsMark | undefined {
     if (this.#bytes === 0 && this.#waiting.length === 0) return undefined
     return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') }
@@ -106,10 +104,7 @@ export class Rejects {
     await this.#file?.close()
   }
 
-  /**
-   * Removes the rows that were written after the mark, because their lines are read again. Does not change a file that the user
-   * has edited in the meantime.
-   */
+  /** Removes the rows after the mark, because their lines are read again. Leaves a file that the user has edited as it is. */
   #goOn({ bytes, sha256 }: RejectsMark): void {
     let content: Buffer
     try {
@@ -167,6 +162,6 @@ function notedObject(
   const { value } = parseObject(record)
   if (value !== undefined)
     return JSON.stringify({ ...value, [NOTE_FIELD]: { messageId, line: record.line, reason } })
-  // An element of a JSON array may span lines. The rejects file is NDJSON, so the element is put on one line.
+  // An element of a JSON array may span lines, but the rejects file is NDJSON.
   return record.bytes.includes(NEWLINE) ? record.bytes.toString('utf8').replace(/\r?\n/g, ' ') : undefined
 }

@@ -1,38 +1,35 @@
 import { byReason, counted, duration, printable } from '../output/text.ts'
 import type { Problem, SourceRecord } from './record.ts'
 
-/** A problem with the number of its line. */
 export interface ListedProblem extends Problem {
   readonly line: number
 }
 
-/** The counts of one run of an import. */
 export interface ImportResult {
   readonly file: string
   readonly isDryRun: boolean
-  /** Number of lines that got an outcome in this run. */
+  /** Lines that got an outcome in this run. */
   readonly lines: number
   readonly delivered: number
   readonly refused: number
-  /** Number of refused lines for each reason. */
   readonly reasons: ReadonlyMap<string, number>
-  /** The line at which the next import continues; `undefined` when the end of the file was reached. */
+  /** `undefined` when the end of the file was reached. */
   readonly resumeLine: number | undefined
   readonly canResume: boolean
   /** Why the import ended early. */
   readonly problem: string | undefined
   readonly isInterrupted: boolean
   readonly rejects: string | undefined
-  /** Number of lines over the size limit. They are not in the rejects file. */
+  /** Lines over the size limit. They are not in the rejects file. */
   readonly dropped: number
-  /** Number of lines without a timestamp. */
+  /** Lines without a timestamp. */
   readonly untimed: number
-  /** The problems that are listed in the report: only the first of them. */
+  /** Only the first ones, at most as many as `--problems` allows. */
   readonly problems: readonly ListedProblem[]
   readonly elapsedMs: number
 }
 
-/** Formats a problem: `data.csv:3:17: ...` for a character, or `data.csv:3: column "at": ...` for a column. */
+/** `data.csv:3:17: ...` for a character, or `data.csv:3: column "at": ...` for a column. */
 export function describeProblem(file: string, record: SourceRecord, problem: Problem): string {
   const { column, message, linesDown = 0 } = problem
   const line = record.line + linesDown
@@ -43,7 +40,6 @@ export function describeProblem(file: string, record: SourceRecord, problem: Pro
   return `${place}: ${printable(message)}`
 }
 
-/** Describes the result for people, in a few lines. */
 export function summarize(result: ImportResult, command: string): string {
   const { file, lines, delivered, refused, reasons, isDryRun, elapsedMs, rejects, dropped } = result
   const perSecond = elapsedMs > 0 ? Math.round((lines / elapsedMs) * 1_000).toLocaleString('en-US') : '0'
@@ -79,7 +75,6 @@ export function summarize(result: ImportResult, command: string): string {
   return `${text.join('\n')}\n`
 }
 
-/** Describes the result for scripts, as one line of JSON. */
 export function toJson(result: ImportResult): string {
   const {
     file,

@@ -1,10 +1,8 @@
 import { UsageError } from '../errors.ts'
 
-/** The supported formats of input files. */
 export const FORMATS = ['ndjson', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** The byte order mark of UTF-8. */
 export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
@@ -19,7 +17,7 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 /**
  * Refuses UTF-16, known binary formats and files with NUL bytes. Text in other encodings is refused later, with its line.
  *
- * @throws UsageError whose message names the format of the file, if it is known, and says how to convert or unpack it.
+ * @throws UsageError that says how to convert or unpack the file, if its format is known.
  */
 export function requireText(head: Buffer): void {
   const isWide =
@@ -39,7 +37,6 @@ function isZero(head: Buffer, ...places: number[]): boolean {
   return places.every((place) => head[place] === 0)
 }
 
-/** Detects the format from the name of the file and from its first character other than white space. */
 export function findFormat(path: string, head: Buffer): Format {
   if (/\.(?:csv|tsv)(?:\.gz)?$/i.test(path)) return 'csv'
   const first = /\S/.exec(head.subarray(0, 4_096).toString('latin1'))?.[0]

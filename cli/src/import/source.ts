@@ -8,7 +8,7 @@ import { CommandError, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 
 const CHUNK_BYTES = 65_536
-/** Number of bytes at the beginning of a file that are hashed for its fingerprint. */
+/** A fingerprint is a hash of this many bytes. */
 const HEAD_BYTES = 65_536
 
 /** A hash of the beginning of a file, by which a later import recognises the file. */
@@ -30,7 +30,7 @@ export interface Source {
    * have been read so far.
    */
   bytesBefore(offset: number): number
-  /** Hashes the beginning of the file. `undefined` for a pipe, which cannot be read twice. */
+  /** `undefined` for a pipe, which cannot be read twice. */
   fingerprint(bytes?: number): Promise<Fingerprint | undefined>
   /** @throws CommandError when the input cannot be read to its end. Earlier chunks have been yielded. */
   chunks(): AsyncIterable<Buffer>
@@ -47,7 +47,7 @@ export async function openSource(path: string): Promise<Source> {
     const stats = await stat(path)
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
     if (stats.isFile()) size = stats.size
-    // A pipe is opened only once: if it were opened twice, each reader would get a part of the data.
+    // A second reader of a pipe would take a part of the data.
     else return createSource(path, basename(path), file.createReadStream(), undefined, undefined)
     await file.close()
   } catch (error) {

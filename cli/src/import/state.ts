@@ -8,33 +8,28 @@ import type { RejectsMark } from './rejects.ts'
 import type { Format } from './sniff.ts'
 import type { Fingerprint } from './source.ts'
 
-/** The progress of an import, as it is stored in the state file. */
+/** The content of the state file. */
 export interface State extends Position {
   readonly version: 1
   readonly format: Format
-  /** Whether the import has reached the end of the file. */
   readonly isDone: boolean
   /** `null` for a pipe. */
   readonly fingerprint: Fingerprint | null
   /** The service to which the events were sent, with a salted hash of the write key. */
   readonly target: { readonly host: string; readonly salt: string; readonly keyDigest: string }
-  /** The file with the refused lines; `null` until a line is refused. */
+  /** `null` until a line is refused. */
   readonly rejects: RejectsMark | null
-  /** Number of delivered lines in all runs of the import. */
+  /** In all runs of the import. */
   readonly delivered: number
   readonly refused: number
 }
 
-/** Returns the path of the state file for an input; `undefined` for stdin, which cannot be resumed. */
+/** Returns `undefined` for stdin, which cannot be resumed. */
 export function statePath(input: string): string | undefined {
   return input === '-' ? undefined : `${input}.trackpost-state.json`
 }
 
-/**
- * Reads the state of an earlier import. Returns `undefined` when there is none.
- *
- * @throws UsageError when the state file exists but cannot be used.
- */
+/** Returns `undefined` when there is no state file. @throws UsageError when the file exists but cannot be used. */
 export function readState(path: string): State | undefined {
   let text: string
   try {
@@ -56,7 +51,7 @@ export function readState(path: string): State | undefined {
   throw new UsageError(`state file ${printable(path)}: it cannot be read; use --restart to start over`)
 }
 
-/** Writes the state atomically: after a crash, the file has either the old or the complete new state. @throws CommandError */
+/** Writes atomically: after a crash, the file has either the old or the complete new state. @throws CommandError */
 export async function writeState(path: string, state: State): Promise<void> {
   const temporary = `${path}.tmp`
   try {
@@ -74,7 +69,6 @@ export async function writeState(path: string, state: State): Promise<void> {
   }
 }
 
-/** Describes the service to which events are sent, with a salted hash of the write key. */
 export function createTarget(
   host: string,
   writeKey: string,
@@ -83,7 +77,6 @@ export function createTarget(
   return { host, salt, keyDigest: createHmac('sha256', salt).update(writeKey).digest('hex') }
 }
 
-/** Whether an earlier run of the import sent to the same host with the same write key. */
 export function isSameTarget(earlier: State['target'], host: string, writeKey: string): boolean {
   return earlier.host === host && earlier.keyDigest === createTarget(host, writeKey, earlier.salt).keyDigest
 }

@@ -7,10 +7,9 @@ export const NOT_UTF8: Problem = {
   message: 'this is not UTF-8; convert the file first (iconv -f LATIN1 -t UTF-8)',
 }
 
-/** Decodes `bytes`. Returns `undefined` when they are not valid UTF-8. */
+/** Returns `undefined` when the bytes are not valid UTF-8. */
 export function decode(bytes: Buffer): string | undefined {
-  // The fast decoder turns invalid bytes into U+FFFD. The slow, strict decoder is needed only if the text contains that
-  // character.
+  // The fast decoder turns invalid bytes into U+FFFD. Only a text with that character needs the slow, strict decoder.
   const text = bytes.toString('utf8')
   if (!text.includes('\uFFFD')) return text
   try {

@@ -1,11 +1,10 @@
 import type { Position, Problem, SourceRecord } from './record.ts'
 
-/** A line that has been read. It is kept until this line and all lines before it have an outcome. */
+/** Kept until this line and all lines before it have an outcome. */
 export interface PendingLine {
   readonly record: SourceRecord
-  /** The messageId of the line, for the rejects file. */
+  /** For the rejects file. */
   readonly messageId: string | undefined
-  /** `undefined` until the outcome is known. */
   outcome?: 'delivered' | 'refused' | 'undelivered'
   problem?: Problem
 }
@@ -15,11 +14,7 @@ export interface WindowLimits {
   readonly bytes: number
 }
 
-/**
- * The lines from the first one that is neither delivered nor refused to the last one that was read.
- *
- * Limits how much is read ahead. An interrupted import continues at the first line without an outcome.
- */
+/** From the first line that is neither delivered nor refused to the last line that was read. Limits how much is read ahead. */
 export class Window {
   readonly #limits: WindowLimits
   readonly #onPass: (line: PendingLine) => void
@@ -37,7 +32,7 @@ export class Window {
     this.#onPass = onPass
   }
 
-  /** The position before which all lines have an outcome. */
+  /** The position before which all lines have an outcome. An interrupted import continues here. */
   get frontier(): Position {
     return this.#frontier
   }
@@ -46,7 +41,7 @@ export class Window {
     return this.#lines.length - this.#first >= this.#limits.lines || this.#bytes >= this.#limits.bytes
   }
 
-  /** Whether no line is left. A line with the outcome `undelivered` stays in the window. */
+  /** A line with the outcome `undelivered` stays in the window. */
   get isEmpty(): boolean {
     return this.#lines.length === this.#first
   }
@@ -64,7 +59,7 @@ export class Window {
     this.#advance()
   }
 
-  /** Moves the frontier to the end of the file when no line is left, so that blank lines at the end count as done. */
+  /** Moves the frontier to the end of the file, so that blank lines at the end count as done. */
   passTo(end: Position): void {
     if (this.isEmpty && end.offset > this.#frontier.offset) this.#frontier = end
   }
@@ -77,7 +72,6 @@ export class Window {
     })
   }
 
-  /** Ends a wait for room. */
   interrupt(): void {
     this.#wake?.()
     this.#wake = undefined
@@ -92,7 +86,7 @@ export class Window {
       this.#frontier = { offset: line.record.end, line: line.record.nextLine }
       this.#onPass(line)
     }
-    // Removed in blocks: removing each line at once would move all later lines in memory each time.
+    // Removed in blocks, because each removal moves all later lines in memory.
     if (this.#first > 1_024) {
       this.#lines = this.#lines.slice(this.#first)
       this.#first = 0

@@ -1,16 +1,15 @@
 import { counted, duration } from './text.ts'
 
-/** The progress of a command that takes long. */
 export interface Progress {
   readonly done: number
   readonly failed: number
-  /** The part of the input that has been read, from 0 to 1; `undefined` when the size of the input is not known. */
+  /** The part of the input that has been read, from 0 to 1; `undefined` if the size of the input is not known. */
   readonly share: number | undefined
   /** Why the command makes no progress now. */
   readonly paused: string | undefined
 }
 
-/** Shows the progress of a command on stderr: as a bar on a terminal, otherwise as a line every 10 seconds. */
+/** Shows progress on stderr: as a bar on a terminal, otherwise as a line every 10 seconds. */
 export interface ProgressDisplay {
   /** Prints a line above the bar. */
   log(line: string): void
@@ -22,13 +21,11 @@ const BAR_FPS = 5
 const BAR_SIZE = 24
 /** The time left is estimated from the rate over this period. */
 const RATE_WINDOW_MS = 10_000
-/** The time left is shown only after this time: the first connection is slow, so the first estimates would be far too long. */
+/** The time left is not shown earlier: the first connection is slow, so the first estimates would be far too long. */
 const SETTLING_MS = 3_000
 
-/** Moves the cursor to the first column and clears the line. */
 const CLEAR = '\r\u001b[K'
 
-/** @param read Returns the current progress. Called each time the progress is shown. */
 export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): ProgressDisplay {
   const describe = createDescription(() => performance.now())
   if (!stream.isTTY) {
@@ -41,7 +38,7 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
     const { share } = progress
     const filled = Math.round((share ?? 0) * BAR_SIZE)
     const bar = share === undefined ? '' : `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} `
-    // If the line wrapped, it could not be cleared. Some terminals report 0 columns.
+    // A wrapped line could not be cleared. Some terminals report 0 columns.
     const text = `${bar}${describe(progress)}`.slice(0, (stream.columns || 80) - 1)
     stream.write(`${CLEAR}${text}`)
   }
@@ -60,7 +57,7 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
   }
 }
 
-/** Creates a function that describes the progress in one line. @param now Returns a time in milliseconds. */
+/** @param now Returns a time in milliseconds. */
 export function createDescription(now: () => number): (progress: Progress) => string {
   const meter = new RateMeter(now)
   return ({ done, failed, share, paused }) => {
@@ -88,7 +85,7 @@ class RateMeter {
     this.#samples.push({ atMs: this.#startedAtMs, done: 0, share: 0 })
   }
 
-  /** Measures the rates per second over the last 10 seconds. */
+  /** Returns rates per second. */
   measure(done: number, share = 0): { lines: number; share: number; isSettled: boolean } {
     const atMs = this.#now()
     const isSettled = atMs - this.#startedAtMs >= SETTLING_MS

@@ -4,12 +4,10 @@ import { editDistance } from '../../../src/settings/suggest.ts'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this finds them in order to replace them
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 
-/** Returns `text` with control characters as escapes. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Formats a value for a message: quoted, shortened, and with control characters as escapes. */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
   const short = [...text].length > 40 ? `${[...text].slice(0, 40).join('')}...` : text
@@ -39,7 +37,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Returns the one of `names` that the user probably meant by `name`; `undefined` if none is similar. */
+/** Returns the name that the user probably meant; `undefined` if none is similar. */
 export function nearest(name: string, names: Iterable<string>): string | undefined {
   let best: string | undefined
   let bestDistance = Math.min(4, Math.ceil(name.length / 2) + 1)

@@ -24,10 +24,10 @@ export interface TrackingPlan {
 /** The keys and array indexes that lead to a part of the plan. */
 export type Path = readonly (string | number)[]
 
-/** A plan with valid schemas, and a method that creates errors with a line and a column. */
+/** A plan whose schemas are valid. */
 export interface PlanFile {
   readonly plan: TrackingPlan
-  /** Creates an error about a part of the plan, with its line, its column and its JSON Pointer. */
+  /** Creates an error with the line, the column and the JSON Pointer of a part of the plan. */
   refusal(path: Path, message: string): UsageError
 }
 

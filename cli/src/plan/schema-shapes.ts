@@ -11,8 +11,8 @@ export const TYPE_NAMES = {
 } as const
 
 /**
- * A schema for the library json-schema-to-typescript. The library copies `tsType` into its output unchanged, so `tsType` must
- * not contain text from a plan.
+ * A schema for json-schema-to-typescript. The library copies `tsType` into its output unchanged, so `tsType` must not contain
+ * text from a plan.
  */
 export type Shape = JSONSchema
 
@@ -27,19 +27,16 @@ const SHAPING = [
 ]
 const DEFINITIONS = new Set<unknown>(['$defs', 'definitions'])
 const RESERVED = new Set(Object.values(TYPE_NAMES).map((name) => name.toLowerCase()))
-/**
- * Property names that are refused: `__proto__` sets the prototype in an object literal, and `hasOwnProperty` breaks the
- * library.
- */
+/** Refused: `__proto__` sets the prototype in an object literal, and `hasOwnProperty` breaks the library. */
 const UNUSABLE_NAMES = new Set(['__proto__', 'hasOwnProperty'])
 const MAX_DEPTH = 100
 
 /**
- * Reduces a schema to the part that types can express. A schema that is referenced several times becomes one object, so that
- * the library gives it one name and recognises recursion.
+ * Reduces a schema to the part that types can express: lengths, patterns and conditions can be checked only at run time. A
+ * schema that is referenced several times becomes one object, so that the library gives it one name and recognises recursion.
  *
  * An object type has only the properties that its schema lists, unless the schema allows others. The compiler then finds
- * misspelt names. Lengths, patterns and conditions are left out, since they can be checked only at run time.
+ * misspelt names.
  */
 export class SchemaShapes {
   readonly #file: PlanFile
@@ -160,7 +157,6 @@ export class SchemaShapes {
       throw this.#file.refusal(path, `${name} cannot be the name of a property; rename it`)
   }
 
-  /** Returns the shape of the schema to which a reference leads. */
   #resolve($ref: string, path: Path, seen: ReadonlySet<string> = new Set()): Shape {
     const refuse = (message: string): Error => this.#file.refusal(path, `${JSON.stringify($ref)} ${message}`)
     if (!/^#(?:\/|$)/.test($ref)) throw refuse('does not lead into this schema; expected "#/$defs/..."')
@@ -183,7 +179,7 @@ export class SchemaShapes {
   }
 }
 
-/** Decodes a reference. A reference is the fragment of a URL, and so percent-encoded. */
+/** A reference is the fragment of a URL, and so percent-encoded. */
 function decoded($ref: string): string {
   try {
     return decodeURIComponent($ref)

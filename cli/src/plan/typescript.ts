@@ -5,7 +5,6 @@ import { SchemaShapes, type Shape, TYPE_NAMES } from './schema-shapes.ts'
 /** The first line of every generated file. A file that begins with this line may be overwritten. */
 export const HEADER = '// Made by `trackpost types` from a tracking plan: change the plan, not this file.'
 
-/** The generated TypeScript, and the number of events in the plan. */
 export interface PlanTypes {
   readonly text: string
   readonly events: number
@@ -65,7 +64,7 @@ function withoutRoot(code: string): string {
   return code.replace(/^export interface Plan \{\n(?:\w+: \w+\n)*\}\n/m, '')
 }
 
-/** Formats the code, with blank lines between declarations. The library would need Prettier for this, which is not bundled. */
+/** Formats the code. The library would need Prettier for this, which is not bundled. */
 function layOut(code: string): string {
   let depth = 0
   let isComment = false

@@ -5,7 +5,6 @@ import type { AnalyticsSettings } from 'trackpost'
 import { fileProblem, UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
 
-/** The flags for the connection to the service. */
 export interface ConnectionFlags {
   readonly writeKeyFile?: string
   readonly writeKey?: string
@@ -14,14 +13,12 @@ export interface ConnectionFlags {
   readonly config?: string
 }
 
-/** The host or region to which events are sent, and the write key. */
 export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
   readonly writeKey: string | undefined
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The settings from one source: the flags, the environment or the config file. */
 interface Layer {
   readonly source: string
   readonly writeKey?: string | undefined
@@ -33,11 +30,10 @@ interface Layer {
 const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
 
 /**
- * Reads each setting from the first source that has it: the flags, then the environment, then the config file.
+ * Reads each setting from the first source that has it: the flags, then the environment, then the config file. `host` and
+ * `region` belong together: both are taken from the first source that has one of them.
  *
- * `host` and `region` belong together: both are taken from the first source that has one of them.
- *
- * @throws UsageError when a file cannot be read, or when a setting is unknown, invalid or contradicts another.
+ * @throws UsageError when a file that was named cannot be read, or when a setting is unknown, invalid or contradicts another.
  */
 export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
   const layers: Layer[] = [
@@ -60,7 +56,7 @@ export function readConnection(flags: ConnectionFlags, env: Environment): Connec
   return { writeKey: key && keyOf(key), host: place?.host, region }
 }
 
-/** Returns the write key. @throws UsageError when no source has a write key. */
+/** @throws UsageError when no source has a write key. */
 export function requireKey({ writeKey }: Connection): string {
   if (writeKey !== undefined) return writeKey
   throw new UsageError('no write key: use --write-key-file <path>, or set TRACKPOST_WRITE_KEY')
@@ -77,7 +73,7 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   return text
 }
 
-/** Reads the config file. Never reads one from the current folder, since a cloned repository could redirect events. */
+/** Never reads a config file from the current folder, since a cloned repository could redirect events. */
 function readConfig(flag: string | undefined, env: Environment): Layer[] {
   const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
   const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')

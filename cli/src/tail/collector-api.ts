@@ -22,7 +22,7 @@ export interface EventPage {
   readonly head: string
 }
 
-/** A message of the event stream. It says that there are new events, but does not contain them. */
+/** A message of the event stream. It announces new events, but does not contain them. */
 export interface News {
   readonly head: string
   /** Decreases when another collector with other events now answers at this address. */
@@ -31,7 +31,7 @@ export interface News {
   readonly epoch: number
 }
 
-/** The connection was lost, or the collector is temporarily unavailable. The request may succeed if it is repeated. */
+/** The connection was lost, or the collector is temporarily unavailable. A repeated request may succeed. */
 export class LostError extends Error {
   override name = 'LostError'
 }
@@ -42,7 +42,6 @@ const REQUEST_TIMEOUT_MS = 30_000
 /** Interval of polling when the collector has no room for another stream. */
 const POLL_MS = 2_000
 
-/** The HTTP API of a running collector. */
 export class CollectorApi {
   readonly #base: URL
   readonly #headers: Record<string, string>
@@ -52,12 +51,12 @@ export class CollectorApi {
     this.#headers = adminToken === undefined ? {} : { authorization: `Bearer ${adminToken}` }
   }
 
-  /** Reads a page of events. @throws LostError when the request may succeed later, CommandError when it never will. */
+  /** @throws LostError when the request may succeed later, CommandError when it never will. */
   events(query: Record<string, string | undefined>, signal: AbortSignal): Promise<EventPage> {
     return this.#get('api/events', query, signal) as Promise<EventPage>
   }
 
-  /** Reads the data that a message of the stream contains. */
+  /** Reads what a message of the stream contains. */
   stats(signal: AbortSignal): Promise<News> {
     return this.#get('api/stats', {}, signal) as Promise<News>
   }
@@ -152,7 +151,7 @@ export class CollectorApi {
   }
 }
 
-/** A signal that is aborted by another signal, or after a time. Node.js 18 has no `AbortSignal.any`. */
+/** Aborts with another signal, or after a time. Node.js 18 has no `AbortSignal.any`. */
 class Limit {
   isReached = false
   readonly #controller = new AbortController()
@@ -196,7 +195,6 @@ function lost(error: unknown): Error {
   return new LostError(cause?.code ?? cause?.message ?? message)
 }
 
-/** An error in the format of the collector's API. */
 interface Problem {
   readonly message?: string | undefined
   readonly position?: number

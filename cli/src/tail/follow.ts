@@ -4,7 +4,7 @@ import { type CollectorApi, type EventSummary, LostError, type News } from './co
 export interface FollowOptions {
   /** A search in the syntax of the collector's search box. */
   readonly q: string | undefined
-  /** Number of existing events to print first. */
+  /** Existing events to print first. */
   readonly last: number
   /** Whether the events include the complete message. */
   readonly isFull: boolean
@@ -14,7 +14,7 @@ export interface FollowOptions {
   readonly onNote: (text: string) => void
 }
 
-/** Maximum number of events in one response. */
+/** Events in one response. */
 export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
 
@@ -60,7 +60,7 @@ interface Pass {
   head?: string
 }
 
-/** Reads the events. After a lost connection, even between two pages, the next read continues after the last page. */
+/** After a lost connection, even between two pages, the next read continues after the last page. */
 class Reader {
   readonly #api: CollectorApi
   readonly #options: FollowOptions
@@ -115,7 +115,7 @@ class Reader {
     const query = { q, after: pass.after, order: 'oldest', limit: String(MAX_LIMIT), view: this.#view }
     do {
       const page = await this.#api.events({ ...query, cursor: pass.cursor }, signal)
-      // Taken from the first page: events that arrive while the other pages are read belong to the next read.
+      // From the first page: events that arrive while the other pages are read belong to the next read.
       pass.head ??= page.head
       pass.cursor = page.next ?? undefined
       yield page.events

@@ -13,7 +13,6 @@ const TYPE_COLORS = {
   alias: 'yellow',
 } as const satisfies Record<string, keyof Colors>
 
-/** Formats an event as one line: time, kind, name, user and content. */
 export function formatEvent(event: EventSummary, colors: Colors): string {
   const { receivedAt, type, name, userId, anonymousId, status, reason, preview = [] } = event
   const color = TYPE_COLORS[type as keyof typeof TYPE_COLORS]

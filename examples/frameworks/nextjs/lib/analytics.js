@@ -3,8 +3,8 @@ import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 /**
- * Returns the only client. The first call creates it, because `next build` loads this module without a write
- * key. The client is kept in `globalThis`, because Next.js bundles this module more than once.
+ * Returns the only client. The first call creates it, because `next build` loads this module without a write key. The client is
+ * kept in `globalThis`, because Next.js bundles this module more than once.
  */
 export function analytics() {
   globalThis.analytics ??= new Analytics({
