@@ -5,20 +5,20 @@ import { defineConfig, type Options } from 'tsup'
 import { licenses } from './scripts/licenses.mjs'
 
 /**
- * The entry points besides `trackpost` itself: `src/NAME.ts` becomes `trackpost/NAME`. A new one is added here, and in
- * `exports` and `typesVersions` of package.json; a test compares the three.
+ * `src/NAME.ts` becomes the entry point `trackpost/NAME`. Add a new one here, and to `exports` and `typesVersions` of
+ * package.json: a test compares the three.
  */
 export const ENTRIES: readonly string[] = ['node', 'plugins', 'scope', 'testing', 'msw', 'spool', 'compat']
 
 /**
- * Modules with classes that users compare with (`instanceof`), and the client itself. They exist once, in the main
- * entry: the other entries import them from there, and of them only what is public.
+ * Modules that exist once, in the main entry, because users compare with their classes (`instanceof`). The other entries import
+ * them from there, so they can use only what is public.
  */
 const PUBLIC = ['index.ts', 'analytics.ts', 'errors/errors.ts', 'pipeline/context.ts']
 
 type OutputPlugin = NonNullable<Options['plugins']>[number]
 
-/** Has webpack keep one file: what is loaded later stays where it is loaded from. Minifying takes comments away. */
+/** Makes webpack put modules that are imported later into the same file. Runs after minification, which removes comments. */
 const keepTogether: OutputPlugin = {
   name: 'keep-together',
   renderChunk: (code) => ({
@@ -26,7 +26,7 @@ const keepTogether: OutputPlugin = {
   }),
 }
 
-/** Has the runtime or the bundler choose the platform, wherever the sources have `x.node.ts`. */
+/** Replaces an import of `x.node.ts` by `#platform`, which the runtime or the bundler resolves. */
 const choosePlatform: Plugin = {
   name: 'choose-platform',
   setup(build) {
@@ -39,7 +39,7 @@ const choosePlatform: Plugin = {
   },
 }
 
-/** Has modules imported from another file of the build, and not bundled. */
+/** Imports these modules from another file of the build, instead of bundling them. */
 function importFrom(file: string, names: readonly string[]): Plugin {
   return {
     name: 'import-from',
@@ -53,10 +53,7 @@ function importFrom(file: string, names: readonly string[]): Plugin {
   }
 }
 
-/**
- * Gives jose the Web Crypto of the platform in the place of the global one, which Node.js 16 and 18 do not have, and which is
- * not ours to make.
- */
+/** Gives jose the Web Crypto of `src/auth`: Node.js 16 and 18 have no global `crypto`, and a library must not define one. */
 const giveCrypto: Plugin = {
   name: 'give-crypto',
   setup(build) {
@@ -68,7 +65,7 @@ const giveCrypto: Plugin = {
   },
 }
 
-/** A dependency names this module of Node.js as only Node.js knows it. */
+/** A dependency imports `crypto`, but other runtimes know only `node:crypto`. */
 const nameNodeModules: Plugin = {
   name: 'name-node-modules',
   setup(build) {
@@ -76,15 +73,14 @@ const nameNodeModules: Plugin = {
   },
 }
 
-/** For what is compiled in of other packages: jose, `@lukeed/uuid` and dset. */
+/** Writes the licences of the packages that are compiled in, such as jose. */
 const terms = licenses('dist/LICENSES.txt')
 
-/** What the client is made of: loaded at once, but for what it imports later. */
 const MAIN = ['src/index.ts', 'src/platform.node.ts', 'src/platform.web.ts']
 
 /**
- * The modules that several parts of the client share. Splitting would make a file for each set of parts; they are put
- * into one, because each file costs time when a process starts.
+ * Returns the modules that several parts of the client share. They are put into one file: splitting would make a file for each
+ * set of parts, and each file costs time when a process starts.
  */
 async function sharedModules(): Promise<string[]> {
   const { metafile } = await build({
@@ -107,7 +103,7 @@ async function sharedModules(): Promise<string[]> {
     .sort()
 }
 
-/** Writes the module that holds the shared ones, and returns its path. */
+/** Returns the path of a module that exports all shared ones. */
 function writeShared(names: readonly string[]): string {
   const folder = '.cache/build'
   mkdirSync(folder, { recursive: true })
@@ -119,17 +115,17 @@ function writeShared(names: readonly string[]): string {
 }
 
 /**
- * Entries with types of another package in theirs. That package may have other classes for ES modules than for CommonJS, so
- * there are declarations for each.
+ * Entries whose types use types of another package. That package may have different classes for ES modules and for CommonJS, so
+ * these entries have declarations for both.
  */
 const FOREIGN_TYPES: readonly string[] = ['msw']
 
-/** The other types are written once, as those of CommonJS: ES modules can import them, and not the other way round. */
+/** Writes all other types once, for CommonJS: ES modules can import types of CommonJS, but not the other way round. */
 async function shareTypes(): Promise<void> {
   for (const name of ['index', ...ENTRIES]) {
     if (FOREIGN_TYPES.includes(name)) continue
     const all = `export * from './${name}.cjs'\n`
-    // To an ES module the default of CommonJS is all of it: the class passes by its other name.
+    // An ES module sees all exports of a CommonJS module as its default, so the class is exported by its other name.
     const source = readFileSync(`src/${name}.ts`, 'utf8')
     const [, local] = /\b(\w+) as default\b/.exec(source) ?? []
     const [, alias = local] = new RegExp(`\\b${local} as (?!default\\b)(\\w+)`).exec(source) ?? []
@@ -142,7 +138,7 @@ const common: Options = {
   target: 'node16',
   platform: 'neutral',
   external: [/^node:/, '#platform', 'msw'],
-  // Runtimes other than Node.js know its modules by this prefix only.
+  // Other runtimes know the modules of Node.js only with the prefix `node:`.
   removeNodeProtocol: false,
 }
 
@@ -157,7 +153,7 @@ function esm(entry: string[], esbuildPlugins: Plugin[]): Options {
   }
 }
 
-/** One file, which bundlers and copies of it count on. */
+/** Each entry is one file, because bundlers and users who copy the file rely on that. */
 function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
   return {
     ...common,
@@ -166,26 +162,26 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
     esbuildPlugins: [...esbuildPlugins, giveCrypto, nameNodeModules, terms],
     esbuildOptions(options) {
       minify(options)
-      // `require` where the sources have `import()`: the module that Node.js 22 makes of node:http for `import` needs WebAssembly.
+      // `require` where the sources have `import()`: to `import` node:http, Node.js 22 needs WebAssembly.
       options.supported = { ...options.supported, 'dynamic-import': false }
-      // Only for this platform does esbuild name the exports where Node.js and TypeScript look for them.
+      // Only with this platform does esbuild name the exports where Node.js and TypeScript look for them.
       options.platform = 'node'
-      // It leaves out the default export; never executed, only read.
+      // esbuild leaves out the default export. This assignment is only read, and never executed.
       options.footer = { js: '0 && (exports.default = 0);' }
     },
   }
 }
 
-/** Names stay, and lines stay short: Node.js prints the whole line that an uncaught error was thrown from. */
+/** Names stay, and lines stay short: Node.js prints the whole line from which an uncaught error was thrown. */
 function minify(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]): void {
   options.minifyWhitespace = true
   options.minifySyntax = true
   options.lineLimit = 160
-  // Node.js 16.0 lacks one form of it only, which the sources do not use: a private name behind `?.`.
+  // Node.js 16.0 supports `?.` except before a private name, and the sources never use that form.
   options.supported = { 'optional-chain': true }
 }
 
-/** With `WITHOUT_TYPES=1` the build leaves them out: they take ten times as long as the code. */
+/** Left out with `WITHOUT_TYPES=1`: they take ten times as long as the code. */
 const declarations: Options[] = [
   {
     entry: FOREIGN_TYPES.map((name) => `src/${name}.ts`),
@@ -193,14 +189,14 @@ const declarations: Options[] = [
     dts: { only: true, compilerOptions: { stripInternal: true } },
   },
   {
-    // Together: a `Context` of one entry must be that of the others.
+    // In one build, so that all entries have the same `Context`.
     entry: ['index', ...ENTRIES].map((name) => `src/${name}.ts`),
     format: 'cjs',
     dts: {
       only: true,
       compilerOptions: { stripInternal: true },
-      // For `await using`, as TypeScript's own library and @types/node have it. Not by a reference to that library:
-      // TypeScript before 5.2 does not know it.
+      // For `await using`, declared as in TypeScript's library and in @types/node. A reference to that library would fail
+      // before TypeScript 5.2.
       banner: [
         'declare global {',
         '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
@@ -213,7 +209,7 @@ const declarations: Options[] = [
 ]
 
 export default defineConfig(async () => {
-  // Not by `clean`: they run at the same time, and none may remove what another one has just written.
+  // Not by `clean`: the builds run at the same time, and one could remove files that another one has written.
   rmSync('dist', { recursive: true, force: true })
   const shared = await sharedModules()
   return [
@@ -223,7 +219,7 @@ export default defineConfig(async () => {
     },
     esm([writeShared(shared)], []),
     commonJS('src/index.ts', []),
-    // Each alone: what it shares with the main entry would be split off, and `import 'trackpost'` would load more files.
+    // Separate builds: otherwise shared code would be split off, and `import 'trackpost'` would load more files.
     ...ENTRIES.flatMap((name) => [
       esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC), importFrom('./shared.js', shared)]),
       commonJS(`src/${name}.ts`, [importFrom('./index.cjs', PUBLIC)]),

@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config'
 import { FULL_STEPS, filesOfTier, TIER } from './scripts/tiers.mjs'
 
-/** Over real sockets, in real time: what is true of the sources as a whole. */
+/** Over real sockets, in real time. */
 const endToEnd = ['test/auth/end-to-end.test.ts']
 
 /**
- * Unit tests that replace modules, or bring a dispatcher that stays the one of the process. All others share a process: one
- * for each file would take as long as their tests.
+ * Unit tests that replace modules, or set the dispatcher of their process. All others share a process: a process for each file
+ * would take as long as the tests.
  */
 const replacing = [
   'test/analytics.test.ts',
@@ -20,7 +20,7 @@ const replacing = [
   'test/scope/run.test.ts',
 ]
 
-/** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
+/** Suites that test the built package. The rest of `test/` mirrors `src/`. */
 const builtSuites = [
   'package',
   'examples',
@@ -32,7 +32,7 @@ const builtSuites = [
   'spool/proof',
 ]
 
-/** What is prepared once for all files of a suite. */
+/** Setups run once for all files of a suite. */
 const installed = 'test/support/project.setup.ts'
 const setups: Record<string, string[]> = {
   package: [installed],
@@ -41,10 +41,10 @@ const setups: Record<string, string[]> = {
   serverless: ['test/support/runtimes.setup.ts', installed],
 }
 
-/** A limit that only a test reaches which hangs: no machine is slow enough to decide one. */
+/** Only a test that hangs reaches these limits. */
 const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
 
-/** Of a suite that only the full form has, all files. */
+/** A suite that only the full form runs has no files to leave out. */
 function filesOf(suite: string) {
   const include = [`test/${suite}/**/*.test.ts`]
   const isWhole = suite in FULL_STEPS || suite === 'serverless'
@@ -81,7 +81,7 @@ export default defineConfig({
           ...limits,
           name: suite,
           ...filesOf(suite),
-          // One suite after the other, and one file after the other: each installs the package and starts processes.
+          // One file at a time, since each installs the package and starts processes; those of `faults` mostly wait.
           ...(suite === 'faults' ? {} : { maxWorkers: 1 }),
           sequence: { groupOrder: index + 1 },
           globalSetup: setups[suite] ?? [],

@@ -9,7 +9,7 @@ const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8
   exports: Record<string, { default: string }>
 }
 
-/** The built SDK, from its own package: npm does not link the root of a workspace into its members. */
+/** Resolves `trackpost` to the built SDK: npm does not link the root of a workspace into its members. */
 const sdk: Plugin = {
   name: 'sdk',
   setup(build) {
@@ -36,13 +36,13 @@ export default defineConfig({
   target: 'node18',
   platform: 'node',
   clean: true,
-  // The SDK and its dependencies are bundled: both always have the same version, and one package less is
-  // installed. The libraries for types are bundled too; installed, they would bring fifteen packages and 25 MB.
+  // The SDK is bundled, so that it always has the version of the command. The libraries for types are bundled too: an install
+  // of them would bring fifteen packages and 25 MB.
   noExternal: [/^trackpost(\/|$)/, /^json-schema-to-typescript$/, /^jsonc-parser$/, /^ajv/],
   esbuildPlugins: [sdk, withoutPrettier, licenses('dist/LICENSES.txt', '../dist/LICENSES.txt')],
   banner: {
     js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
   },
-  // A library writes its log to stdout, between the types, if this is set.
+  // If this is set, json-schema-to-typescript writes its log to stdout, between the types.
   define: { 'process.env.VERBOSE': 'undefined' },
 })

@@ -8,12 +8,12 @@ export default defineConfig({
     globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts', 'test/postgres.setup.ts'],
     // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,
-    // Loading the modules anew for each of 77 files would take a third of the CPU time of the default form.
+    // Loading the modules anew for each file would take two thirds more CPU time in the default form.
     isolate: false,
     testTimeout: 120_000,
-    // For hooks that start a server or remove a project. Long enough for any machine.
+    // For hooks that start a server or remove a project.
     hookTimeout: 120_000,
-    // A polled condition comes true at once or never; the limit only has to outlast a busy machine.
+    // Only a test that fails reaches this limit.
     expect: { poll: { timeout: 60_000 } },
   },
 })
