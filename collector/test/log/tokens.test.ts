@@ -1,7 +1,7 @@
 import { DiscardPolicy, jetstreamManager, StorageType, type StreamConfig } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
 import { connect } from '@nats-io/transport-node'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openLog } from '../../src/log/open.ts'
 import { describeTokenMemory } from '../conformance/token-memory.ts'
@@ -78,7 +78,7 @@ test.each(unsafe)(
   },
 )
 
-test('a write to a bucket that does not take writes yet is repeated', async () => {
+test('a write to a bucket that does not take writes yet is repeated, without reading the bucket', async () => {
   const { url } = await startNats()
   const connection = await connect({ servers: url })
   onTestFinished(() => connection.close())
@@ -87,11 +87,32 @@ test('a write to a bucket that does not take writes yet is repeated', async () =
   expect(await tokens.assertions.use('a', soon(), Date.now())).toBe(true)
   const { config } = await manager.streams.info('KV_trackpost-assertions')
   await manager.streams.delete('KV_trackpost-assertions')
+  let reads = 0
+  connection.subscribe('$JS.API.STREAM.MSG.GET.>', { callback: () => void reads++ })
+  await connection.flush()
+  const timers = vi.spyOn(systemClock, 'setTimer')
+  onTestFinished(() => timers.mockRestore())
 
   const used = tokens.assertions.use('b', soon(), Date.now())
+  await expect.poll(() => timers.mock.calls.filter(([, delayMs]) => delayMs === 50).length).toBeGreaterThan(1)
   await manager.streams.add(config)
 
   expect(await used).toBe(true)
+  expect(reads).toBe(0)
+})
+
+test('keys that somebody has deleted in NATS count as absent, and can be written again', async () => {
+  const { url } = await startNats()
+  const connection = await connect({ servers: url })
+  onTestFinished(() => connection.close())
+  const { tokens } = await openTokens(url)
+  await tokens.tokenKeys.replace(undefined, 'old')
+  await (await new Kvm(connection).open('trackpost-keys')).delete('keys')
+
+  expect(await tokens.tokenKeys.read()).toBeUndefined()
+  const version = await tokens.tokenKeys.replace(undefined, 'new')
+
+  expect(await tokens.tokenKeys.read()).toEqual({ text: 'new', version })
 })
 
 test('buckets with other replicas than in the settings are reported once', async () => {

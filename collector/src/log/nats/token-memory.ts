@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream'
+import type { KV } from '@nats-io/kv'
 import type { AssertionMemory, KeptText, TokenKeyStore, TokenMemory } from '../../store/ports.ts'
 import { Bucket } from './bucket.ts'
 import type { LogConnection } from './connection.ts'
@@ -32,7 +33,7 @@ export class NatsTokenMemory implements TokenMemory {
       use: (jti) => {
         // If two processes create the same entry at the same time, the server accepts only one of the calls.
         const key = createHash('sha256').update(jti).digest('hex')
-        return assertions.with(async (bucket) => (await unlessTaken(bucket.create(key, ''))) !== undefined)
+        return assertions.with(async (bucket) => (await create(bucket, key, '')) !== undefined)
       },
     }
     this.tokenKeys = new TokenKeys(keys)
@@ -58,12 +59,25 @@ class TokenKeys implements TokenKeyStore {
 
   replace(version: string | undefined, text: string): Promise<string | undefined> {
     return this.#bucket.with(async (bucket) => {
-      const written =
-        version === undefined ? bucket.create(KEY, text) : bucket.update(KEY, text, Number(version))
-      const revision = await unlessTaken(written)
+      const revision = await (version === undefined
+        ? create(bucket, KEY, text)
+        : unlessTaken(bucket.update(KEY, text, Number(version))))
       return revision === undefined ? undefined : String(revision)
     })
   }
+}
+
+/**
+ * Resolves with undefined if there is such an entry. Unlike `KV.create`, does not read the bucket when no stream has taken the
+ * write: a nats-server without a cluster crashes when a stream is read that is just being created (seen with 2.9.10).
+ */
+async function create(bucket: KV, key: string, text: string): Promise<number | undefined> {
+  const revision = await unlessTaken(bucket.put(key, text, { previousSeq: 0 }))
+  if (revision !== undefined) return revision
+  const entry = await bucket.get(key)
+  // The marker of a deleted entry is replaced.
+  if (entry === null || entry.operation === 'PUT') return undefined
+  return unlessTaken(bucket.update(key, text, entry.revision))
 }
 
 /** Resolves with undefined when another process has written the entry first. */
