@@ -4,6 +4,8 @@ import { fromCaller, guard } from '../errors/guard.ts'
 import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
+import { redactor } from '../policy/redact.ts'
+import { Log } from '../runtime/log.ts'
 import { CompatError } from './error.ts'
 import {
   type AnalyticsNodeOptions,
@@ -111,6 +113,8 @@ export class CompatAnalytics {
   /** The `CompatError` made for each `DeliveryError`: all events of a failed batch share one error. */
   readonly #errors = new WeakMap<DeliveryError, CompatError>()
   readonly #handled = new WeakSet<DeliveryError>()
+  readonly #log: Log
+  readonly #logged = new Set<string>()
 
   /**
    * Makes a client.
@@ -135,6 +139,7 @@ export class CompatAnalytics {
       // The stack of the error starts at the line that called this constructor.
       throw fromCaller(error, new.target)
     }
+    this.#log = new Log(settings.logger, redactor([writeKey]))
     // The `errorHandler` is called for `error` events only. If callbacks called it too, it would get the same error twice.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
@@ -216,7 +221,7 @@ export class CompatAnalytics {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)
       call.event = ctx?.event
-      if (typeof callback !== 'function') return undefined
+      if (typeof callback !== 'function') return this.#logLoss(error)
       if (!this.enable) return callback()
       return callback(call.error, toData(call.event === undefined ? [] : [call.event]))
     }
@@ -233,6 +238,19 @@ export class CompatAnalytics {
       void this.client.flush()
     }
     return this
+  }
+
+  /** Once for each code. `Analytics` does not log these losses, because to it, every call of this class has a callback. */
+  #logLoss(error: DeliveryError | undefined): void {
+    if (error === undefined || error.code === 'deferred' || this.client.listenerCount('error') > 0) return
+    const { code, message } = error
+    if (this.#logged.has(code)) return
+    this.#logged.add(code)
+    this.#log.loss(
+      code,
+      `an event was not delivered: ${message} (${code}). ` +
+        `Further ones are counted in analytics.client.stats.failures.${code}.`,
+    )
   }
 
   #handle(reason: DeliveryError): unknown {

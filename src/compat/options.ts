@@ -90,7 +90,6 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
   // The value may be `false`, as in `errorHandler: isProduction && report`.
   if (errorHandler && typeof errorHandler !== 'function')
     throw new SettingsError('errorHandler', `expected a function, got ${describe(errorHandler)}`)
-  const retries = retryCount ?? axiosRetryConfig?.retries
   const settings: AnalyticsSettings = {
     ...rest,
     writeKey,
@@ -99,7 +98,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     // 0 also means the default.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
-    maxRetries: retries,
+    maxRetries: rest.maxRetries ?? retryCount ?? axiosRetryConfig?.retries,
     httpRequestTimeout: rest.httpRequestTimeout ?? toMs(timeout),
     maxBodyBytes: rest.maxBodyBytes ?? clampBody(maxQueueSize || 1_024 * 450),
     disable: enable === false ? true : rest.disable,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Analytics, CompatError, RudderAnalytics } from '../../src/compat.ts'
+import { Analytics, type AnalyticsNodeOptions, CompatError, RudderAnalytics } from '../../src/compat.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
@@ -90,6 +90,20 @@ describe('options', () => {
 
     expect(analytics.client.status.url).toBe('https://api.segment.io/v1/batch')
     expect(warned).toEqual([expect.stringContaining('flushhAt')])
+  })
+
+  test.each([
+    [{ retryCount: 0 }],
+    [{ axiosRetryConfig: { retries: 0 } }],
+    [{ maxRetries: 0 }],
+    [{ maxRetries: 0, retryCount: 3 }],
+  ])('with %j, an event has one attempt', async (options) => {
+    const { requests, httpClient } = setUp(500)
+    const analytics = new Analytics('wk', { ...options, httpClient })
+    const lost = new Promise((resolve) => analytics.track({ userId: 'u', event: 'E' }, resolve))
+
+    expect(await lost).toMatchObject({ code: 'retries_exhausted' })
+    expect(requests).toHaveLength(1)
   })
 
   test('RudderAnalytics has its own default host; the options host and dataPlaneUrl set another one', () => {
@@ -193,6 +207,51 @@ describe('failures', () => {
     expect(errors.map(({ message }) => message)).toEqual(['Request failed with status code 402'])
     expect(new Set(told)).toEqual(new Set(errors))
     expect(data?.batch.map(({ event }) => event)).toEqual(['A', 'B', 'C'])
+  })
+
+  describe('a lost event', () => {
+    const lose = async (
+      options: AnalyticsNodeOptions,
+      prepare = (_analytics: Analytics) => {},
+      callback?: () => void,
+    ) => {
+      const analytics = new Analytics('wk', { httpClient: setUp(402).httpClient, ...options })
+      prepare(analytics)
+      for (const event of ['A', 'B']) analytics.track({ userId: 'u', event }, callback)
+      await analytics.flush().catch(() => {})
+      expect(analytics.client.stats.failed).toBe(2)
+    }
+
+    test('that nobody hears of is a process warning, once for each code', async () => {
+      await lose({})
+
+      expect(warned).toEqual([
+        'an event was not delivered: [402] Payment Required (rejected). ' +
+          'Further ones are counted in analytics.client.stats.failures.rejected.',
+      ])
+    })
+
+    test('that nobody hears of goes to the logger', async () => {
+      const errors: unknown[] = []
+      const ignore = () => {}
+      await lose({
+        logger: { debug: ignore, info: ignore, warn: ignore, error: (...given) => errors.push(given) },
+      })
+
+      expect(errors).toEqual([
+        [{ code: 'rejected' }, expect.stringContaining('trackpost: an event was not delivered')],
+      ])
+      expect(warned).toEqual([])
+    })
+
+    test('that a callback, an errorHandler or an error listener gets is not logged', async () => {
+      const ignore = () => {}
+      await lose({}, undefined, ignore)
+      await lose({ errorHandler: ignore })
+      await lose({}, ({ client }) => client.on('error', ignore))
+
+      expect(warned).toEqual([])
+    })
   })
 
   test('an error in errorHandler itself, or in a callback, has no other effect', async () => {
