@@ -32,7 +32,7 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
   ],
   'power cut': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
   'kernel crash': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
-  'the disk': [
+  'work for the disk': [
     [['test/spool/file-spool.test.ts', 'writes once in a turn, even with awaits in it']],
     [[FAULTS, "with sync: 'interval', files are synced twice a second"]],
     [[FAULTS, 'a slow disk does not block a call, and concurrent calls share one sync']],
@@ -44,7 +44,7 @@ const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a call from a listener of `exit`': [
     [EXITS, 'events from exit listeners are kept, also from listeners that were added before the client'],
   ],
-  '`fsync` is denied, as by the permission model of Node.js': [
+  '`fsync` is denied, for example by the permission model of Node.js': [
     [EXITS, 'SIGKILL loses nothing; denied operations are reported once'],
     [
       'test/spool/disk-faults.test.ts',

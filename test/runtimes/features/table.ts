@@ -53,16 +53,16 @@ export interface Platform {
 
 const ENDED: Exception = {
   isAbsent: true,
-  note: 'The process ends when its listeners of `exit` have returned, and nothing is sent any more. With a spool the event is kept.',
+  note: 'When the `exit` listeners have returned, the process ends. So nothing can be sent any more. With a spool, the event is kept.',
 }
 const NO_CHANNELS: Exception = {
   isAbsent: true,
-  note: 'The runtime has no `node:diagnostics_channel`. Local events and `logger` report the same.',
+  note: 'The runtime has no `node:diagnostics_channel`. Use [local events](./errors.md#all-local-events) or a `logger` instead.',
 }
 
 export const PLATFORMS: readonly Platform[] = [
-  { id: 'node-16', title: 'Node.js 16', where: 'one process, which SIGTERM ends', except: {} },
-  { id: 'node-26', title: 'Node.js 26', where: 'the same', except: {} },
+  { id: 'node-16', title: 'Node.js 16', where: 'one process, ended by SIGTERM', except: {} },
+  { id: 'node-26', title: 'Node.js 26', where: 'one process, ended by SIGTERM', except: {} },
   {
     id: 'thread',
     title: 'worker thread',
@@ -70,7 +70,7 @@ export const PLATFORMS: readonly Platform[] = [
     except: {
       closeOn: {
         refused: 'closeOn: no signal reaches a worker thread',
-        note: 'The main thread gets the signals. Let it post a message, on which the thread calls `closeAndFlush()`.',
+        note: 'Only the main thread gets signals. Let it post a message to the worker thread, which then calls `closeAndFlush()`.',
       },
     },
   },
@@ -79,34 +79,34 @@ export const PLATFORMS: readonly Platform[] = [
     id: 'permission',
     title: 'permission model',
     where:
-      'Node.js 26 with `--permission --allow-net`, read access to everything, and write access to the directory of the spool',
+      'Node.js 26 with `--permission --allow-net`, read access to all files, and write access to the directory of the spool',
     except: {
       spool: {
         saw: { ...FEATURES.spool.saw, stored: false, denied: expect.stringContaining('denies fsync') },
-        note: 'Node.js denies `fsync`: no event is lost when the process dies, but a power cut may destroy the last seconds. See [the spool](./spool.md#files).',
+        note: 'Node.js denies `fsync`. No event is lost when the process dies, but a power cut may destroy the events of the last seconds. See [the spool](./spool.md#files).',
       },
     },
   },
   {
     id: 'beforeExit',
     title: '`beforeExit` listener',
-    where: "everything runs in `process.once('beforeExit', ...)`, on Node.js 26",
+    where: "all features run in a listener of `process.once('beforeExit', ...)`, on Node.js 26",
     except: {},
   },
   {
     id: 'exit',
     title: '`exit` listener',
     where:
-      "everything runs in `process.on('exit', ...)`, on Node.js 26; the next process sends the events in the spool",
+      "all features run in a listener of `process.on('exit', ...)`, on Node.js 26. A second process sends the event in the spool",
     except: {
       ...Object.fromEntries(Object.keys(FEATURES).map((name) => [name, ENDED])),
       spool: {
         saw: undefined,
-        note: 'The event is written at once, and sent by the next process with this directory.',
+        note: 'The spool writes the event to disk at once. The next process with the same directory sends it.',
       },
     },
   },
-  { id: 'bun', title: 'Bun', where: 'one process, which SIGTERM ends, on Bun 1', except: {} },
+  { id: 'bun', title: 'Bun', where: 'one process on Bun 1, ended by SIGTERM', except: {} },
   {
     id: 'deno',
     title: 'Deno',
@@ -116,7 +116,8 @@ export const PLATFORMS: readonly Platform[] = [
   {
     id: 'workerd',
     title: 'Cloudflare Workers',
-    where: 'workerd, one request, bundled as by the tools of Cloudflare',
+    where:
+      'one request to a Worker in workerd (the runtime of Cloudflare), bundled as by the tools of Cloudflare',
     except: {
       spool: {
         refused: 'Could not resolve "node:fs"',
@@ -124,7 +125,7 @@ export const PLATFORMS: readonly Platform[] = [
       },
       scope: {
         refused: 'Could not resolve "node:async_hooks"',
-        note: 'It needs the flag `nodejs_compat`. [`analytics.with()`](./scopes.md) works without it.',
+        note: '`trackpost/scope` needs the flag `nodejs_compat`. [`analytics.with()`](./scopes.md) works without the flag.',
       },
       channels: NO_CHANNELS,
       closeOn: {
@@ -136,7 +137,7 @@ export const PLATFORMS: readonly Platform[] = [
   {
     id: 'nodejs_compat',
     title: 'Workers, `nodejs_compat`',
-    where: 'the same with the flag `nodejs_compat`',
+    where: 'like Cloudflare Workers, with the flag `nodejs_compat`',
     except: {
       spool: {
         refused: 'spool: Cloudflare Workers have no disk',
@@ -152,12 +153,14 @@ export const PLATFORMS: readonly Platform[] = [
     id: 'lambda',
     title: 'AWS Lambda',
     where:
-      'a runtime on Node.js 24 that asks a local runtime interface for invocations, is stopped by SIGSTOP after each, and gets SIGTERM at the end',
+      'a custom runtime on Node.js 24, which gets its invocations from a local copy of the runtime API of Lambda. SIGSTOP freezes the process after each invocation, and SIGTERM ends it',
     except: {
       spool: {
-        note: '`/tmp` belongs to the environment: its files survive an invocation, but not a deployment. Await `flush()`.',
+        note: '`/tmp` belongs to the execution environment. Its files survive an invocation, but not a deployment. So await `flush()`.',
       },
-      closeOn: { note: 'Lambda sends SIGTERM to functions that have an extension, and to no others.' },
+      closeOn: {
+        note: 'Lambda sends SIGTERM only to functions that have an extension. In other functions, await `flush()`.',
+      },
     },
   },
   {
@@ -168,7 +171,7 @@ export const PLATFORMS: readonly Platform[] = [
       gzip: {
         refused: 'request bodies are sent uncompressed from now on',
         received: FEATURES.gzip.received.map((line) => line.replace(', gzip', '')),
-        note: 'It has no `CompressionStream`. The events are delivered uncompressed.',
+        note: 'Edge functions have no `CompressionStream`. The events are delivered uncompressed.',
       },
       spool: {
         refused: 'Could not resolve "node:fs"',
@@ -187,7 +190,7 @@ export function writeDocument(): string {
   const names = Object.keys(FEATURES) as Feature[]
   const notes: string[] = []
   const numberOf = ({ refused, note }: Exception): number => {
-    const text = refused === undefined ? note : `“${refused}”. ${note}`
+    const text = refused === undefined ? note : `Message: “${refused}”. ${note}`
     if (!notes.includes(text)) notes.push(text)
     return notes.indexOf(text) + 1
   }
@@ -205,9 +208,12 @@ export function writeDocument(): string {
 
 <!-- Written by test/runtimes/features.test.ts: \`WRITE_TABLE=1 npx vitest run --project runtimes test/runtimes/features.test.ts\` -->
 
-Each cell is a test that runs the packed package, against a service on loopback, as the [last table](#how-each-row-is-run) says. **yes**:
-events are delivered and reported as in the guides. **refused**: an error or a warning says so, at the call, when the client is made, or when it is bundled.
-**–**: does not apply.
+This table shows which feature works on which platform. There is a test for each cell. The tests run the package as it is published,
+and send events to a server on the same machine. [The last table](#how-each-row-is-run) says how they run each platform.
+
+- **yes**: events are delivered and reported as in the guides.
+- **refused**: the feature does not work. An error or a warning says so, at the call, in the constructor, or in the bundler.
+- **–**: the feature does not apply to this platform.
 
 | | ${titles.join(' | ')} |
 |---|${names.map(() => '---|').join('')}
@@ -219,23 +225,26 @@ ${notes.map((text, index) => `${index + 1}. ${text}`).join('\n')}
 
 ## How each row is run
 
-| row | |
+| row | how it is run |
 |---|---|
 ${PLATFORMS.map(({ title, where }) => `| ${title} | ${where} |`).join('\n')}
 
-[features.mjs](../test/runtimes/features/features.mjs) has the code of each cell. Tests of other versions of Node.js, with retries and rate limits:
-\`npm run test:runtimes\`. Functions in production: [serverless](./serverless.md).
+[features.mjs](../test/runtimes/features/features.mjs) has the code for each feature. \`npm run test:runtimes\` also tests other
+versions of Node.js, and retries and rate limits. [Serverless](./serverless.md) is about functions in production.
 `
 }
 
 const COLUMNS: Partial<Record<Feature, string>> = {
-  promise: '`promises`',
-  flush: '`flush`',
-  closeAndFlush: '`closeAndFlush`',
-  waitUntil: '`waitUntil`',
+  callback: '[callback](./five-minutes.md#the-outcome)',
+  promise: '[`promises`](./five-minutes.md#the-outcome)',
+  flush: '[`flush`](./delivery.md#what-flush-promises)',
+  closeAndFlush: '[`closeAndFlush`](./delivery.md#what-closeandflush-promises)',
+  waitUntil: '[`waitUntil`](./serverless.md)',
+  OAuth: '[OAuth](./oauth.md)',
+  gzip: '[gzip](./self-hosted.md#compression)',
   spool: '[spool](./spool.md)',
   scope: '[scope](./scopes.md)',
   plugins: '[plugins](./plugins.md)',
   channels: '[channels](./observability.md)',
-  closeOn: '`closeOn`',
+  closeOn: '[`closeOn`](./five-minutes.md#the-end-of-the-program)',
 }
