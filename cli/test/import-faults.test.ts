@@ -238,7 +238,7 @@ describe('a service that fails', () => {
     },
   )
 
-  test('the process does not exit while the maximum number of pending lines waits for a retry', async () => {
+  test('the process does not exit while no more lines may be read, because all pending lines wait for a retry', async () => {
     // The wait is longer than the time for which the SDK would keep an idle process alive.
     const server = await startServer((request, _ids, response) => {
       if (request !== 3) return undefined

@@ -1,7 +1,7 @@
 import { startCollectorProcess } from './collector-process.js'
 import { company, sendLoad } from './load.js'
 
-/** Time of the same load before the measurement: at first, both processes compile their code, for which they share the CPUs. */
+/** The same load runs before the measurement, until the collector and the sender of the load have compiled their code. */
 const WARM_UP_SECONDS = 3
 
 /** One load on a new collector, or on one with an existing database. The measurement begins after the warm-up. */

@@ -353,7 +353,7 @@ describe('a page of another site whose name resolves to this collector (DNS rebi
   })
 
   test.each(['localhost', 'LocalHost:8787', '127.0.0.1', '127.0.0.1:8787', '127.1.2.3:8787', '[::1]:8787'])(
-    'is not suspected if the request has a name of this machine: %s',
+    'is not assumed if the Host of the request is a name of this machine: %s',
     async (name) => {
       const { port } = await openCollector()
 

@@ -1,5 +1,5 @@
-// Runs unit tests on sources that contain all mutants. For each message `{ number, files }`, activates the mutant `number`,
-// runs the test files `files`, and replies with `{ failed, errors, messages, tookMs }`.
+// Runs unit tests on sources that contain all mutants of the sample. For each message `{ number, files }`, activates the mutant
+// `number`, runs the test files `files`, and replies with `{ failed, errors, messages, tookMs }`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createVitest } from 'vitest/node'

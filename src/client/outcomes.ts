@@ -61,7 +61,7 @@ export class Outcomes {
     return listeners.has(kind) || listeners.has('error')
   }
 
-  /** Gives an event that was only in the spool its outcome: kept for the next start (`isKept`), or lost. */
+  /** Settles an event that was only in the spool: it is kept for the next start (`isKept`), or lost. */
   conclude(item: Item, isKept: boolean): void {
     const error = isKept
       ? this.#deferred
@@ -207,7 +207,7 @@ export function withTrouble(
   return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
 }
 
-/** Several times what reporting an outcome needs. A callback that needs more stack runs inside `guard`. */
+/** Several times what reporting an outcome needs. If a callback needs more stack, `guard` catches the overflow. */
 const SPARE_FRAMES = 1_000
 
 function hasStack(): boolean {

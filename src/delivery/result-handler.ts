@@ -176,7 +176,7 @@ export class ResultHandler {
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
-    // The events are not the cause of a rate limit, even if the service has just responded to a request without events.
+    // A rate limit says nothing about the events, so an earlier answer to a request without events no longer counts.
     this.#isUp = false
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
     const { clock, gate, line, outage } = this.#options

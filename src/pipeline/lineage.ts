@@ -7,7 +7,7 @@ import { PLUGIN_TIMEOUT_MS } from './time-limits.ts'
 /** A running handler of a plugin. */
 interface Work {
   readonly depth: number
-  /** The item of the event that the handler works on. */
+  /** Identifies the event that the handler works on. */
   readonly subject: object | undefined
 }
 

@@ -55,8 +55,8 @@ const CHOICES = {
 /**
  * Makes a `before` plugin that checks the properties of each `track` event against a schema at run time. The output of the
  * schema is sent, with its defaults and conversions, and without the keys that the schema removes. An asynchronous schema must
- * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation and is always
- * reported.
+ * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation. It is
+ * reported even with `onViolation: 'mark'`.
  *
  * @param schemas Maps each event name to a schema, from any library that implements Standard Schema. An event without
  * properties is checked as `{}` and, if that is not valid, as `undefined`.
@@ -85,7 +85,7 @@ export function trackingPlan<Schemas extends PlanSchemas>(
     const error = errorOf(event, verdict)
     if (onViolation === 'drop') ctx.cancel(error)
     if (onViolation === 'mark') mark(ctx, verdict.state === 'invalid' ? verdict.violations : [], error)
-    // A schema that fails is always reported: the developer would not see a mark in the event.
+    // A schema that fails is reported even with 'mark': the developer would not see a mark in the event.
     if (onViolation === 'report' || verdict.state === 'failed') ctx.report(name, error)
   }
 

@@ -20,8 +20,8 @@ export class PlanViolationError extends Error {
   /** The name of the event. */
   readonly event: string
   /**
-   * The first 20 violations; if there are more, another entry tells how many. Empty when the event is not in the plan, when its
-   * schema failed, or when the schema gives no reason.
+   * The first 20 violations; if there are more, another entry tells how many. Empty when the event is not in the plan, when the
+   * schema itself threw an error, or when the schema gives no reason.
    */
   readonly violations: readonly Violation[]
 

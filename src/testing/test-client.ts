@@ -25,7 +25,7 @@ import { Waiters } from './waiters.ts'
 /**
  * The settings of a test client: the settings of `Analytics`, but all optional. `httpClient`, `oauthSettings` and `spool` have
  * no effect, so that nothing leaves the process. Some defaults differ: `writeKey` is `test-write-key`, `strict` is `true`,
- * `maxRetries` counts as set to 3, and `flushAt` is 1, so that each event gets its outcome at once.
+ * `maxRetries` is 3, as if you had set it, and `flushAt` is 1, so that each event gets its outcome at once.
  */
 export type TestClientSettings = Partial<AnalyticsSettings>
 

@@ -52,7 +52,7 @@ describe('values that JSON.stringify refuses', () => {
     expect(json).toBe('{"\\ud83c":"a\\udf70"}')
   })
 
-  test('an event that is too deep for both serializers fails alone with unserializable', () => {
+  test('an event that is too deep for both serializers fails with unserializable', () => {
     let deep: unknown = 1n
     for (let level = 0; level < 200_000; level++) deep = [deep]
 

@@ -222,7 +222,7 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBe('203.0.113.66')
   })
 
-  test('text of a client in Forwarded cannot hide the entry of the next proxy', () => {
+  test('what a client writes into the header Forwarded cannot hide the entry of the next proxy', () => {
     const options = { trustProxy: 1, proxyHeaders: 'forwarded' } as const
     const read = (forwarded: string) => requestScope(node({ forwarded }), options).context.ip
 

@@ -32,7 +32,7 @@ describe('a running scope', () => {
     expect(currentScope()).toBeUndefined()
   })
 
-  test('is merged with an outer scope, as with() does', async () => {
+  test('is merged with an outer scope in the same way as by analytics.with()', async () => {
     const outer = { anonymousId: 'v-7', userId: 'old', context: { ip: '192.0.2.1', page: { path: '/a' } } }
     const inner = { userId: 'ada', context: { page: { search: '?b' } }, integrations: { All: false } }
     const params = { event: 'Signed Up', context: { locale: 'de-CH' } }

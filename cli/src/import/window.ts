@@ -1,6 +1,6 @@
 import type { Position, Problem, SourceRecord } from './record.ts'
 
-/** Kept until this line and all lines before it have an outcome. */
+/** Kept until this line and all lines before it are delivered or refused. */
 export interface PendingLine {
   readonly record: SourceRecord
   /** For the rejects file. */
@@ -25,7 +25,7 @@ export class Window {
   #frontier: Position
   #wake: (() => void) | undefined
 
-  /** @param onPass Called for each line, in the order of the file, once this line and all lines before it have an outcome. */
+  /** @param onPass Called for each line in the order of the file, once this line and all before it are delivered or refused. */
   constructor(start: Position, limits: WindowLimits, onPass: (line: PendingLine) => void) {
     this.#frontier = start
     this.#limits = limits

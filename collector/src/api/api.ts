@@ -26,7 +26,7 @@ export interface About {
   version: string
   startedAt: string
   region: string
-  /** Name of the file, `:memory:`, or the address of a server without credentials. */
+  /** Name of the file, `:memory:`, or the address of the database server, shown without its credentials. */
   database: string
   /** Null if any write key is accepted. */
   sources: string[] | null

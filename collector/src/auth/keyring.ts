@@ -21,7 +21,7 @@ const READ_WAIT_MS = 2000
 /** Pause after a failed read. */
 const REST_MS = 1000
 const MAX_KEY_AGE_MS = 30 * 86_400_000
-/** An attempt to write fails only if another process has changed the keys in the meantime. */
+/** An attempt to write fails only if the keys have been changed in the meantime. */
 const MAX_ATTEMPTS = 20
 
 interface Known {

@@ -8,8 +8,8 @@ const MAX_KNOWN = 1000
 /**
  * Limits failed logins by address, so that nobody can guess keys at full speed.
  *
- * Credentials that have worked before are never limited. On a developer's machine, all clients have the same address, and one
- * misconfigured client must not lock out the others.
+ * The last credentials that have worked (up to `MAX_KNOWN`) are not limited: on a developer's machine, all clients have the
+ * same address, and one misconfigured client must not lock out the others.
  */
 export class LoginLimit {
   readonly #maxFailures: number

@@ -21,7 +21,7 @@ Usage: trackpost-collector [options]
   --region <name>      default or eu                     (default)
   --rate <number>      requests a second for each source (no limit)
   --plan <path>        tracking plan (JSON Schema); events that violate it are marked  (none)
-  --release-to <url>   https://<write key>@<host>: target to which the page can release chosen events  (none)
+  --release-to <url>   https://<write key>@<host>: service to which the web page can send chosen events  (none)
   --browser-origin <origin>
                        pages of this origin may send events, * = all; can be repeated
                        (pages of this machine)

@@ -14,9 +14,7 @@ export interface MetricsParts {
   now(): number
 }
 
-/**
- * The metrics of the process, shared by all its collectors: each further registry would observe the garbage collector again.
- */
+/** The metrics of the process itself. There is one registry for them, because each would observe garbage collection again. */
 let ofProcess: Registry | undefined
 
 /** This module and the Prometheus library are loaded with the first request for metrics. */

@@ -82,7 +82,7 @@ test('the page reconnects to a restarted collector', async () => {
   await first.close()
   await page.locator('#connection.lost').waitFor()
   expect(await page.locator('#connection').textContent()).toContain('no connection')
-  // The page also requests data again that does not change while a collector runs.
+  // The page also reloads the data that never changes while a collector runs.
   const isAskedAnew = page.waitForRequest((request) => request.url().endsWith('/api/reasons'))
   const second = await openCollector({ port: first.port })
   await isAskedAnew

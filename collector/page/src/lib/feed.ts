@@ -32,7 +32,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   readonly isLoading = signal(true)
   /** Whether the items belong to an earlier query, because the current query has no response yet or has failed. */
   readonly isStale = signal(true)
-  /** The time back to which a long search has come; `null` when the search has ended. */
+  /** The oldest time that a long search has reached so far; `null` when the search has ended. */
   readonly searchedTo = signal<string | null>(null)
   readonly hasMore = signal(false)
 

@@ -18,7 +18,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const ADDING_UP_MS = 60 * 60 * 1000
 /** An advisory lock. It differs from `SCHEMA_LOCK`, so that processes that start do not wait while a day is dropped. */
 const DROP_LOCK = 7_263_514_029
-/** How long the keys that prevent a repeated commit from being written twice are kept. */
+/** How long the table `consumed` keeps its keys. They prevent that a repeated commit is written twice. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
 const PENDING_DAYS = 7
@@ -26,7 +26,7 @@ const PENDING_DAYS = 7
 export interface RetentionOptions {
   /** Counted from the day of storing. */
   retentionDays: number
-  /** The number of events above which the oldest whole days are dropped; undefined = no limit. */
+  /** The oldest days are dropped as soon as the days after them have this many events; undefined = no limit. */
   maxEvents: number | undefined
   dedupWindowMs: number | undefined
   now(): number

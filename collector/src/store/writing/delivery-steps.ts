@@ -122,7 +122,7 @@ export function* settle(
   yield dialect.notifyOutcomes
 }
 
-/** Makes those deliveries due at once that have one of the states; if `rounds` is 1, under new keys. Returns their number. */
+/** Makes deliveries in one of the `states` due at once. If `rounds` is 1, they also get new keys. Returns their number. */
 export function* redeliver(
   { dialect }: StepContext,
   destination: string,
