@@ -158,8 +158,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * has its outcome, including events in flight and inside plugins. Calls may overlap. Never rejects.
    *
    * @param options The options, or a callback, which is called with `(undefined, summary)`.
-   * @returns How many of the events that this call waited for were delivered, have failed, and are still pending; `pending` is
-   * 0 unless `timeout` was reached. Events that already had their outcome are counted only in `stats`.
+   * @returns Counts of the events that this call waited for: delivered, failed and still pending. `pending` is 0 unless
+   * `timeout` was reached. Events that already had their outcome are counted only in `stats`.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
@@ -174,7 +174,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * `shutdown_timeout`, or stays in the spool with the outcome `deferred`, before the promise resolves. Events that are tracked
    * after this call fail with `closed`. A second call waits for the first. Never rejects.
    *
-   * @param options The `timeout` in milliseconds (0 means no limit, a negative number no time; default: 75,000), or a callback,
+   * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 75,000), or a callback,
    * which is called with `(undefined, summary)`.
    * @returns As for `flush`; `pending` is always 0.
    * @example

@@ -97,7 +97,7 @@ export class LazyCredentials implements SharedCredentials {
       this.#waiting.add(reject)
       this.#start().then(
         (credentials) => {
-          // `abort` has rejected the promise in the meantime: no token must be requested any more.
+          // If `abort` has rejected the promise in the meantime, no token may be requested.
           if (!this.#waiting.delete(reject)) return
           resolve(credentials.authorization())
         },

@@ -23,7 +23,7 @@ export function checkCryptoKey(key: CryptoKey): CryptoKey {
 
 /** @throws SettingsError for a key that is too short. */
 export function checkBits(bits: number): void {
-  if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
+  if (!(bits >= MIN_BITS)) refuse(`a key of ${bits} bits; it needs ${MIN_BITS} or more`)
 }
 
 /** @param got Describes the value that was given. */

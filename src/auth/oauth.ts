@@ -61,7 +61,7 @@ const MIN_RENEWAL_INTERVAL_MS = 30_000
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
 /** A token request that is this long past its time limit counts as lost: edge runtimes may freeze work in progress. */
 const LOST_MS = 5_000
-/** A warning is shown after this number of failures in a row, which takes more than a minute. */
+/** A warning is shown after this number of failures in a row: they take more than a minute. */
 const FAILURES_TO_WARN = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
@@ -156,7 +156,7 @@ export class OAuthCredentials implements SharedCredentials {
     const token = this.#known.token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
-    // A copy: the original may have a correction that a token request of waiting events has yet to confirm.
+    // A copy: `correct` on the original might revert a correction that the server has yet to confirm.
     const clock = this.#clock.fork()
     let result = await this.#try(clock.nowMs())
     const isClockToBlame = result.outcome === 'refused' && clock.correct(result.dateMs, result.isClockBlamed)
@@ -262,7 +262,7 @@ export class OAuthCredentials implements SharedCredentials {
     known.notBeforeMs = Math.max(known.notBeforeMs, untilMs)
     if (isOneMore && known.failures === FAILURES_TO_WARN && this.#waiting !== undefined) {
       const report = this.#options.warn ?? warn
-      report('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
+      report('no_token', `${this.#error('auth', result.failure).message}; events wait for a retry`)
     }
     this.#retry(result.failure, result.isLimited && result.waitMs !== undefined)
   }

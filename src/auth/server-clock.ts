@@ -20,7 +20,7 @@ export class ServerClock {
     this.#clock = clock
   }
 
-  /** Creates a clock with the same time that is corrected independently. */
+  /** Creates a clock that starts with the same time and is corrected independently. */
   fork(): ServerClock {
     const fork = new ServerClock(this.#clock)
     fork.#offsetMs = this.#offsetMs

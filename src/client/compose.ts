@@ -65,7 +65,7 @@ export function compose(
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
-  // Made before the spool is attached: an unreadable key throws here, and an attached spool would stay open.
+  // Made before the spool is attached: this throws if the key is unreadable, and an attached spool would stay open.
   const sharedCredentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const memory = new SlabStore()
   const metadata = detectRuntime()

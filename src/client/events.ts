@@ -7,7 +7,7 @@ import type { FlushSummary } from './ledger.ts'
 
 /** The argument of an `error` listener: one event was lost. */
 export interface ErrorEvent {
-  /** `delivery_failure` for an event that failed after it was queued; otherwise the same as `reason.code`. */
+  /** `delivery_failure` for an event that failed after it was queued, except with `queue_full`; otherwise `reason.code`. */
   code: string
   /** The error; its `code` is the precise reason. */
   reason: DeliveryError
@@ -84,8 +84,8 @@ export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'
 /** Options of `flush` and `closeAndFlush`. */
 export interface FlushOptions {
   /**
-   * Longest wait in milliseconds; 0 means no limit, a negative number that no time is left. Default: no limit for `flush`, 75,000
-   * with `close` and for `closeAndFlush`.
+   * Longest wait in milliseconds. 0: no limit; a negative number: no wait. Default: no limit for `flush`, 75,000 with `close`
+   * and for `closeAndFlush`.
    */
   timeout?: number | undefined
   /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */

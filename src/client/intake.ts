@@ -167,7 +167,7 @@ export class Intake {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
       const { kind, stored } = item
-      // Events of an earlier process have passed the plugins there. No other event is urgent without a callback.
+      // An event is urgent without a callback only if it comes from an earlier process, where it has passed the plugins.
       const isRecovered = item.isUrgent && item.callback === undefined
       if (stored === undefined || isRecovered || !handles(plugin, kind)) continue
       const json = store.read(stored)
@@ -230,7 +230,7 @@ export class Intake {
     if (pipeline.run(item.kind, ctx, onDone, plugins)) return
     bytes ||= estimateBytes(ctx.event, settings.maxMessageBytes)
     if (line.hasRoom(bytes)) return line.enterPlugins(item, bytes)
-    // No room: the plugin returned a promise for the first time, or has itself tracked an event that took the room.
+    // The room was not checked above (it is the plugin's first promise), or the plugin tracked an event that took the room.
     isRefused = true
     outcomes.failFull(item)
   }

@@ -41,7 +41,7 @@ interface Totals {
   readonly deferred: number
 }
 
-/** The calls that one flush was the first to wait for: those after the `last` of the previous cover, up to `last`. */
+/** The calls that one flush waits for and no earlier flush did: those after the `last` of the previous cover, up to `last`. */
 interface Cover {
   readonly last: number
   /** Missing outcomes, plus plugin work that has not finished. */
@@ -87,7 +87,7 @@ export class Ledger {
     FailureCode,
     number
   >
-  /** In the order of their numbers. */
+  /** Sorted by `last`. */
   readonly #covers: Cover[] = []
   /** Missing outcomes and unfinished plugin work of the calls that no flush covers. */
   #openUncovered = 0

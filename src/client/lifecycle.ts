@@ -51,14 +51,14 @@ export class Lifecycle {
     this.#unwatchExit = watchExit(this)
   }
 
-  /** @param timeout In milliseconds. No limit for 0 and a value that is not a number; with a negative number, no time is left. */
+  /** @param timeout In milliseconds. 0 or a value that is not a number: no limit; a negative number: no wait. */
   flush(timeout: unknown): Promise<FlushSummary> {
     return this.#drain(limitOf(timeout, undefined), () => {}, this.#running)
   }
 
   /**
-   * Every call returns the promise of the first call, except for a later call by a plugin: the first promise waits for the
-   * event that the plugin is handling.
+   * Every call returns the promise of the first call, except a later call by a plugin, which would wait for itself: the first
+   * promise waits for the event that the plugin is handling.
    */
   close(timeout: unknown): Promise<FlushSummary> {
     if (this.#closing === undefined) {
@@ -125,7 +125,7 @@ export class Lifecycle {
         resolve(barrier.summary())
       }
       barrier.onceReached(end)
-      // The flush is already over: a timer would give up later events.
+      // If the flush is already over, a timer would abandon later events.
       if (isOver) return
       if (timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
@@ -223,7 +223,7 @@ export class Lifecycle {
 
 const EXIT_MESSAGE = 'the process ended before the delivery (exitTimeout)'
 
-/** In milliseconds; `undefined` for no limit, `missing` without a valid timeout. */
+/** In milliseconds; `undefined` means no limit. If `timeout` is not a number, the limit is `missing`. */
 function limitOf(timeout: unknown, missing: number | undefined): number | undefined {
   if (typeof timeout !== 'number' || Number.isNaN(timeout)) return missing
   return timeout === 0 ? undefined : Math.max(timeout, 0)

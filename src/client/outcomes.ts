@@ -207,7 +207,7 @@ export function withTrouble(
   return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
 }
 
-/** Several times what reporting an outcome needs. If a callback needs more stack, `guard` catches the overflow. */
+/** Several times as many as the report of an outcome needs. If a callback needs more, `guard` catches the overflow. */
 const SPARE_FRAMES = 1_000
 
 function hasStack(): boolean {

@@ -44,15 +44,15 @@ const BEAT_MS = 100
  */
 const STEPS_UNTIL_LOST = 1_000
 /**
- * A heartbeat counts as this many steps if it was set after the last heartbeat that counted: after a few of these heartbeats,
- * every timer that was due earlier has fired. A new request counts as one step, because hundreds may arrive before the runtime
- * runs its timers.
+ * A heartbeat counts as this many steps, but only if its timer was set after the previous heartbeat that counted: after a few
+ * such heartbeats, every timer that was due earlier has fired. A new request counts as one step, because hundreds may arrive
+ * before the runtime runs its timers.
  */
 const STEPS_OF_BEAT = 20
 /**
  * To find the request that the running code belongs to, the marks of the requests are read, the latest first. Each read takes
- * 20 microseconds. So at most `MAX_SILENT_ASKED` requests are tried that had no heartbeat in the last `STEPS_UNTIL_SILENT`
- * steps.
+ * 20 microseconds. So of the requests without a heartbeat in the last `STEPS_UNTIL_SILENT` steps, at most `MAX_SILENT_ASKED`
+ * are tried.
  */
 const STEPS_UNTIL_SILENT = 250
 const MAX_SILENT_ASKED = 100
@@ -207,7 +207,7 @@ class Requests implements Parts {
     }, ms)
   }
 
-  /** Adds steps, and gives up plugins that do not load and the events of requests that have ended. */
+  /** Adds steps. Gives up the events of requests that have ended, and plugins that do not load. */
   #pass(steps: number): void {
     this.#steps += steps
     for (const [one, sinceMs] of this.#loading) {

@@ -70,7 +70,7 @@ export class Warnings {
     this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
   }
 
-  /** An event was lost that has neither a callback nor an `error` listener. Logged once for each code. */
+  /** An event without a callback was lost, and there is no `error` listener. Logged once for each code. */
   reportLoss({ code, message }: DeliveryError): void {
     if (this.#losses.has(code)) return
     this.#losses.add(code)

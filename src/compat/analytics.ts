@@ -126,7 +126,7 @@ export class CompatAnalytics {
     const isRudder = given.dataPlaneUrl !== undefined
     const settings = toSettings(writeKey, given, isRudder)
     this.enable = settings.disable !== true
-    // Read-only, as in `analytics-node`: in strict mode, an assignment throws.
+    // Read-only, as in `analytics-node`: an assignment throws in ES modules and other strict-mode code.
     Object.defineProperty(this, 'enable', { writable: false })
     this.host = (settings.host ?? 'https://api.segment.io').replace(/\/+$/, '')
     this.path = settings.path ?? '/v1/batch'

@@ -1,9 +1,9 @@
 import type { DeliveryError } from '../errors/errors.ts'
 
 /**
- * Why an event was lost, with the properties that errors of the older libraries have. If the service responded, the message is
- * the status text. With an `errorHandler`, or without a status text, it is the message that axios would give. `cause` is the
- * `DeliveryError`.
+ * Why an event was lost, with the properties that errors of the older libraries have. `cause` is the `DeliveryError`. If the
+ * service responded, the message is the status text, or, with an `errorHandler` or without a status text, the message that
+ * axios would give. Otherwise it is the message of `cause`.
  */
 export class CompatError extends Error {
   /** The code of the network error, such as `ECONNREFUSED`; otherwise the code of the `DeliveryError`, such as `rejected`. */

@@ -173,8 +173,8 @@ export class Delivery {
    * Takes the range to send next, usually the oldest. During an outage, it is a range with the fewest attempts, so that events
    * that make the service fail do not block the other events.
    *
-   * With `maxConcurrentRequests: 1`, it is always the oldest, to keep the order of the events. Instead, every second probe of a
-   * longer outage has no events, to find out whether the events make the service fail.
+   * With `maxConcurrentRequests: 1`, it is always the oldest, to keep the order of the events. To find out whether the events
+   * make the service fail, every second probe of a longer outage then has no events.
    */
   #next(pass: Pass): Range {
     const { line, settings } = this.#options
@@ -246,7 +246,7 @@ export class Delivery {
     this.#pump()
   }
 
-  /** The `Authorization` header, or the error because of which there is none. */
+  /** The `Authorization` header, or the error that explains why there is none. */
   #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
     try {
       const { credentials } = this.#options

@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** The permission to send one request. */
 export interface Pass {
-  /** The generation of the gate when the request was sent. A success of an older generation does not open the gate. */
+  /** How often the gate had shut when the request was sent. A success does not open a gate that has shut since. */
   readonly generation: number
   readonly isProbe: boolean
 }

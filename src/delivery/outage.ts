@@ -23,7 +23,7 @@ export class Deadline {
     this.#durationMs = durationMs
   }
 
-  /** Begins the wait of the events up to the place `upTo` that do not wait yet. */
+  /** Begins the wait of each event up to the place `upTo`, unless the event already waits. */
   begin(upTo: number, nowMs: number): void {
     const last = elementAt(this.#marks, -1)
     if (upTo <= (last?.upTo ?? this.#expiredUpTo)) return

@@ -16,7 +16,7 @@ export interface Origin {
  * a time.
  */
 export class Range {
-  /** Whether the immediate retry after a lost connection, which is not counted, was used. */
+  /** Whether the immediate, uncounted retry after a lost connection was used. */
   isFreeRetryUsed = false
   /** Whether the access token was already renewed for this range. */
   isRenewed = false
@@ -158,7 +158,7 @@ export function countWaiting(firsts: Iterable<Range | undefined>): { count: numb
   for (const first of firsts) {
     for (let part = first; part !== undefined; part = part.next) {
       count += part.items.length
-      // Without the commas between them.
+      // Without the commas between the messages.
       bytes += part.bytes - part.items.length + 1
     }
   }

@@ -176,7 +176,7 @@ export class ResultHandler {
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
-    // A rate limit says nothing about the events, so an earlier answer to a request without events no longer counts.
+    // After a rate limit, an earlier response to a request without events no longer shows that the service is up.
     this.#isUp = false
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
     const { clock, gate, line, outage } = this.#options

@@ -63,7 +63,7 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 413) return TOO_LARGE
   if (isHtml(headers)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403
-    ? 'the credentials may not send events here; check writeKey, oauthSettings.scope and region'
+    ? 'the credentials cannot send events here; check writeKey, oauthSettings.scope and region'
     : ''
 }
 

@@ -3,7 +3,7 @@
  *
  * - `invalid`: the call lacks what its kind requires, or has a field of the wrong type
  * - `unserializable`: the event cannot be written as JSON
- * - `too_large`: the event is larger than `maxMessageBytes`, or the service refused it alone with 413
+ * - `too_large`: the event is larger than `maxMessageBytes`, or the service responded with 413 to this event alone
  * - `queue_full`: `maxQueueSize` or `maxQueueBytes` was reached
  * - `plugin`: a `before` plugin dropped the event or failed, or a plugin with `onLoadFailure: 'drop'` could not be loaded
  * - `closed`: the call came after `closeAndFlush()`

@@ -57,7 +57,7 @@ function isFetchOther(): boolean {
 
 /** The key of the global variable in which undici up to version 7 keeps the dispatcher of the process. */
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
-/** The key that undici 8 uses. Under the older key, it keeps a wrapper of the dispatcher, which turns HTTP/2 off. */
+/** The key that undici 8 uses. Under the older key, it keeps a wrapper that turns HTTP/2 off. */
 const GLOBAL_DISPATCHER_2 = Symbol.for('undici.globalDispatcher.2')
 
 type Globals = Record<symbol, Partial<Dispatcher> | undefined>

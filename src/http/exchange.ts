@@ -31,7 +31,7 @@ export interface Exchange {
   readonly result: Promise<ExchangeResult>
   /** Resolves when the response body has been read or cancelled, so that the socket is free. Never rejects. */
   readonly finished: Promise<void>
-  /** May be called without its object. */
+  /** May be called without `this`. */
   readonly abort: () => void
 }
 
@@ -115,7 +115,7 @@ class ClientExchange implements Exchange {
     this.#isOver = true
     const leftMs = this.#deadlineMs - this.#clock.monotonic()
     const { keptBytes: wantedBytes = 0, bodyTimeoutMs = BODY_TIMEOUT_MS } = this.#request
-    // If no time is left, the process was stalled, and the body still gets its time.
+    // If no time is left, the process was stalled: the body still gets `BODY_TIMEOUT_MS`.
     const graceMs = leftMs > 0 ? Math.min(leftMs, bodyTimeoutMs) : BODY_TIMEOUT_MS
     const giveUp = (): void => this.#abort(new Error('the response body did not end'))
     this.#cancelTimer = this.#clock.setTimer(giveUp, graceMs)

@@ -114,8 +114,8 @@ function send(
     signal.addEventListener('abort', abort, { once: true })
     outgoing.on('close', () => {
       signal.removeEventListener('abort', abort)
-      // A response with status 101 closes the request without an error. The error is made only if it is needed, because every
-      // request closes and making an error is slow.
+      // A response with status 101 closes the request without an error. The error is made only if it is needed: every request
+      // closes, and making an error is slow.
       if (!isAnswered) reject(new Error('the connection was closed before there was a response'))
     })
     outgoing.end(body)

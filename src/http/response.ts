@@ -4,7 +4,7 @@ import type { HTTPHeaders, HTTPResponse } from './client.ts'
 /** Reading a longer response body stops here, and its connection is closed. */
 export const MAX_RESPONSE_BYTES = 65_536
 
-/** A response body: of a `Response`, of an HTTP client in this folder, or a stream of Node.js. */
+/** The body of a `Response` or of an HTTP client in this folder, or a stream of Node.js. */
 interface Body extends Partial<PushedBody> {
   getReader?(): ReadableStreamDefaultReader<Uint8Array>
   [Symbol.asyncIterator]?(): AsyncIterator<Uint8Array | string>

@@ -92,7 +92,7 @@ export function toMessageError(error: unknown): DeliveryError {
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }
 
-/** Adds the size before the plugins to the error, so that the developer sees whether a plugin has made the event too large. */
+/** Adds to the error the size that the message had before the plugins, to show whether a plugin has made it too large. */
 export function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
   if (error.code !== 'too_large' || original === undefined) return error
   try {

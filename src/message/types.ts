@@ -13,7 +13,7 @@ export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
  * Who a message is about: `userId`, `anonymousId` or both. In an intersection, this type must come last: otherwise the compiler
- * reports a missing `anonymousId` even if another field is wrong.
+ * reports a missing `anonymousId` for an error in any other field.
  */
 export type Identity =
   | {
@@ -63,7 +63,7 @@ type TypedProperties<Properties> = [Properties] extends [undefined]
     ? { properties?: Properties | null | undefined }
     : { properties: Properties }
 
-/** Fields of every call. A message with more than `maxMessageBytes` as JSON fails with `too_large`. */
+/** Fields of every call. A message whose JSON is longer than `maxMessageBytes` fails with `too_large`. */
 export interface CommonParams {
   /** Facts about the message. Default: only the library, which is always added. */
   context?: ExtraContext | null | undefined
@@ -160,7 +160,7 @@ export interface Message<Time = string> {
   context: ExtraContext & { library: { name: string; version: string } }
   /** Destination switches. */
   integrations: Integrations
-  /** The runtime of the library that made the message and, on Node.js, its version. */
+  /** The runtime in which the message was made and its Node.js version, if it states one, as Bun and Deno also do. */
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
 

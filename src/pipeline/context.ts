@@ -102,7 +102,7 @@ export class Context {
   }
 
   set event(event: ContextEvent) {
-    // Not thrown here: if the plugin assigns the event in a timer, nothing would catch the error.
+    // The setter does not throw: if the plugin assigns the event in a timer, nothing would catch the error.
     if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#refused = describe(event)
     else this.#event = event
   }
@@ -204,7 +204,7 @@ export class Context {
     this.#depth = depth
   }
 
-  /** @internal The item of the event. */
+  /** @internal Identifies the event: its `Item` in the client. */
   get subject(): object | undefined {
     return this.#subject
   }

@@ -61,7 +61,7 @@ function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
   return { ...event, ...Object.fromEntries(missing.map((field) => [field, former[field]])) }
 }
 
-/** A failure of a plugin because of which no event was lost. */
+/** A failure of a plugin that is not the outcome of an event. */
 export interface PluginFailure {
   readonly plugin: string
   /** The kind of failure in words, for example `failed to unload`. */

@@ -29,7 +29,7 @@ export interface Metric {
   readonly timestamp: number
 }
 
-/** The greatest number of notes, and of measurements, in case the program never reads them. */
+/** Limits the notes, and the measurements, of an event, because the program may never read them. */
 const MAX_ENTRIES = 1_000
 
 /** The notes on one event. The first 1,000 notes are kept; later notes are ignored. */

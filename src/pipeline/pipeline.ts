@@ -45,7 +45,7 @@ export class Pipeline {
   readonly #lineage: Lineage
   readonly #turns: Turns
   #stages = stagesOf([])
-  /** Whether no plugin is registered and no required plugin has failed to load: {@link concerns} need not be called. */
+  /** `true` while no plugin is registered and no required one has failed to load: {@link concerns} need not be called then. */
   isEmpty = true
   /** Events that wait for a plugin to load, or for the next turn of the event loop. */
   #waiting: (() => void)[] = []

@@ -12,7 +12,7 @@ export interface PluginLoaderOptions {
   readonly report: Report
   /** Called when a plugin was added, loaded or removed. */
   readonly onChange: () => void
-  /** Called once for each plugin, unless it fails to load at once. */
+  /** Called once for each plugin, unless its loading fails within the call of `register`. */
   readonly onRegister: (added: Registration) => void
   /** Called when every plugin for which events wait has loaded or failed. */
   readonly onReady: () => void
@@ -24,7 +24,7 @@ export class PluginLoader {
   #missing: string | undefined
   /** Plugins that are loading and for which all events wait. */
   readonly #loadingCritical = new Set<Registration>()
-  /** Plugins that are loading and for which only the calls of their own handlers wait. */
+  /** Plugins that are loading while events go on: only the calls of their own handlers wait. */
   readonly #loadingAside = new Map<Registration, Promise<unknown>>()
 
   constructor(options: PluginLoaderOptions) {
@@ -41,7 +41,7 @@ export class PluginLoader {
     return this.#loadingCritical.size > 0
   }
 
-  /** The name of a plugin with `onLoadFailure: 'drop'` that failed to load, because of which all events fail. */
+  /** The name of a plugin with `onLoadFailure: 'drop'` that failed to load, so that all events fail. */
   get missing(): string | undefined {
     return this.#missing
   }

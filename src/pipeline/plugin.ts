@@ -50,7 +50,7 @@ export interface Plugin {
   type: PluginType
   /** Not used by the client. */
   version?: string
-  /** More names of a destination that `integrations` may use. */
+  /** Further names of a destination in `integrations`. */
   alternativeNames?: string[]
   /**
    * Decides about events when the plugin fails to load. With `skip`, they are sent without the plugin. With `drop`, they fail

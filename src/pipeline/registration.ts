@@ -124,7 +124,7 @@ export function asPlugin(given: Plugin | PluginFunction): Plugin {
     )
   }
   const name = nameOf(given)
-  // An `async` handler tells the pipeline before the first event that the function is asynchronous.
+  // The handler is `async` too, so that the pipeline knows before the first event that the function is asynchronous.
   const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
   return {
     name,

@@ -54,7 +54,7 @@ export class TimeLimits {
 
 /** From this number of microtasks on, a timer is set to detect the end of the turn. */
 const WATCHED_FROM = 256
-/** After this many microtasks of one turn that track events, further events wait until timers and sockets have run. */
+/** If more microtasks than this track events in one turn, further events wait until timers and sockets have run. */
 const MAX_MICROTASKS = 1_024
 
 /**

@@ -19,7 +19,7 @@ export interface SampleOptions {
 
 /**
  * Makes a `before` plugin that keeps a fraction of the events; the others fail with the code `plugin`. Only the key decides:
- * the same users are kept in each process, with each version of this package, and at a higher rate.
+ * the same users are kept in each process and with each version of this package, and a higher rate keeps them too.
  *
  * @throws TypeError for bad options.
  * @example

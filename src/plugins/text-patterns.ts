@@ -42,7 +42,7 @@ export class TextPatterns {
       for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
         const [{ length }] = match
         if (length > 0) ranges.push([match.index, match.index + length])
-        // Skips a whole code point after an empty match: from inside one, a pattern with the flag `u` would go back.
+        // After an empty match, skips a whole code point: from its middle, a pattern with the flag `u` would go back.
         else pattern.lastIndex += (text.codePointAt(pattern.lastIndex) ?? 0) > 0xffff ? 2 : 1
       }
     }

@@ -1,7 +1,7 @@
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** The part of `trace` of `@opentelemetry/api` that is used, declared here because not every project has that package. */
+/** The part of OpenTelemetry's `trace` that this plugin uses, declared here because not every project has its types. */
 export interface TraceAPI {
   /** Returns the span of the code that runs now. */
   getActiveSpan(): { spanContext(): { readonly traceId: string; readonly spanId: string } } | undefined

@@ -55,7 +55,7 @@ const CHOICES = {
 /**
  * Makes a `before` plugin that checks the properties of each `track` event against a schema at run time. The output of the
  * schema is sent, with its defaults and conversions, and without the keys that the schema removes. An asynchronous schema must
- * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation. It is
+ * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation, which is
  * reported even with `onViolation: 'mark'`.
  *
  * @param schemas Maps each event name to a schema, from any library that implements Standard Schema. An event without

@@ -13,7 +13,10 @@ const MAX_VIOLATIONS = 20
 const MAX_KEYS = 32
 const MAX_TEXT = 200
 
-/** Why an event does not follow its plan. It is the `cause` of the `reason` that `warning` and `error` listeners get. */
+/**
+ * Why an event does not follow its plan. `warning` listeners get this error as `reason.cause`, `error` listeners as
+ * `reason.cause.cause`.
+ */
 export class PlanViolationError extends Error {
   /** Always `PlanViolationError`. */
   override readonly name = 'PlanViolationError'
@@ -21,7 +24,7 @@ export class PlanViolationError extends Error {
   readonly event: string
   /**
    * The first 20 violations; if there are more, another entry tells how many. Empty when the event is not in the plan, when the
-   * schema itself threw an error, or when the schema gives no reason.
+   * schema itself failed, or when the schema gives no reason.
    */
   readonly violations: readonly Violation[]
 

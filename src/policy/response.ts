@@ -18,7 +18,8 @@ const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} 
 export type ReadHeader = (name: string) => string | undefined
 
 /**
- * Returns `undefined` when the header is absent or is not text, and when the headers of a custom HTTP client throw.
+ * Reads a header as text. Returns `undefined` when it is absent or is neither text, a number nor a list, and when the headers
+ * of a custom HTTP client throw.
  *
  * @param name The name in lower case.
  */

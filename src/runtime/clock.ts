@@ -67,8 +67,8 @@ export function soon(run: () => void): void {
 }
 
 /**
- * The `fetch` of Node.js frees a connection only in the turn after the end of the body, or after an abort. A request that is
- * sent before that opens an unnecessary connection.
+ * For the `fetch` of Node.js, which frees a connection only in the turn after the body has ended or the request was aborted. A
+ * request that is sent earlier opens an unnecessary connection.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

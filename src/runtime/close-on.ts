@@ -94,7 +94,7 @@ function whySignalsAreMissing(): string | undefined {
     return 'no signal reaches a Cloudflare Worker; use the setting waitUntil, or await flush()'
   }
   if (isMainThread) return undefined
-  return 'no signal reaches a worker thread; have the main thread post a message on which it calls closeAndFlush()'
+  return 'no signal reaches a worker thread; call closeAndFlush() there on a message from the main thread'
 }
 
 /** No listener is left, so the signal has its default action. */

@@ -15,7 +15,7 @@ interface Watched {
   // A weak reference, so that an unused client can be garbage collected. A client with waiting events is kept in memory by its
   // timers and sockets.
   readonly reference: WeakRef<Exiting>
-  /** The value of `accepted` when the process was last kept alive for the client; `undefined` if it was not. */
+  /** The value of `accepted` if the last check kept the process alive for the client; otherwise `undefined`. */
   keptAt: number | undefined
   /** Whether the process was kept alive for the client, and the client has accepted no event since. */
   isRepeated: boolean

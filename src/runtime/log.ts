@@ -13,11 +13,11 @@ export interface Logger {
   /** The client pauses its requests for some time. */
   info(fields: object, message: string): unknown
   /**
-   * Something failed but no event was lost, or a setting may be a mistake. Called once for each kind of failure, and each time
-   * for outages. `fields.code` is the code of the warning.
+   * Something failed but no event was lost, or a setting may be a mistake. Called once for each kind of failure, but for
+   * every outage. `fields.code` is the code of the warning.
    */
   warn(fields: object, message: string): unknown
-  /** An event was lost that has neither a callback nor an `error` listener. Called once for each reason (`fields.code`). */
+  /** An event without a callback was lost, and there is no `error` listener. Called once for each reason (`fields.code`). */
   error(fields: object, message: string): unknown
 }
 
@@ -46,7 +46,7 @@ export class Log {
     return this.#logger !== undefined
   }
 
-  /** Logs a failure that did not lose an event. May be called without its object. */
+  /** Logs a failure that did not lose an event. Can be passed on as a function. */
   readonly warn: Warn = (code, text) => this.#emit('warn', code, text)
 
   loss(code: string, text: string): void {

@@ -2,7 +2,7 @@
 export interface Platform {
   /** Returns a random UUID from the cryptographic random source of the runtime. */
   randomId(): string
-  /** Not a global in Node.js 16 and 18. */
+  /** Returns Web Crypto, which is not a global in Node.js 16 and 18. */
   webCrypto(): WebCrypto
   /**
    * Reads a private key, as far as the runtime can do so synchronously.
@@ -20,8 +20,8 @@ export interface PemKey {
   /** In the PKCS#8 format, unless `type` is `pkcs1`. */
   readonly pem: string
   /**
-   * The name of the kind in `node:crypto`: `rsa`, `ec` and so on. On edge runtimes: `pkcs1`, `short` (too short for an RSA key of
-   * 2,048 bits), or `undefined` if only Web Crypto can tell.
+   * The name of the kind in `node:crypto`: `rsa`, `ec` and so on. On edge runtimes: `pkcs1`, `short` (too short for an RSA key
+   * of 2,048 bits), or `undefined` if only Web Crypto can tell.
    */
   readonly type: string | undefined
   /** Length of the modulus; `undefined` unless the key is known to be RSA. */

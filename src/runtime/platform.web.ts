@@ -34,7 +34,7 @@ interface StorageClass {
   snapshot?(): <Result>(run: () => Result) => Result
 }
 
-/** Not with `import`: most edge runtimes do not have the modules of Node.js, and bundlers for them would fail. */
+/** Does not use `import`: most edge runtimes do not have the modules of Node.js, and bundlers for them would fail. */
 function builtinModule(name: string): unknown {
   // `process` is not read from detect.ts, because the build loads that file after this one.
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }

@@ -18,7 +18,7 @@ interface Hop {
   readonly host: string | undefined
 }
 
-/** Characters of a header that are read. `X-Forwarded-*` is read from the end, because proxies append their values. */
+/** Only so many characters of a header are read: of `X-Forwarded-*` the last ones, because proxies append their values. */
 const MAX_LENGTH = 8_192
 
 /**

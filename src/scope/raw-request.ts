@@ -20,7 +20,7 @@ export function headerReader(headers: unknown): ReadHeader {
   return (name) => textOf((headers as Record<string, unknown>)[name])
 }
 
-/** Node.js gives some headers with several lines as an array. */
+/** If a header has several lines, Node.js may return them as an array. */
 function textOf(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' ? value : undefined

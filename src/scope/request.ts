@@ -23,7 +23,7 @@ export interface AnyRequest {
 export interface RequestScopeOptions {
   /**
    * The proxies whose forwarding headers are trusted: the number of proxies between the client and this program, or a list of
-   * their addresses and CIDR ranges. Default: `false`: forwarding headers have no effect, so that clients cannot forge them.
+   * their addresses and CIDR ranges. Default: `false`: forwarding headers have no effect, because clients can forge them.
    */
   trustProxy?: TrustProxy | undefined
   /**

@@ -33,8 +33,8 @@ export interface AnalyticsSettings {
   path?: string | undefined
   /**
    * Number of retries of a batch after its first attempt; 0 means one attempt. If all retries fail, the events fail with
-   * `retries_exhausted`. Without this setting, events that no caller awaits wait for the end of an outage. Default: 3; 0 to 1,000
-   * retries.
+   * `retries_exhausted`. Without this setting, only awaited events fail in an outage; the others wait for its end. Default: 3;
+   * 0 to 1,000 retries.
    */
   maxRetries?: number | undefined
   /**
@@ -92,7 +92,7 @@ export interface AnalyticsSettings {
   logger?: Logger | undefined
   /**
    * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the global
-   * `fetch`. The `fetch` of Node.js is not called itself: its undici dispatcher sends the requests, or `node:http` as long as
+   * `fetch`. On Node.js, `fetch` itself is not called: its undici dispatcher sends the requests, or `node:http` does as long as
    * nothing in the process uses `fetch`.
    *
    * @example
@@ -124,8 +124,8 @@ export interface AnalyticsSettings {
    */
   maxBodyBytes?: number | undefined
   /**
-   * Maximum number of requests in flight. With 1, batches arrive in strict order; in a longer outage, every second request
-   * is then without events, to find out whether the oldest events make the service fail. Default: 4; 1 to 1,000 requests.
+   * Maximum number of requests in flight. With 1, batches arrive in strict order, and in a longer outage every second
+   * request has no events, to find out whether the oldest events make the service fail. Default: 4; 1 to 1,000 requests.
    */
   maxConcurrentRequests?: number | undefined
   /** Longest time for which events are retried; after it, they fail with `deadline`. Default: 43,200; 1 to 2,147,483 s. */

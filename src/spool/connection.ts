@@ -91,8 +91,8 @@ class Connection implements SpoolConnection {
   spill(entry: SpooledEntry, json: string): boolean {
     if (this.#append(this.#encoder.encode(json), false) === undefined) return false
     this.length++
-    // Marks the event as stored. If a stack overflow ends the call before this line, `settleCutShort` finds the event without
-    // this mark.
+    // Marks the event as stored. If a stack overflow ends the call before this line, `settleCutShort` recognises the event by
+    // the missing mark.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = elementAt(this.#rows, -1)

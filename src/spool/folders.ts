@@ -160,7 +160,7 @@ export class Folders {
   #refuseOthers(path: string): void {
     if (path !== this.#options.directory) return
     const info = this.#options.fs.info(path)
-    const remedy = `give it to the user of this process alone (chmod 700), or name a directory inside it, which is made so`
+    const remedy = `give it to the user of this process alone (chmod 700), or name a new directory inside it`
     if (info?.isForeign === true) throw new Error(`it belongs to another user; ${remedy}`)
     if (info?.isOpenToOthers === true) throw new Error(`other users may write to it; ${remedy}`)
   }

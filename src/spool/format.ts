@@ -6,8 +6,8 @@ import { crc32c } from './crc32c.ts'
  * - header: `TRKSPOOL`, version (4 bytes), CRC-32C of these 12 bytes
  * - record: marker (4 bytes), CRC-32C of the rest of the record (4), length of the message (4), the message
  *
- * No message can contain the marker, because it has bytes that do not occur in UTF-8. After a damaged record, the next record
- * is found by its marker.
+ * No message can contain the marker, which has bytes that do not occur in UTF-8. After a damaged record, the next record is
+ * found by its marker.
  */
 export const VERSION = 1
 export const HEADER_BYTES = 16

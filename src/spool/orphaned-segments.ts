@@ -97,7 +97,7 @@ export class OrphanedSegments {
         this.damaged++
         const path = folders.quarantinePath()
         segment.quarantine(path)
-        warn(`a file of the spool is damaged; what could be read of it was taken, and it is kept as ${path}`)
+        warn(`a file of the spool is damaged; its readable events were recovered, and it is kept as ${path}`)
       } else segment.remove()
       folders.removeIfEmpty(dirname(segment.path))
     } catch {

@@ -46,7 +46,7 @@ export class Run {
     return messages
   }
 
-  /** Reports the records that start before `end` and were not read as lost. */
+  /** Reports as lost the records that start before `end` and were not read. */
   #lose(messages: RecoveredMessage[], end: number): void {
     for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
       const to = elementAt(this.#starts, ++this.#next) ?? this.end

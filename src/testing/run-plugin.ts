@@ -112,7 +112,7 @@ function outcomeOf(
   })
 }
 
-/** A cancellation is intended and is not an error; any other exception is. */
+/** A cancellation is intended; any other exception is an error. */
 function droppedBy(failure: DeliveryError, earlier: unknown): Pick<PluginRun, 'dropped' | 'error'> {
   const cause = causeOf(failure)
   const isMeant = (cause as { name?: unknown } | null)?.name === 'ContextCancelation'
