@@ -12,7 +12,7 @@ const latencies = []
 const startMs = performance.now()
 const endMs = startMs + seconds * 1000
 
-/** One connection: sends at its share of the rate, or as soon as it has a response. */
+/** One connection: sends at its share of the rate, or without a rate, as soon as it has a response. */
 async function run(connection, nth) {
   const intervalMs = rate === undefined ? 0 : (1000 * batch * connections) / rate
   for (let dueMs = startMs + (nth * intervalMs) / connections; dueMs < endMs; dueMs += intervalMs) {

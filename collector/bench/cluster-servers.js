@@ -35,7 +35,7 @@ function running(child, cleanUp = () => {}) {
   }
 }
 
-/** PostgreSQL with its default settings, except for memory: the cost of a commit is part of the measurement. */
+/** PostgreSQL with more memory and WAL than by default. Commits still wait for the disk: their cost is measured too. */
 export async function startPostgres(cores) {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const bin = findPostgres()

@@ -3,9 +3,10 @@
  *
  * Usage: node bench/cluster.js [--seconds 10] [--rate 3000] [--batch 100] [--only cost,fronts,store]
  *
- * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL; CPU
- * time of each from /proc. `fronts`: the throughput of one front and of two, each on its own core. `store`: the throughput of
- * PostgreSQL, with one process and with two. The benchmark needs two cores, and should have the machine to itself.
+ * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL. The
+ * CPU time of each process comes from /proc. `fronts`: the throughput of one front and of two, each on its own core. `store`:
+ * the throughput of PostgreSQL, with one process and with two. The benchmark needs two cores, and should have the machine to
+ * itself.
  */
 import { statSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -107,8 +108,8 @@ async function costOfLog() {
 
 /**
  * There are no workers: they would use the cores of the fronts, and a front never waits for a worker. The load and the log are
- * on the second core. The calculated figures come from a run with the same rate for each front, since at full speed, the cost
- * of an event falls with the load.
+ * on the second core. The calculated figures come from runs with the same rate for each front, since an event costs less at a
+ * higher rate.
  */
 async function fronts() {
   const run = async (count, rate) => {

@@ -1,11 +1,11 @@
 /**
- * CPU time per event, compared with a bare `node:http` server that parses and responds. Both get the same load in turns, so that
- * other work of the machine affects both.
+ * CPU time per event, compared with a bare `node:http` server that parses JSON and responds. Both get the same load in turns,
+ * so that other work of the machine affects both.
  *
  * Usage: node bench/floor.js [--batch 100] [--rate 10000] [--connections 20] [--seconds 4] [--rounds 5] [--profile folder] [--beside bin]
  *
- * Prints the median of the rounds, and the share of the floor in the time of the collector. --beside names the program of another
- * build of the collector, which gets the same load in turns with this one.
+ * Prints the medians of the rounds, and the CPU time of the bare server divided by that of the collector. --beside names the
+ * program of another build of the collector, which gets the same load in turns with this one.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -63,7 +63,7 @@ const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length 
 
 const servers = { bare: await startBare(), collector: await startCollector({ profile: values.profile }) }
 if (values.beside !== undefined) servers.other = await startCollector({ bin: values.beside })
-// All processes still compile their code.
+// A warm-up: Node.js compiles the code of each process.
 for (const server of Object.values(servers)) await cost(server)
 const rounds = []
 for (let round = 0; round < Number(values.rounds); round++) {

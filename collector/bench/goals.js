@@ -25,7 +25,7 @@ async function load(name, options, limits) {
   ]
 }
 
-/** Makes a database of a million events, and measures the start on it and the time to the first rows. */
+/** Makes a database of a million events. Measures how long a collector takes with it to start, to list and to filter. */
 async function million(folder) {
   const database = join(folder, 'million.db')
   const writer = await startCollectorProcess({ database })
@@ -80,7 +80,7 @@ export async function runAll() {
     rmSync(folder, { recursive: true, force: true })
   }
   console.log(
-    `\nThe load average was ${before.toFixed(1)} before on ${availableParallelism()} cores; above 0.5 the figures are not those of the collector alone.`,
+    `\nThe load average before the run was ${before.toFixed(1)} on ${availableParallelism()} cores. Above 0.5, other processes affect the figures.`,
   )
   const width = Math.max(...lines.map(({ what }) => what.length))
   console.log(`${'what'.padEnd(width)}      figure        goal`)

@@ -1,7 +1,7 @@
 import { startCollectorProcess } from './collector-process.js'
 import { company, sendLoad } from './load.js'
 
-/** The same load runs before the measurement, until the collector and the sender of the load have compiled their code. */
+/** The same load runs this long before the measurement, so that V8 has compiled the collector and the sender by then. */
 const WARM_UP_SECONDS = 3
 
 /** One load on a new collector, or on one with an existing database. The measurement begins after the warm-up. */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Some tests need a Chromium. On Debian, root installs one if there is none. Always succeeds, so that the other tests run.
+# Some tests need a Chromium. As root on Debian, installs one if there is none. Always succeeds, so that the other tests run.
 cd "$(dirname "$0")" || exit 1
 node find-browser.mjs >/dev/null && exit 0
 if [ -z "$CHROME_PATH" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

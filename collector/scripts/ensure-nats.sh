@@ -1,5 +1,5 @@
 #!/bin/sh
-# Some tests need a nats-server. On Debian, root installs one if there is none. Always succeeds, so that the other tests run.
+# Some tests need a nats-server. As root on Debian, installs one if there is none. Always succeeds, so that the other tests run.
 there() { [ -x "${NATS_SERVER:-$(command -v nats-server || echo /usr/sbin/nats-server)}" ]; }
 there && exit 0
 if [ -z "$NATS_SERVER" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

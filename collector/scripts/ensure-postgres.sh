@@ -1,5 +1,5 @@
 #!/bin/sh
-# Some tests need PostgreSQL. On Debian, root installs a server if there is none. Always succeeds, so that the other tests run.
+# Some tests need PostgreSQL. As root on Debian, installs it if there is none. Always succeeds, so that the other tests run.
 cd "$(dirname "$0")" || exit 1
 node find-postgres.mjs >/dev/null && exit 0
 if [ -z "$POSTGRES_BIN" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests of the alert rules need promtool. On Debian, root takes it from the package `prometheus` if there is none, without
-# installing the server and its service. Always succeeds, so that the other tests run.
+# Some tests of the alert rules need promtool. As root on Debian, takes it from the package `prometheus` if there is none,
+# without installing the server and its service. Always succeeds, so that the other tests run.
 there() { [ -x "${PROMTOOL:-$(command -v promtool || echo /usr/local/bin/promtool)}" ]; }
 there && exit 0
 if [ -z "$PROMTOOL" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -11,5 +11,5 @@ if [ -z "$PROMTOOL" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; th
   rm -rf "$folder"
   there && exit 0
 fi
-echo 'No promtool was found: the tests of the alert rules with it will be SKIPPED. Set PROMTOOL to one, or install Prometheus.' >&2
+echo 'No promtool was found: the tests that need it will be SKIPPED. Set PROMTOOL to one, or install Prometheus.' >&2
 exit 0

@@ -93,7 +93,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** Returns the destinations of the configuration, and all others with pending deliveries that no process makes. */
+  /** Returns the configured destinations, and all others that have pending deliveries but no process that delivers. */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
   }

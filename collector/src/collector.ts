@@ -233,7 +233,7 @@ export class RunningCollector implements Collector {
     const { local } = this.#store
     if (local !== undefined) return local
     throw new Error(
-      'the store is not in this process and cannot be read at once: use waitFor, or ask /api/events',
+      'the store is not in this process and cannot be read synchronously: use waitFor, or ask /api/events',
     )
   }
 
@@ -285,7 +285,7 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    // All connections are closed: no event that is still unwritten was acknowledged to its client.
+    // All connections are closed. Events that are still unwritten were not acknowledged to their clients.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
     await this.#logConsumer?.close()

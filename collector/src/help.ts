@@ -40,7 +40,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
     'Send smaller batches, or less data in a single event: files and long texts belong elsewhere.',
   ],
   event_too_large: ['Send less data in this event: files and long texts belong elsewhere.', 'properties'],
-  batch_refused: ['Fix the item of the same request that was refused on its own.'],
+  batch_refused: ['Fix that other item: it is in the same request, and has a reason of its own.'],
   invalid_json: ['Open the request on the page: the place where the body stops being JSON is marked.'],
   too_deep: ['Send flatter objects.'],
   not_an_object: ['Send one JSON object.'],

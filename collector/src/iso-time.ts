@@ -3,8 +3,8 @@ let lastSecond = Number.NaN
 let lastText = ''
 
 /**
- * Formats a time like `toISOString`, which takes a microsecond: as long as parsing a small event. Most consecutive times are in
- * the same second, so the text of the last second is reused.
+ * Formats a time like `toISOString`, which takes a microsecond (parsing a small event takes no longer). Most consecutive times
+ * are in the same second, so the text of the last second is reused.
  *
  * @param timeMs Milliseconds since the Unix epoch.
  * @throws RangeError when a `Date` cannot represent the time.

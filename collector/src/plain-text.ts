@@ -2,8 +2,8 @@
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * Accepts numbers, since services in other languages send them. Replaces lone surrogates, because the database could not tell
- * two such ids apart.
+ * Accepts numbers, since services in other languages send them. Replaces U+0000 and lone surrogates, which databases cannot
+ * store.
  */
 export function idText(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
@@ -14,7 +14,7 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? storable(value) : null
 }
 
-/** Whether an id could be mistaken for another id: the database ends text at a NUL, and control characters cannot be seen. */
+/** Whether an id could be mistaken for another id: `idText` would change it, or it has invisible control characters. */
 export function isUnclearId(value: unknown): boolean {
   return typeof value === 'string' && (!value.isWellFormed() || CONTROLS.test(value))
 }

@@ -110,7 +110,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
   if (read.body.length === 0) return {}
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A browser sends this type from another site only after a preflight request, which the collector does not allow.
+  // A page of another site can send this type only after a preflight request, which the collector does not allow.
   if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   try {
     return JSON.parse(read.body.toString('utf8')) ?? null

@@ -123,7 +123,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   },
 }
 
-/** Paths that do not count towards the limit, because they query nothing or have a limit of their own. */
+/** Paths that do not count towards `MAX_QUESTIONS`, because they query nothing or have a limit of their own. */
 const UNCOUNTED: ReadonlySet<string> = new Set([
   '/api/about',
   '/api/export',

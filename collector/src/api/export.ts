@@ -136,7 +136,7 @@ function csvLine(values: readonly unknown[]): string {
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
-/** Marks a cell that looks like a formula as text: a spreadsheet would run the formula. */
+/** Marks a cell as text if it looks like a formula: a spreadsheet would run the formula. */
 function csvCell(value: string): string {
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

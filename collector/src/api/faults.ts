@@ -71,7 +71,7 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
   }
 }
 
-/** Null means the default, as in the responses to `GET`. Only in `times`, null means without limit. */
+/** Null means the default, as in the responses to `GET`; but in `times`, it means that there is no limit. */
 function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
   return {
     ...rest,
@@ -85,7 +85,7 @@ function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof r
 /** Resolves with undefined if the client has closed the connection. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A browser sends this type from another site only after a preflight request, which the collector does not allow.
+  // A page of another site can send this type only after a preflight request, which the collector does not allow.
   if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined

@@ -50,7 +50,7 @@ export async function wait(
 async function sendRecords(pages: AsyncIterable<EventRecord[]>, response: ServerResponse): Promise<void> {
   let before = '{"events":['
   for await (const page of pages) {
-    // The headers are sent with the first page, so that a failure before it can still get an error response.
+    // The headers are sent with the first page, so that an earlier failure can still get an error response.
     if (!response.headersSent) response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE })
     if (page.length === 0) continue
     const text = `${before}${page.map((record) => JSON.stringify(record)).join()}`

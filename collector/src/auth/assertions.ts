@@ -55,7 +55,7 @@ export class AssertionChecker {
     this.#memory = memory
   }
 
-  /** Called once the collector's address is known, because an assertion may have this address as its audience. */
+  /** Called when the collector's address is known, because an assertion may have this address as its audience. */
   setAddress(url: string): void {
     this.#address = url
   }

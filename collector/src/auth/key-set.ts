@@ -32,7 +32,7 @@ export interface TokenKeys {
 
 /** Longest lifetime of a token that the configuration allows. An earlier key has to be kept for this long. */
 const MAX_TOKEN_LIFETIME_MS = 86_400_000
-/** Tokens of a remembered key are reported as expired, tokens of a forgotten key as invalid. */
+/** While a revoked key is remembered, its tokens are reported as expired; later, as invalid. */
 const MAX_REVOKED = 100
 
 /** Creates the first key, or a key that replaces and revokes all earlier keys. */

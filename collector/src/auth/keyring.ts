@@ -13,7 +13,7 @@ import {
 
 /** Longest time for which this process accepts a token after another process has revoked it. */
 const FRESH_MS = 1000
-/** Older keys are read again in the background, so that no caller has to wait. */
+/** A cached copy older than this is renewed in the background, so that no caller has to wait. */
 const RENEW_MS = 500
 /** If the keys cannot be read, the last ones are used for this long. Revoked tokens are accepted in this time. */
 const USABLE_MS = 10_000

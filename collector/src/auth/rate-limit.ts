@@ -33,7 +33,7 @@ class Window {
 
   take(nowMs: number, rate: number): number | undefined {
     while ((this.#times[this.#first] ?? nowMs) <= nowMs - WINDOW_MS) this.#first++
-    // Removed only when more than half of the times are too old, so that the cost of each request stays small.
+    // Old times are removed only when they are more than half of all, so that the cost of each request stays small.
     if (this.#first * 2 > this.#times.length) {
       this.#times = this.#times.slice(this.#first)
       this.#first = 0

@@ -118,7 +118,7 @@ export class TokenServer {
   }
 
   /**
-   * Returns the owner of a bearer token; `expired` if the token was valid once.
+   * Returns the owner of a bearer token; `expired` if the token has expired or its key was revoked.
    *
    * @throws an error of the store when the keys cannot be read.
    */

@@ -99,7 +99,7 @@ export class Inference {
     const key = keyOf(keys)
     const known = this.#entries.get(key)
     if (known !== undefined) return known
-    // The number of paths is limited: if keys are ids, there may be any number of them.
+    // Limited, because an object whose keys are ids can have any number of paths.
     if (this.#entries.size >= MAX_PATHS) return undefined
     const entry: Entry = { keys, count: 0, types: new Map(), values: new Map() }
     this.#entries.set(key, entry)

@@ -13,7 +13,7 @@ import type { Cursor } from '../store/ports.ts'
 const PAGE = 1000
 
 export interface BrokenRule {
-  /** The key of the events in the catalogue: `track:Order Completed`; only `identify` or `group` for these kinds. */
+  /** The key of the events in the catalogue, for example `track:Order Completed` or `identify`. */
   key: string
   /** Path into the message, with dots between the keys. */
   path: string

@@ -71,7 +71,7 @@ function settingOf(flag: string, environment: Environment): [variable: string, v
     // Removes a line break at the end: a secret that was made from a file or with `echo` may have one.
     const value = variable === undefined ? '' : (environment[variable] ?? '').replace(/[\r\n]+$/, '')
     if (variable === undefined || value === '') continue
-    // An address is a mistake in any other flag, and must be reported.
+    // For any flag but `port`, such an address is a mistake, and must be reported.
     if (flag !== 'port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
   }
   return ['', '']

@@ -125,7 +125,7 @@ export interface ConfigInput {
   /** At least one source. Default: any write key is accepted, and the write key is the name of its source. */
   sources?: SourceInput[] | undefined
   /**
-   * Whether a write key that no source has gets the response 401. Otherwise its events are recorded as `unknown_write_key`.
+   * Whether an unknown write key is refused with status 401. Otherwise its events are recorded as `unknown_write_key`.
    * Needs `sources`; default false.
    */
   rejectUnknownKeys?: boolean | undefined
@@ -144,8 +144,8 @@ export interface ConfigInput {
   /** Addresses and networks of proxies whose `X-Forwarded-For` header is trusted; default: none. */
   trustedProxies?: string[] | undefined
   /**
-   * After this number of failed logins per minute, only credentials that have worked before are accepted from that address;
-   * default 300.
+   * After this number of failed logins per minute from one address, only credentials that have worked before are accepted from
+   * that address; default 300.
    */
   failedLoginsPerMinute?: number | undefined
   /** Destinations of the accepted events; default: none. */

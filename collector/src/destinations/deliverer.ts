@@ -117,7 +117,7 @@ export class Deliverer {
     const updates: DeliveryUpdate[] = []
     for (const [index, delivery] of due.entries()) {
       const result = results[index]
-      // An attempt that was aborted by `close` stays pending, and is not counted.
+      // If `close` aborted the attempt, the delivery stays pending, and the attempt is not counted.
       if (result === undefined || (signal.aborted && result.result === 'retry')) given.push(delivery.eventId)
       else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
@@ -143,7 +143,7 @@ export class Deliverer {
     const post = async (delivery: ClaimedDelivery) => {
       const attempt = this.#startAttempt()
       const result = await postMessage(destination, delivery, signal)
-      // An attempt that was aborted by `close` stays pending, and is not counted.
+      // If `close` aborted the attempt, the delivery stays pending, and the attempt is not counted.
       if (signal.aborted && result.result === 'retry') return void given.push(delivery.eventId)
       this.#outage.saw(result)
       updates.push(updateOf(delivery, result, attempt(), dueAtMs))

@@ -11,7 +11,7 @@ export const SKIP_REASONS = {
 } as const
 export type SkipReason = keyof typeof SKIP_REASONS
 
-/** The `integrations` object of an event, followed by that of its batch. The first object that has a name decides. */
+/** The `integrations` of an event, followed by that of its batch. For each name, the first object that has it decides. */
 type Integrations = ReadonlyArray<Readonly<Record<string, unknown>>>
 
 /** Returns undefined if `integrations` turns the destination neither on nor off. Names are case-sensitive. */

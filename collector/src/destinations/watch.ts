@@ -6,7 +6,7 @@ import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 const ATTEND_MS = 20_000
 /** A process that has made no announcement for this long counts as ended. */
 const ATTENDED_MS = 60_000
-/** For this long after an event that was not planned for a destination, a warning says so. */
+/** How long a destination has a warning after an event that was not planned for it. */
 const UNPLANNED_MS = 60_000
 
 export interface WatchParts {
@@ -55,7 +55,7 @@ export class DestinationWatch {
 
   async #attend(): Promise<void> {
     if (this.#attended.length === 0) return
-    // The code that writes events reports when the store is unavailable.
+    // If the store is unavailable, the code that writes events reports this.
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 

@@ -6,7 +6,7 @@ import type { FaultRule, Faults } from './rules.ts'
 export class FaultInjector {
   readonly #faults: Faults
   readonly #clock: Clock
-  /** Requests that get no response until the collector closes. */
+  /** Responses that are never sent. Their connections stay open, at most until the collector closes. */
   readonly #hanging = new Set<ServerResponse>()
 
   constructor(faults: Faults, clock: Clock) {
@@ -53,7 +53,7 @@ function respond({ headers, body }: FaultRule, status: number, response: ServerR
     const problem = new HttpProblem(
       status,
       'fault_on_demand',
-      'this response was asked for as a fault',
+      'this response is a fault injected on demand',
       headers,
     )
     return replyProblem(response, problem)

@@ -105,7 +105,7 @@ export class Faults {
   }
 
   /**
-   * Counts the request if it gets a fault; otherwise returns undefined.
+   * Returns the fault that the request gets, and counts the request; undefined if it gets none.
    *
    * @param sourceOf Called only when a fault is limited to a source.
    */

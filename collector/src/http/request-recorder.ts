@@ -76,7 +76,7 @@ export class RequestRecorder {
   #writeAfter(work: Promise<unknown>, write: () => void): void {
     const one: Promise<void> = work
       .then(
-        // Runs in a later turn of the event loop: handlers that wait for the same write add its result to the facts first.
+        // Runs in a later turn of the event loop: handlers that wait for the same write add its result to the notes first.
         () => nextTurn().then(write),
         write,
       )

@@ -138,7 +138,8 @@ function closeServer(
       resolve()
     })
     server.closeIdleConnections()
-    // `closeIdleConnections` leaves connections open that have never sent anything. Bytes that have arrived are read first.
+    // `closeIdleConnections` leaves connections open that have never sent anything. `setImmediate` waits until bytes that have
+    // arrived are read.
     setImmediate(() => {
       for (const socket of unused) if (socket.bytesRead === 0) socket.destroy()
     })

@@ -2,7 +2,7 @@ export interface ReadTime {
   /** Milliseconds since the Unix epoch. */
   ms: number
   /**
-   * False if the time has no zone. The time is then read as UTC, so that the result does not depend on the collector's machine.
+   * False for a time of day without a zone. It is read as UTC, so that the result does not depend on the collector's machine.
    */
   hasZone: boolean
 }
@@ -38,7 +38,7 @@ export function readTime(value: unknown): ReadTime | undefined {
     lastDay = value.slice(0, 10)
     lastDayMs = midnightMs
   }
-  // A date without a time of day means its start in UTC. Only a time of day without a zone is ambiguous.
+  // A date alone means the start of that day in UTC. Only a time of day without a zone is ambiguous.
   return Number.isNaN(new Date(atMs).getTime())
     ? undefined
     : { ms: atMs, hasZone: hour === undefined || zone !== undefined }
@@ -62,7 +62,7 @@ function sameDayMs(text: string): number | undefined {
   return hour <= 23 && minute <= 59 && second <= 59 && !Number.isNaN(ms) ? ms : undefined
 }
 
-/** Returns NaN if there is any other character. */
+/** Returns NaN if any of the characters is not a digit. */
 function digits(text: string, from: number, to: number): number {
   let value = 0
   for (let at = from; at < to; at++) {

@@ -10,8 +10,8 @@ export interface JsonError {
 }
 
 /**
- * Returns undefined if the text is valid. The message of V8 has the position of only some mistakes, and quotes the text. The
- * search is recursive, so the stack limits the nesting of the text.
+ * Returns undefined if the text is valid. V8 is not used: its message has the position of only some mistakes, and quotes the
+ * text. The search is recursive, so the stack limits the nesting of the text.
  */
 export function findJsonError(text: string): JsonError | undefined {
   try {

@@ -219,7 +219,7 @@ const FIELDS: ReadonlyArray<[keyof NewEvent, Check]> = [
   ['warnings', isAbsentOr(isList)],
 ]
 
-/** The name of a field of a wrong type. The native code of a database driver could crash because of such a value. */
+/** Returns a field whose value has the wrong type. Such a value could crash the native code of a database driver. */
 function wrongField(event: NewEvent): string | undefined {
   const wrong = FIELDS.find(([name, isRight]) => !isRight(event[name]))
   if (wrong !== undefined) return wrong[0]

@@ -16,8 +16,8 @@ const EVENTS_PER_COMMIT = 2000
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 /**
- * Time until the log delivers a message again that could neither be written nor stored as a dead letter. The time is long,
- * because a person has to fix the cause.
+ * Wait before the log redelivers a message that could neither be written nor stored as a dead letter. The wait is long, because
+ * a person has to fix the cause.
  */
 const NO_DEAD_LETTER_RETRY_MS = 15_000
 

@@ -1,4 +1,4 @@
-/** Upper bounds of the histogram of writes, in seconds. */
+/** Upper bounds of the histogram of write durations, in seconds. */
 export const APPEND_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const

@@ -3,7 +3,7 @@ import type { EventWriter } from '../log/ports.ts'
 import type { NewEvent } from '../store/ports.ts'
 import type { Meter } from './meter.ts'
 
-/** Measures the writes of events, for which clients wait. */
+/** Measures how long it takes to write events: clients wait for that. */
 export class MeteredLog implements EventWriter {
   readonly #log: EventWriter
   readonly #meter: Meter

@@ -14,7 +14,7 @@ export interface MetricsParts {
   now(): number
 }
 
-/** The metrics of the process itself. There is one registry for them, because each would observe garbage collection again. */
+/** The metrics of the process itself. All collectors share them: a second registry would observe garbage collection again. */
 let ofProcess: Registry | undefined
 
 /** This module and the Prometheus library are loaded with the first request for metrics. */
@@ -85,7 +85,7 @@ export class Metrics {
     )
     gauge(
       'lag_messages',
-      'Messages in the log that are not in the store yet, each with the events of a request or a part of them.',
+      'Messages in the log that are not in the store yet, each with all or some of the events of a request.',
       ({ lag }) => lag?.waiting,
     )
     gauge('lag_seconds', 'Age of the oldest message in the log that is not in the store yet.', ({ lag }) =>
@@ -93,7 +93,7 @@ export class Metrics {
     )
     gauge(
       'dead_letters',
-      'The dead letters: messages that the store refused for their data.',
+      'Dead letters: messages that the store refused because of their data, or that could not be decoded.',
       ({ lag }) => lag?.deadLetters,
     )
   }
@@ -101,7 +101,7 @@ export class Metrics {
   #registerDestinations(): void {
     this.#gauge(
       'destination_events',
-      'Events of a destination by state, of all processes on the store together.',
+      'Deliveries to a destination by state, of all processes that share the store.',
       ['destination', 'state'],
       () =>
         this.#destinations.flatMap((destination) =>
@@ -165,7 +165,7 @@ function appendDurations(meter: Meter): Metric {
   const name = `${PREFIX}append_duration_seconds`
   const get = async () => ({
     name,
-    help: 'How long it took to write events, which clients wait for.',
+    help: 'How long it took to write events. Clients wait for this.',
     type: 'histogram',
     aggregator: 'sum',
     values: (['ok', 'failed'] as const).flatMap((result) => {

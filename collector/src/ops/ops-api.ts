@@ -18,7 +18,7 @@ export interface OpsParts {
   destinations(): Promise<DestinationState[]>
 }
 
-/** After this wait, the metrics are sent without those of the store. */
+/** If the store takes longer, the metrics are sent without those of destinations. */
 const STORE_LIMIT_MS = 2000
 
 export class OpsApi {

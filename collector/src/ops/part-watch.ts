@@ -45,7 +45,7 @@ export class PartWatch {
     this.#unavailable.set(part, reason ?? 'unknown')
   }
 
-  /** For code that notices first that a part is unavailable: the part may work again before the next check. */
+  /** Records a fault that other code has noticed, so that the recovery is reported even if it comes before the next check. */
   note(part: PartHealth['part'], reason: string): void {
     this.#unavailable.set(part, reason)
   }

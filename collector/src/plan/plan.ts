@@ -116,7 +116,7 @@ export function loadPlan(path: string): TrackingPlan {
   return new TrackingPlan(readPlanFile(path))
 }
 
-/** Another thread creates its own plan from the returned content. */
+/** The returned content can be sent to another thread, which creates its own plan from it. */
 export function readPlanFile(path: string): TrackingPlanFile {
   let text: string
   try {

@@ -8,7 +8,7 @@ export type Search =
 
 export type Operator = '=' | '!=' | '>' | '>=' | '<' | '<='
 
-/** One of the values must match. */
+/** At least one of the values must match; with `!=`, none of them. */
 export interface Comparison {
   kind: 'compare'
   /** A field of the vocabulary, or `path` for a path into the message. */

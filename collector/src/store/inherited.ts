@@ -43,7 +43,7 @@ function mergedWith(message: Message, inherited: InheritedFields): Message {
   return whole
 }
 
-/** For each event, the index of the first in its run of events with the same inherited fields; null = it inherits nothing. */
+/** Consecutive events with the same inherited fields share the index of the first one; null = the event inherits nothing. */
 export function inheritedPlaces(events: readonly NewEvent[]): Array<number | null> {
   let text: string | undefined
   let first = 0

@@ -17,8 +17,9 @@ export interface Content {
 }
 
 /**
- * Returns a function that tells whether two messages with the same messageId have the same content. The order of keys,
- * `context.library` and the fields in `VOLATILE` are ignored. A message whose content is no longer stored counts as the same.
+ * Returns a function that tells whether two messages with the same messageId have the same content. The function ignores
+ * `context.library`, the fields in `VOLATILE`, and the order of keys. A message whose content is no longer stored counts as the
+ * same.
  *
  * The inherited fields of two batches are compared only once for all their messages.
  */

@@ -38,7 +38,7 @@ parentPort?.on('message', (message: QueryMessage | Cancellation | 'close') => {
 
 async function answer({ id, ...query }: QueryMessage, signal: AbortSignal): Promise<Reply> {
   try {
-    // A query that is cancelled before this turn ends never starts.
+    // A query that is cancelled during this turn never starts.
     await nextTurn()
     return { id, result: await runQuery(database, query, plan, queryMs, signal) }
   } catch (cause) {

@@ -142,7 +142,7 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
   )
 }
 
-/** A style delays "Loading…" for a moment. */
+/** CSS shows "Loading…" only after a moment. */
 export function QueryState({
   query: { data, error, reload },
   isEmpty = data === undefined,

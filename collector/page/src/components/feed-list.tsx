@@ -185,7 +185,7 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
   const searchedTo = feed.searchedTo.value
   if (feed.error.value !== undefined) {
-    // The rows may be those of the previous search, because the current search may have failed so far.
+    // If the first request of this search failed, the rows are still those of the previous search.
     return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} loaded before the error`
   }
   if (feed.isLoading.value) return 'Searching…'

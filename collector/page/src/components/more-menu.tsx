@@ -104,7 +104,7 @@ const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
   ['user:ada,bob', 'the field is one of these'],
   ['name:Order*', 'the field begins with this'],
   ['properties.total>100', 'the value at any path of the message; also >= < <= !='],
-  ['-source:web', 'everything else'],
+  ['-source:web', 'does not match this term'],
   ['reason:no_event OR delivery:failed', 'matches either term'],
   ['warning:timestamp_zone', 'accepted with this warning; warning:* finds all warnings'],
   ['received>=2026-05-17T09:30Z', 'received at this time or later'],

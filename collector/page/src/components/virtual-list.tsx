@@ -55,7 +55,7 @@ function useVirtualizer<T>(
 
 /** Up to this scroll position, in pixels, the list counts as scrolled to its top and shows new rows. */
 const TOP = 8
-/** Space above a selected row in pixels, so that the name of the day stays visible. */
+/** Space in pixels above a selected row, so that the name of the day stays visible. */
 const DAY = 28
 
 /**
@@ -142,7 +142,7 @@ function hasTaker({ target, key, defaultPrevented }: KeyboardEvent): boolean {
 /**
  * A list of any length. Only the visible rows are in the document.
  *
- * For assistive technology, the list is a grid with one active row. The cells may contain buttons, which a listbox must not.
+ * For assistive technology, the list is a grid with one active row. A listbox must not contain buttons, but the cells may.
  */
 export function VirtualList<T>(props: ListProps<T>) {
   const { items, keyOf, isRow, selectedKey, onSelect, onNearEnd, onView } = props

@@ -2,7 +2,7 @@ import { batch, signal } from '@preact/signals'
 import { getJson, type RequestError } from './http.ts'
 import type { PageOf } from './types.ts'
 
-/** The parameters of a request that filter the list. */
+/** The request parameters that filter the list. */
 export type Question = Readonly<Record<string, string>>
 
 interface FeedOptions<T, P extends PageOf> {

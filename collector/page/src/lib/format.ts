@@ -98,7 +98,7 @@ export function labelOf(at: string, bucketMs: number, lengthMs: number): string 
   return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick
 }
 
-/** In the time zone of the browser. The keys can be compared, but not sorted. */
+/** In the time zone of the browser. Equal keys mean the same day, but keys cannot be sorted. */
 export function dayKey(iso: string): string {
   const time = new Date(iso)
   return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`

@@ -24,11 +24,11 @@ const SILENT_AFTER_MS = 3000
 const CHECK_EVERY_MS = 500
 /**
  * The leader is the tab that has the stream. It sends a report to the other tabs every 500 ms. A tab takes over the stream
- * after this many checks in a row without a report. Checks are counted instead of time: a tab that was frozen has not read the
- * reports yet.
+ * after this many checks in a row without a report. It counts checks, not time: after a freeze, much time has passed, but the
+ * reports have not been read yet.
  */
 const LEADER_LOST_CHECKS = 8
-/** Each tab adds fewer checks than this, at random, so that not all tabs take over at the same time. */
+/** Each tab adds a random number of checks below this, so that not all tabs take over at the same time. */
 const MORE_CHECKS = 4
 const RETRY_MS = 2000
 const NAME = 'trackpost-collector'

@@ -32,7 +32,7 @@ export function hrefWith(changes: Params): string {
   return href(screen, { ...Object.fromEntries(params), ...changes })
 }
 
-/** With `replace`, adds no step for the back button: this is for changes while the user types. */
+/** With `replace`, adds no step for the back button, for example while the user types. */
 export function go(address: string, { replace = false } = {}): void {
   if (address === location.hash) return
   if (replace) history.replaceState(history.state, '', address)

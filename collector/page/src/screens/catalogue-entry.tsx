@@ -50,7 +50,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
           <section class="panel-section">
             <h3>Properties</h3>
             <p class="soft">Inferred from the newest {plural(entry.sampled, 'event')}.</p>
-            {entry.fields.length === 0 ? <p>It has none.</p> : <Fields fields={entry.fields} />}
+            {entry.fields.length === 0 ? <p>No properties.</p> : <Fields fields={entry.fields} />}
           </section>
           {entry.example?.message && (
             <section class="panel-section">
@@ -160,7 +160,7 @@ function valueInWords(value: unknown): string {
 
 function TypeLink({ type, isOnly }: { type: FieldType; isOnly: boolean }) {
   const name = type.format === undefined ? type.type : `${type.type} (${type.format})`
-  const title = `For example ${valueInWords(type.example)}, ${plural(type.count, 'event')}`
+  const title = `${plural(type.count, 'event')}, for example ${valueInWords(type.example)}`
   return (
     <a href={href('events', { q: type.q, open: isOnly ? undefined : type.exampleId })} title={title}>
       {name}

@@ -180,7 +180,7 @@ function sentence(text: string): string {
 function Waiting({ destination }: { destination: Destination }) {
   const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null
-  // The store has a time for the next attempt even if no process will make it.
+  // The store has a time for the next attempt even if no process will make that attempt.
   const isNobodys = !isEnabled || (type === 'unknown' && warning !== null)
   const seconds =
     nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)

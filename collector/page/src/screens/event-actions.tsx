@@ -101,7 +101,7 @@ export function EventActions({ event, onDone }: ActionProps) {
         >
           <p>
             The event is sent to <strong>{target}</strong>, as its client sent it. For that service it is a
-            real event: it may reach customers, and it cannot be undone.
+            real event: it may reach customers, and the release cannot be undone.
           </p>
         </Confirm>
       )}

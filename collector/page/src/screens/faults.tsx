@@ -54,8 +54,8 @@ export function FaultsScreen() {
         )}
       </div>
       <p class="note soft">
-        The collector can fail in the ways of a real service, so that you see how your clients react. Faults
-        affect only requests to the tracking API.
+        The collector can fail like a real service, so that you see how your clients react. Faults affect only
+        requests to the tracking API.
         {data !== undefined && data.injected > 0 && (
           <>
             {' '}
@@ -168,7 +168,7 @@ function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
     ['Status', status, { type: 'number', min: 200, max: 599, required: true }],
     ['Delay in ms', delay, { type: 'number', min: 0, max: 300_000, required: true }],
     ['Times', times, { type: 'number', min: 1, max: 1_000_000, placeholder: 'for ever' }],
-    ['Path', path, { type: 'text', placeholder: 'any, such as /v1/batch' }],
+    ['Path', path, { type: 'text', placeholder: 'any, or /v1/batch' }],
   ] as const
   return (
     <details>

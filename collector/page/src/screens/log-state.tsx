@@ -40,7 +40,7 @@ export function LogBlock() {
           shown.value = { letters: deadLetters, total: Math.max(log.deadLetters, deadLetters.length) }
         }
       } catch {
-        // The last state stays on the screen. The line at the top of the page says when the collector cannot be reached.
+        // The last state stays on the screen. On the overview, `ConnectionState` shows that the collector cannot be reached.
       }
       if (!gone.signal.aborted) timer = setTimeout(look, REFRESH_MS)
     }

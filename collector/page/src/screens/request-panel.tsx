@@ -167,7 +167,7 @@ function Body({ request }: { request: RequestDetails }) {
   )
 }
 
-/** Line and column count UTF-16 code units, as texts do here; `offset` counts bytes. */
+/** `column` counts UTF-16 code units, like the indexes of a string. `offset` counts bytes, so it is not used. */
 function placeOf(body: string, problem: RequestDetails['problem']): number | undefined {
   if (problem === null || problem.line === null) return undefined
   const before = body

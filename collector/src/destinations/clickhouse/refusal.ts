@@ -85,7 +85,7 @@ export function outcomeOf(response: ServerResponse): BatchOutcome {
   return { kind: UNAVAILABLE.has(code) ? 'unavailable' : 'unclear', reason }
 }
 
-/** Leaves out the text of the server, which quotes event data: reasons with equal wording are counted together. */
+/** Leaves out the server's text, which quotes event data, because reasons with equal wording are counted together. */
 export function refusalReason({ status, code, text }: ServerResponse): string {
   if (code === undefined) return `answered ${status}`
   // The exception name is at the end, followed only by the version. So no event data can be taken for the name.

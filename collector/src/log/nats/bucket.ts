@@ -78,7 +78,7 @@ async function whenTaken<T>(use: (bucket: KV) => Promise<T>, bucket: KV, clock: 
     try {
       return await use(bucket)
     } catch (cause) {
-      // The client reports a write without a stream in this way, and does not export the class.
+      // The client's error for a write that no stream has taken. The client does not export its class.
       if (left === 0 || (cause as Error).name !== 'JetStreamNotEnabled') throw cause
       await sleep(clock, REPEAT_MS)
     }

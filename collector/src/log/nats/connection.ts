@@ -58,7 +58,7 @@ export class LogConnection {
       servers,
       name: 'trackpost-collector',
       maxReconnectAttempts: -1,
-      // The credentials may be replaced while this process runs.
+      // A refused login does not end the attempts, because the server's accounts may be changed while this process runs.
       ignoreAuthErrorAbort: true,
       reconnectTimeWait: RECONNECT_MS,
       timeout: TIMEOUT_MS,
@@ -121,7 +121,7 @@ export class LogConnection {
     return undefined
   }
 
-  /** Called until the log is first ready. */
+  /** Called only before the log is ready for the first time. */
   #unusable(reason: string): void {
     if (this.#isClosed || this.#reason === reason) return
     this.#reason = reason

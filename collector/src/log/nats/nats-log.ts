@@ -164,7 +164,7 @@ export class NatsLog implements SharedLog {
   }
 }
 
-/** Whether a stream has room for two messages of `MAX_CHUNK_BYTES`, or, if the stream is small, a tenth of it is free. */
+/** Whether a stream has room for two messages of `MAX_CHUNK_BYTES`. In a small stream, a free tenth is enough. */
 function hasRoom({ config: { max_bytes: maxBytes }, state: { bytes } }: StreamInfo): boolean {
   return maxBytes <= 0 || bytes + Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10) <= maxBytes
 }

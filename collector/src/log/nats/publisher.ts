@@ -29,8 +29,8 @@ export class Publisher {
   }
 
   /**
-   * Must be called when the log responds. If the log has room, this process becomes ready again, without waiting for a successful
-   * append: a load balancer sends no requests to a process that is not ready.
+   * Must be called when the log responds. If the log has room, this process becomes ready again, without waiting for a
+   * successful append: a load balancer sends no requests to a process that is not ready.
    */
   responds(hasRoom: boolean): void {
     if (hasRoom) this.#trouble = null

@@ -39,10 +39,10 @@ export function namesOf({ stream }: Pick<LogSettings, 'stream'>): Names {
   }
 }
 
-/** The code of JetStream for fewer servers than replicas, as in a cluster whose servers have not all joined yet. */
+/** The code of JetStream when there are fewer servers than replicas, for example because some have not joined yet. */
 const NO_SUITABLE_PEERS = 10_005
 
-/** A stream cannot be created, or exists with settings under which events that were answered with 200 would not be safe. */
+/** A stream cannot be created, or an existing stream has settings with which accepted events could be lost. */
 export class UnsafeStreamError extends Error {
   override readonly name = 'UnsafeStreamError'
 }

@@ -106,8 +106,8 @@ export class Subscription implements LogSubscription {
 
   /**
    * Makes the server drop the open fetch request of this process: nats-server 2.9 does this before it answers a query about the
-   * consumer. Otherwise the server would send the messages that `close` has just given back (`nak`) in response to that
-   * request, and no worker would get them before the time for acknowledgement has passed.
+   * consumer. Otherwise the server would answer that request with the messages that `close` then gives back (`nak`), and no
+   * worker would get them before the time for acknowledgement has passed.
    */
   async #leave(): Promise<void> {
     if (this.#connection.reason !== null) return

@@ -138,7 +138,7 @@ function again<T>(read: () => Promise<T>): Promise<T> {
   })
 }
 
-/** @returns Undefined when the connection can be reused; otherwise the error because of which it must be closed. */
+/** @returns Undefined when the connection can be reused; otherwise an error: then the connection must be closed. */
 async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
   if (isTransient(cause)) return cause
   try {

@@ -140,7 +140,7 @@ END
 $append$;
 `
 
-/** The day of storing of a sequence number. The event is in the partition of that day. */
+/** The day on which the event with this sequence number was stored. The event is in the partition of that day. */
 const DAY_OF = `
 CREATE FUNCTION day_of(bigint) RETURNS date LANGUAGE sql STABLE PARALLEL SAFE
   AS $$ SELECT day FROM log_day WHERE first_seq <= $1 ORDER BY first_seq DESC LIMIT 1 $$;

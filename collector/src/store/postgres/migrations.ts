@@ -36,7 +36,7 @@ export const SCHEMA_VERSION = FIRST_VERSION + MIGRATIONS.length
  */
 export const SCHEMA_LOCK = 7_263_514_028
 
-/** The migration of large tables takes long, and other processes that start wait for its end. */
+/** The migration of large tables takes long. Other processes wait for its end when they start. */
 const MIGRATION_MS = 60 * 60 * 1000
 
 /** The message is for the person who configured the address of the database. */

@@ -7,7 +7,7 @@ const DAYS_AHEAD = 3
 /**
  * Attaching or detaching a partition needs an exclusive lock on its table. While a transaction waits for this lock, all other
  * statements on the table wait too. So the wait is limited, and maintenance tries again later. The limit is shorter than the
- * default `deadlock_timeout` of PostgreSQL (1 s).
+ * default `deadlock_timeout` (1 s), so the wait ends before PostgreSQL looks for a deadlock.
  */
 const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
 
@@ -79,7 +79,7 @@ export async function detachDay(database: Database, day: string): Promise<void> 
   }
 }
 
-/** The days with detached partitions that have not been dropped yet, by this process or by one that has ended. */
+/** The days whose partitions are detached but not dropped yet. A process that has ended may have detached them. */
 export async function detachedDays(connection: Queryable): Promise<string[]> {
   const rows = await connection.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_class

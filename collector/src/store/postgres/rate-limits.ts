@@ -106,7 +106,7 @@ export class SharedRateLimits implements RateLimits {
     this.#clean()
   }
 
-  /** Deletes buckets that have been full for a minute. If any write key is accepted, there may be very many sources. */
+  /** Deletes buckets that have been full for a minute. If every write key is accepted, there may be very many sources. */
   #clean(): void {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#cleanedAtMs < CLEAN_MS) return

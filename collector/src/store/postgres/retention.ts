@@ -16,7 +16,7 @@ import { PARTITIONED } from './schema.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Time limit of a statement that adds up the counts of a day. Many millions of rows take long, but delay no other process. */
 const ADDING_UP_MS = 60 * 60 * 1000
-/** An advisory lock. It differs from `SCHEMA_LOCK`, so that processes that start do not wait while a day is dropped. */
+/** An advisory lock. It differs from `SCHEMA_LOCK`, so that no process waits at its start while a day is dropped. */
 const DROP_LOCK = 7_263_514_029
 /** How long the table `consumed` keeps its keys. They prevent that a repeated commit is written twice. */
 const CONSUMED_DAYS = 3
@@ -103,7 +103,7 @@ export class Retention {
         )
         if (!lock?.is_mine) return false
         if (!(await detachedDays(connection)).includes(day)) return false
-        // Some partitions of the day are still attached. The next run detaches them.
+        // If a partition of the day is still attached, the next run detaches it.
         for (const table of PARTITIONED)
           if ((await partitionedDays(connection, table)).includes(day)) return false
         for (const statement of subtractCounts(day)) await connection.query(statement)

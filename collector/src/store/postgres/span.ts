@@ -2,7 +2,7 @@ import type { Bounds } from '../dialect.ts'
 import type { Queryable } from './database.ts'
 import { shownDay } from './partitions.ts'
 
-/** The stored sequence numbers, and the day of storing of each one. */
+/** The sequence numbers of the stored events, and the day on which each event was stored. */
 export class Span implements Bounds {
   readonly first: number
   readonly last: number
@@ -14,7 +14,7 @@ export class Span implements Bounds {
     this.#days = days
   }
 
-  /** The first and the last day of storing within these bounds. */
+  /** The first and the last day on which the events within these bounds were stored. */
   daysOf({ first, last }: Bounds): [string, string] {
     let from: string | undefined
     let to: string | undefined

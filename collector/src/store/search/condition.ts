@@ -10,8 +10,8 @@ export interface SearchedTable {
   /** Never called with `!=`, because `conditionOf` negates the condition for `=`. */
   comparison(comparison: Comparison): Sql
   /**
-   * For comparisons of columns of a related table, which `has` recognises. A single row of the related table must satisfy all
-   * comparisons that are joined by `and`.
+   * `has` recognises comparisons with columns of a related table. If several of them are joined by `and`, a single row of the
+   * related table must satisfy them all.
    */
   together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }

@@ -5,13 +5,13 @@ import { workerUrl } from '../../worker-url.ts'
 /** Committed events after which the next checkpoint begins. */
 const EVENTS_BETWEEN = 20_000
 /**
- * The number of pages (4 KB each, 192 MB together) from which the write-ahead log is checkpointed completely. A shorter log may
- * grow further, because holding commits costs more than the space.
+ * If the write-ahead log has at least this many pages (4 KB each, 192 MB together), it is checkpointed completely. A shorter
+ * log may grow further, because holding commits costs more than the space.
  */
 const MAX_LOG_PAGES = 49_152
 /** Each commit counts as this many additional events, because the log receives every page that the commit changes. */
 const EVENTS_PER_COMMIT = 30
-/** Passes before commits are held. Each pass has less to copy than the one before: only the commits made during that one. */
+/** Number of passes before commits are held. Each further pass copies only the commits made during the previous one. */
 const FREE_PASSES = 3
 /** The time limit of the first hold. If a hold was too short, the next one is `HOLD_GROWTH` times as long. */
 const FIRST_HOLD_MS = 30

@@ -169,7 +169,7 @@ export class Commit {
       const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
       rows.push([sourceId, escapeForStore(messageId), firstSeq + index, receivedAtMs])
     }
-    // If fewer rows were written than passed, some messageIds are known.
+    // If `run` writes fewer rows than it is given, some messageIds are known.
     if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#seenBefore(written, rows, firstSeq))
   }
 

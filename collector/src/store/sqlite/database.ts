@@ -167,8 +167,8 @@ function prepareForWriting(database: Database, options: OpenOptions): void {
   database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
   // 16,000 KiB of memory for the page cache.
   database.pragma('cache_size = -16000')
-  // After a checkpoint, SQLite truncates a longer log to 256 MB. The log needs less at full load: truncating the log and
-  // letting it grow again would cost more than the space.
+  // After a checkpoint, SQLite truncates the log to this size (256 MB). The log needs less at full load, so it is usually not
+  // truncated: letting it grow again would cost more than the space.
   database.pragma('journal_size_limit = 268435456')
   // As a safety net, SQLite itself checkpoints the log from 512 MB on, which blocks the event loop until the disk has written.
   // Usually a separate thread checkpoints the log earlier, see `Checkpointer`.

@@ -85,7 +85,7 @@ export interface Cancellation {
   cancel: number
 }
 
-/** From the reader thread. An error is sent as a plain object, because a message does not preserve its class. */
+/** From the reader thread. An error is sent as a plain object, because the class of an error is lost between threads. */
 export type Reply =
   | { id: number; result: unknown }
   | { id: number; error: { message: string; position?: number; length?: number } }

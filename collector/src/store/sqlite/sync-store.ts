@@ -25,7 +25,7 @@ import { runQueryNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { executorOn, runNow, stepRunner } from './steps.ts'
 
-/** Of the idempotency keys, the newest survive the replacement of a full file: a log repeats messages within minutes. */
+/** When a full file is replaced, only the newest idempotency keys are kept: a log repeats messages within minutes. */
 const MAX_KEYS_CARRIED = 100_000
 
 export interface SyncStoreOptions {

@@ -69,7 +69,7 @@ export class NewEvents {
     return known < 0 ? this.sources.push(name) - 1 : known
   }
 
-  /** Decides which events are duplicates, of the events in `known` or of other events in the batch. Updates `reasons`. */
+  /** Decides which events repeat an event in `known`, or an earlier event in the batch. Updates `reasons`. */
   deduplicate(known: readonly SeenEvent[]): void {
     const keys = this.events.map(({ reason, messageId }, index) =>
       reason === null && messageId !== null
