@@ -51,7 +51,7 @@ afterEach(async () => {
   expect(unhandled).toEqual([])
 })
 
-/** The parameters that only this kind of call has, and the fields of the message that they become. */
+/** For each kind of call, the parameters that only it has, and the message fields that they become. */
 const CALLS: Record<Kind, { params: Record<string, unknown>; own: Record<string, unknown> }> = {
   identify: {
     params: { traits: { name: 'Zoë Müller', plan: 'Élite' } },
@@ -856,7 +856,7 @@ describe('closeAndFlush', () => {
     expect(client.requests[0]?.signal?.aborted).toBe(true)
   })
 
-  test('makes events inside a plugin that hangs fail with shutdown_timeout, and leaves no timer', async () => {
+  test('ends events inside a hanging plugin with shutdown_timeout, and leaves no timer', async () => {
     const { analytics, clock } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
@@ -1003,7 +1003,7 @@ describe('secrets', () => {
 })
 
 describe('warnings', () => {
-  test('without listeners the first loss of each reason is reported once', async () => {
+  test('without listeners, the first loss for each reason causes a warning', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
 
     call(analytics, 'track', {})
@@ -1015,7 +1015,7 @@ describe('warnings', () => {
     expect(warnings[1]?.message).toContain('[400] Bad Request')
   })
 
-  test('an event with a listener or a callback causes no warning', async () => {
+  test('a loss causes no warning if there is a callback or an error listener', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
     trackPurchases(analytics, 1, () => {})
     await analytics.flush()
@@ -1088,7 +1088,7 @@ describe('plugins', () => {
     expect(seen).toEqual(['rejected', 'flushed'])
   })
 
-  test('a destination gets the enriched event, and its failure causes a warning but does not prevent the delivery', async () => {
+  test('a destination gets the enriched event; if it throws, there is a warning, and the event is delivered', async () => {
     const { analytics, client } = createAnalytics()
     const warnings: WarningEvent[] = []
     const { outcomes, callback } = recordOutcomes()
@@ -1160,7 +1160,7 @@ describe('plugins', () => {
     expect(messages).toEqual(['messageId: a plugin replaced it by one that the service refuses'])
   })
 
-  test('a plugin gets the timestamp as a Date, which is not the object of the caller', async () => {
+  test('a plugin gets the timestamp as a new Date, not as the caller’s object', async () => {
     const { analytics } = createAnalytics()
     const seen: Date[] = []
     await analytics.register(
@@ -1209,7 +1209,7 @@ describe('plugins', () => {
     },
   )
 
-  test('a getter of the event that throws becomes the text [Throws]', async () => {
+  test('a throwing getter of the event becomes the text [Throws]', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('piège', 'before', (ctx) => {
@@ -1227,7 +1227,7 @@ describe('plugins', () => {
     expect(client.requests[0]?.batch[0]).toMatchObject({ messageId: 'purchase-1', trap: '[Throws]' })
   })
 
-  test('an instance of a class that replaces the event is sent as its JSON', async () => {
+  test('when a plugin replaces the event by an instance of a class, its JSON is sent', async () => {
     class Purchase {
       readonly messageId = 'autre'
       readonly type = 'track'
@@ -1360,7 +1360,7 @@ describe('plugins', () => {
     expect(outcomes.slice(2)).toEqual(['plugin', 'plugin', 'plugin'])
   })
 
-  test('a plugin may track, flush, close, and deregister itself', async () => {
+  test('a plugin may deregister itself, track, flush and close', async () => {
     const { analytics, client } = createAnalytics()
     let calls = 0
     await analytics.register(
@@ -1495,7 +1495,7 @@ describe('the end of the process', () => {
     expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
   })
 
-  test('each event of a script that awaits one event after the other has the whole exitTimeout', async () => {
+  test('a script that awaits one event after the other has the whole exitTimeout for each event', async () => {
     const answers: (() => void)[] = []
     const slow = (): Promise<HTTPResponse> =>
       new Promise((resolve) => answers.push(() => resolve({ status: 200, statusText: 'OK', headers: {} })))
@@ -1579,7 +1579,7 @@ describe('with the global fetch', () => {
     expect(seen[0]?.headers.get('authorization')).toBe(`Basic ${BASIC}`)
   })
 
-  test('a redirect is a failure that names the host, and is not followed', async () => {
+  test('a redirect is not followed, and the error names its host', async () => {
     server.use(
       http.post('https://api.segment.io/v1/batch', () =>
         HttpResponse.text(null, { status: 307, headers: { Location: 'https://login.example/x' } }),

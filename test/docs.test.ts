@@ -107,7 +107,7 @@ describe('links between the documents', () => {
   })
 })
 
-test('no comment begins with "What": it names its subject', () => {
+test('every comment names its subject: none begins with "What"', () => {
   const sources = files.filter((path) => /^(?:src|collector\/src|collector\/page\/src|cli\/src)\//.test(path))
   const found = sources.flatMap((path) =>
     [...read(path).matchAll(/^\s*(?:\/\*\*|\/\/|\*) What .*$/gm)].map(([line]) => `${path}: ${line.trim()}`),

@@ -104,7 +104,7 @@ test('CI runs npm test on Linux, macOS and Windows', () => {
   for (const job of [linux, platforms]) expect(job?.steps.map(({ run }) => run)).toContain('npm test')
 })
 
-test('each night runs the tests that take too long for a change, and their scripts exist', () => {
+test('the nightly workflow runs the tests that take too long for each change, and their scripts exist', () => {
   const [job] = jobsOf('.github/workflows/nightly.yml')
   const runs = (job?.strategy?.matrix.include ?? []).map(({ run }) => run)
 

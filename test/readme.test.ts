@@ -20,8 +20,8 @@ test('docs/settings.md contains each of the SETTINGS once, and no others', () =>
 })
 
 /**
- * The text in docs/settings.md for settings without a default value in `SETTINGS`: they are required, optional, or
- * depend on the region.
+ * The text in docs/settings.md for settings without a default value in `SETTINGS`: they are required or optional, or
+ * their default depends on the region or the runtime.
  */
 const OTHER_DEFAULTS: Record<string, string> = {
   writeKey: 'required',

@@ -200,7 +200,7 @@ describe('the sources of what users install', () => {
       (name) => !(name in manifest.peerDependencies),
     )
 
-    // The SDK bundles these packages, so npm installs no others with it.
+    // The SDK bundles these packages, so npm installs no dependency with it.
     expect(manifest).not.toHaveProperty('dependencies')
     expect(names.sort()).toEqual(['@lukeed/uuid', 'dset', 'jose'])
     for (const name of names) expect(table).toContain(`| \`${name}\` |`)

@@ -58,7 +58,7 @@ describe('send', () => {
       ['--previous-id', 'visitor', '--message-id', 'm-1'],
       { previousId: 'visitor', messageId: 'm-1' },
     ],
-  ])('%s', async (kind, flags, message) => {
+  ])('%s delivers an event with the values of its flags', async (kind, flags, message) => {
     const { code, stdout, stderr } = await run(['send', kind, '--user-id', 'ada', ...flags], {
       env: collector.env,
     })
@@ -151,7 +151,7 @@ describe('verify', () => {
 describe('settings', () => {
   const send = ['send', 'track', '--user-id', 'ada', '--event', 'Paid']
 
-  /** The collector names the source of an event after its write key. */
+  /** The collector names the source of an event after the write key of the request. */
   async function sourceOf(
     args: readonly string[],
     env: Record<string, string>,

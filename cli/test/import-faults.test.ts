@@ -72,7 +72,7 @@ describe('an interrupted import', () => {
       ['--type', 'track', '--map', 'userId=who,event=what', '--rest'],
     ],
   ])(
-    'after kill -9, --resume loses no line and sends none twice: %s',
+    'after kill -9, --resume loses no line, and the collector stores none twice: %s',
     async (_label, name, content, flags) => {
       const collector = await startCollector()
       const file = newFile(name, content)
@@ -238,7 +238,7 @@ describe('a service that fails', () => {
     },
   )
 
-  test('the process does not exit while no more lines may be read, because all pending lines wait for a retry', async () => {
+  test('the process stays alive while all pending lines wait for a retry and no more lines may be read', async () => {
     // The wait is longer than the time for which the SDK would keep an idle process alive.
     const server = await startServer((request, _ids, response) => {
       if (request !== 3) return undefined

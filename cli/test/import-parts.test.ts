@@ -85,7 +85,7 @@ describe('the window of pending lines', () => {
     expect([passed, window.frontier, window.isEmpty]).toEqual([[1, 2, 3], { offset: 300, line: 4 }, true])
   })
 
-  test('never moves past a line that was neither delivered nor refused', () => {
+  test('stops at a line that was neither delivered nor refused', () => {
     const window = new Window({ offset: 0, line: 1 }, { lines: 10, bytes: 1_000 }, () => {})
     const [one, two] = [1, 2].map((line) => window.add(record(line), undefined))
     window.settle(one as never, 'undelivered')

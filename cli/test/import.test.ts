@@ -43,7 +43,7 @@ describe('formats', () => {
       'events.ndjson',
       `\uFEFF${OBJECTS.map((one) => JSON.stringify(one)).join('\n')}`,
     ],
-  ])('%s', async (_label, name, content) => {
+  ])('%s: every event is delivered', async (_label, name, content) => {
     const { code, stdout, stderr } = await run(['import', newFile(name, content)], { env: collector.env })
 
     expect([code, stderr]).toEqual([0, ''])
@@ -64,7 +64,7 @@ describe('formats', () => {
     ['gzip', 'a.csv.gz', gzipSync(CSV)],
     ['Windows line ends', 'a.csv', CSV.replaceAll('\n', '\r\n').replace('left\r\n', 'left\n')],
     ['tabs', 'a.tsv', CSV.replaceAll(',', '\t').replace('\t left', ', left')],
-  ])('CSV with %s', async (_label, name, content) => {
+  ])('CSV with %s is read', async (_label, name, content) => {
     const { code, stderr } = await run(['import', newFile(name, content), ...MAP], { env: collector.env })
 
     expect([code, stderr]).toEqual([0, ''])

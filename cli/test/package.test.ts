@@ -94,7 +94,7 @@ const nodes = ['18', '22', '24', '26'].map((major) => {
 })
 
 for (const [major, node] of nodes) {
-  test.skipIf(node === undefined)(`an import on Node.js ${major}`, async () => {
+  test.skipIf(node === undefined)(`an import works on Node.js ${major}`, async () => {
     const server = await startServer(() => undefined)
     const text = `${ndjson(300)}{"type":"track","userId":"ada","event":}\n`
 

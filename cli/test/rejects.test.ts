@@ -76,7 +76,7 @@ test('a rejects file that was removed is created again', async () => {
   expect(linesOf(path)).toEqual([4])
 })
 
-test('if the import is killed before the first save, the refused lines are in the file once', async () => {
+test('if an import is killed while it saves its first refused lines, the next one does not write them twice', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const statePath = `${path}.state`
   const states: State[] = []

@@ -32,7 +32,7 @@ test('the API accepts the token as a bearer token, and nothing else', async () =
   expect(await status(`${address}/api/events?token=${adminToken}`)).toBe(401)
 })
 
-test('a login sets a cookie for this site only, which scripts cannot read and which does not contain the token', async () => {
+test('the cookie of a login is for this site only, cannot be read by scripts, and does not contain the token', async () => {
   const address = url(await openCollector({ ...publicly, adminToken }))
 
   const refused = await login(address, 'wrong')
@@ -69,7 +69,7 @@ test('logging out removes the cookie of this browser only', async () => {
   expect(await status(`${address}/logout`, { headers: { cookie } })).toBe(404)
 })
 
-test('a request with a wrong token is counted as refused, but not a request without a token or with an old cookie', async () => {
+test('a request with a wrong token is counted as refused; one without a token, or with an old cookie, is not', async () => {
   const collector = await openCollector({ ...publicly, adminToken })
   const address = url(collector)
 

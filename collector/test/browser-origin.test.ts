@@ -67,7 +67,7 @@ test('browserOrigins allows the listed origins, and no others', async () => {
   expect(await send(nobody, 'http://localhost:3000')).toBe(403)
 })
 
-test('a public collector accepts events from pages only with browserOrigins', async () => {
+test('a public collector accepts events from pages only if browserOrigins is set', async () => {
   const address = { host: '::ffff:127.0.0.1', allowPublic: true }
   const closed = await openCollector(address)
   const open = await openCollector({ ...address, config: { browserOrigins: ['http://localhost:3000'] } })
@@ -145,7 +145,7 @@ test('on loopback, the Host may be host.docker.internal, a subdomain of localhos
 })
 
 test.each(['cross-site', 'same-site'])(
-  '%s requests are refused by the web page, except for links to it, and by /api',
+  'the web page and /api refuse %s requests, but a link can open the web page',
   async (site) => {
     const { port } = await openCollector()
     // `fetch` would send its own `Sec-Fetch-Mode`.

@@ -62,7 +62,7 @@ test.each([
   [{ log: { replicas: 2 } }, /log\.replicas: Invalid option: expected one of 1\|3\|5/],
   [{ oauth: { applications: [] } }, /oauth\.applications/],
   [null, /expected object/],
-])('%j is refused with the path of the error', (config, message) => {
+])('%j is refused, and the error names the wrong setting', (config, message) => {
   expect(() => parseConfig(config, 'my.json')).toThrow(message)
   expect(() => parseConfig(config, 'my.json')).toThrow(/^my\.json: /)
 })

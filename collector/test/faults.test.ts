@@ -30,7 +30,7 @@ test('several calls make a script: each request gets the first fault that matche
   expect(statuses).toEqual([500, 418, 429, 200])
 })
 
-test('a fault can apply to one source, found by its header or by the key in the body', async () => {
+test('a fault can apply to one source: its key is found in the header or in the body of a request', async () => {
   const collector = await openCollector()
   collector.respondNext({ status: 500, source: 'b', times: null })
   const send = async (headers: Record<string, string>, fields = {}) =>

@@ -50,7 +50,7 @@ test('the stream and the statistics contain the id of the process, which changes
   expect(after.epoch).toBe(before.epoch)
 })
 
-test('a webhook sends at most as many requests at a time as its concurrency allows', async () => {
+test('a webhook gets at most as many requests at a time as its concurrency allows', async () => {
   const clock = { ...fakeClock(), random: () => 0 }
   const { destinations } = parseConfig(
     {

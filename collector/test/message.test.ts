@@ -112,7 +112,7 @@ test('a byte order mark is ignored, with a warning', () => {
   })
 })
 
-test('context or integrations of a batch that are not objects cause a warning', () => {
+test('a batch whose context or integrations is neither an object nor null causes a warning', () => {
   expect(request('{"batch":[],"context":"x"}')).toMatchObject({ warnings: ['batch_field'] })
   expect(request('{"batch":[],"context":null,"integrations":{}}')).toMatchObject({ warnings: [] })
 })

@@ -102,7 +102,7 @@ test('a request is recorded with its notes, and without credentials', () => {
   expect(JSON.stringify(written)).not.toMatch(/secret|c2VjcmV0/)
 })
 
-test('2,048 bytes of a long body are recorded, without a write key that is cut at the end', () => {
+test('2,048 bytes of a long body are recorded, and a write key that is cut off there is redacted', () => {
   const { recorder } = setUp()
   const { request, response } = exchange({}, 200)
   const notes = recorder.begin(request, response, facts)
@@ -138,7 +138,7 @@ test('a connection that ends early is recorded with status 0, or with the status
   ])
 })
 
-test('at most 200 refused requests a second are recorded, but all other requests', () => {
+test('of refused requests, at most 200 a second are recorded; of other requests, all', () => {
   const { written, clock, recorder } = setUp()
   const send = (times: number, status: number) => {
     for (let i = 0; i < times; i++) {

@@ -98,7 +98,7 @@ test('a fault on demand is recorded with the request that got it', async () => {
   expect(await requests(collector, 1)).toMatchObject([{ status: 0, fault: id, events: { total: 0 } }])
 })
 
-test('requests of the page and for its data do not count as requests of clients', async () => {
+test('requests for the page and its data do not count as requests of clients', async () => {
   const collector = await openCollector()
   await fetch(collector.url)
   await fetch(`${collector.url}/api/events`)

@@ -51,7 +51,7 @@ test.each([
   expect(readTime(value)).toBeUndefined()
 })
 
-test('hasZone is false for a time of day without a zone, but not for a date alone', () => {
+test('hasZone is false for a time of day without a zone, and true for a date alone', () => {
   expect(readTime('2026-05-17T09:30:00')?.hasZone).toBe(false)
   expect(readTime('2026-05-17T09:30:00Z')?.hasZone).toBe(true)
   expect(readTime('2026-05-17')?.hasZone).toBe(true)
@@ -76,7 +76,7 @@ test('a time on the same day as the previous time is read like any other time', 
   fc.assert(
     fc.property(day, day, two, two, two, two, (before, date, hour, minute, second, hundredths) => {
       const time = `${date}T${hour}:${minute}:${second}.${hundredths}0`
-      // A lower-case time does not use the fast path.
+      // A time with a lower-case `z` does not use the fast path.
       const expected = readTime(`${time}z`)
       readTime(`${before}T00:00:00.000Z`)
       expect(readTime(`${time}Z`)).toEqual(expected)
@@ -85,7 +85,7 @@ test('a time on the same day as the previous time is read like any other time', 
   )
 })
 
-test('times are written as by toISOString, in any order', () => {
+test('a time is written as by toISOString, whatever time was written before', () => {
   const near = fc.integer({ min: -3000, max: 3000 })
   const base = fc.constantFrom(0, 1_779_010_200_000, -62_135_596_800_000, 253_402_300_800_000, 8.64e15 - 3000)
 

@@ -176,7 +176,7 @@ test('without a header the write key comes from the body, and it is not stored w
   )
 })
 
-test('the name of a source from a write key with a NUL is not cut off at the NUL', async () => {
+test('a NUL in a write key or an event name is replaced, and does not cut off the text', async () => {
   const collector = await openCollector()
 
   await postPlain(collector, '/v1/track', track({ writeKey: 'a\0b', event: 'x\0y' }))

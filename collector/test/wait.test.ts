@@ -88,7 +88,7 @@ test('a wait for very many events gets all of them, page by page', async () => {
 
   const response = await fetch(`${collector.url}/api/wait?count=1400`)
 
-  // A response that is written at once would have a Content-Length.
+  // A response that is written in one piece would have a Content-Length.
   expect(response.headers.get('content-length')).toBeNull()
   const { events } = (await response.json()) as { events: EventRecord[] }
   expect(events.map(({ message }) => message?.properties['n'])).toEqual([...Array(1400).keys()])

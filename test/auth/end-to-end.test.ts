@@ -28,10 +28,10 @@ class Api {
   readonly authorizations: (string | undefined)[] = []
   readonly messageIds: string[] = []
   readonly bodies: string[] = []
-  /** Status codes of the next responses, instead of the check of the token. */
+  /** Status codes of the next responses. Without one, the token decides. */
   readonly statuses: number[] = []
   onRequest = (): void => {}
-  /** Responds instead of the API, if it returns true. */
+  /** If this returns true, it has responded, and the API does not. */
   respond: (response: ServerResponse) => boolean = () => false
   loopback: Loopback | undefined
 
@@ -478,7 +478,7 @@ describe('a clock that is wrong', () => {
     ['garbage', 'garbage'],
     ['in 1970', 'Thu, 01 Jan 1970 00:00:00 GMT'],
     ['in 9999', 'Fri, 31 Dec 9999 23:59:59 GMT'],
-  ])('is not assumed because of a Date header that is %s', async (_, date) => {
+  ])('is not inferred from a Date header that is %s', async (_, date) => {
     const { tokens, api, analytics } = await start()
     tokens.replies.push((_request, response) => {
       response.sendDate = false
@@ -682,7 +682,7 @@ describe('the settings', () => {
     ['-1 retries', { ...good, maxRetries: -1 }, /^oauthSettings.maxRetries/],
     ['half a retry', { ...good, maxRetries: 0.5 }, /^oauthSettings.maxRetries/],
     ['an HTTP client without makeRequest', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
-  ])('are refused with %s, and the error gives the name', (_, oauthSettings, message) => {
+  ])('are refused with %s, and the error names the setting', (_, oauthSettings, message) => {
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
   })
 

@@ -90,7 +90,7 @@ describe('a signer that', () => {
     ['hangs', () => new Promise(() => {}), /took longer than 4000 ms/],
   ]
 
-  test.each(broken)('%s once delays events but loses none', async (_, bad) => {
+  test.each(broken)('%s on its first call delays events but loses none', async (_, bad) => {
     const { analytics, clock, assertions, signatures } = start([bad])
     const { outcomes, callback } = recordOutcomes()
 
@@ -106,7 +106,7 @@ describe('a signer that', () => {
   })
 
   test.each(broken)(
-    '%s every time makes events fail with auth after the retries',
+    '%s on each call makes events fail with auth after the retries',
     async (_, bad, message) => {
       const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], { maxRetries: 1 })
 

@@ -79,7 +79,7 @@ function refusal(dateMs?: number, isClockBlamed = false): TokenResult {
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** Has neither a value nor an error until the promise settles. */
+/** The result has neither a value nor an error until the promise settles. */
 function watch(given: string | Promise<string>): { value?: string; error?: DeliveryError } {
   const seen: { value?: string; error?: DeliveryError } = {}
   Promise.resolve(given).then(
@@ -296,7 +296,7 @@ describe('renewing a token', () => {
   test('a late response with a token does not replace a newer token', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
-    // The runtime has dropped the request: neither a response nor a deadline will come.
+    // A request counts as lost 5 s after its time limit.
     await tokens.clock.advance(15_000)
     watch(tokens.credentials.authorization())
     expect(tokens.requests).toHaveLength(2)
@@ -458,7 +458,7 @@ describe('a token server that fails', () => {
     await tokens.clock.advance(600_000)
 
     expect(warnings.mock.calls.map(([message]) => message)).toEqual([
-      'no access token from oauth2.example.test: [503] Service Unavailable; events wait, and it is tried again',
+      'no access token from oauth2.example.test: [503] Service Unavailable; events wait for a retry',
     ])
     warnings.mockRestore()
   })

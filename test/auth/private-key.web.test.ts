@@ -37,6 +37,6 @@ test('without node:crypto, a key that is slightly too short is refused when it i
   const short = rsa(2_040)
 
   await expect(signsWith(pem(short), createPublicKey(short))).rejects.toThrow(
-    'one of 2040 bits; it must have 2048 or more',
+    'a key of 2040 bits; it needs 2048 or more',
   )
 })

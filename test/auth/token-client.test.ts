@@ -175,7 +175,7 @@ describe('another status', () => {
     ],
     ['a Retry-After that is too long', { 'retry-after': '9999999999' }, 300_000],
     ['a malformed Retry-After', { 'retry-after': '120abc' }, undefined],
-  ])('429 with %s leads to a retry, after the wait in a valid header', async (_, headers, waitMs) => {
+  ])('429 with %s leads to a retry; a valid header sets the wait', async (_, headers, waitMs) => {
     const answer = await answerOf(json({}, 429, headers))
 
     expect(answer).toMatchObject({ outcome: 'retry', waitMs, isLimited: true })

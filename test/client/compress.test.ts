@@ -105,7 +105,7 @@ describe('compressed requests', () => {
     expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
   })
 
-  test('a custom client that takes bytes gets them, and one that does not gets text, with one warning', async () => {
+  test('a custom client gets bytes if it takes them, and otherwise text, with one warning', async () => {
     const bodies: unknown[] = []
     const sender = new NodeHTTPClient()
     const makeRequest = (request: HTTPClientRequest<string | Uint8Array>) => {

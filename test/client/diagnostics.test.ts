@@ -142,7 +142,7 @@ describe('the diagnostics channels', () => {
     expect(on('trackpost:outcome').map(({ messageId }) => messageId)).toEqual(['purchase-1', 'changed'])
   })
 
-  test('report accepted calls to a subscriber of only that channel', () => {
+  test('report accepted calls if only trackpost:accepted has a subscriber', () => {
     const { on } = subscribe(['trackpost:accepted'])
     const { analytics } = createAnalytics()
 

@@ -117,7 +117,7 @@ describe('disable as a function', () => {
     expect(warnings[0]).not.toContain('secret')
   })
 
-  test('is not called for an event that it tracks itself, which is not sent', async () => {
+  test('is not called for an event that it tracks itself, and that event is not sent', async () => {
     let asked = 0
     const { analytics, client } = createAnalytics({
       disable: () => {

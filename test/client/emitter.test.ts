@@ -244,7 +244,7 @@ describe('listeners that fail', () => {
     expect(next).toHaveBeenCalledTimes(1)
   })
 
-  test('are reported once for each name of an event, without the error, which may contain anything', async () => {
+  test('are reported once for each event name, without the error, which may contain anything', async () => {
     const emitter = new Emitter<Record<string, unknown[]>>()
     const fail = () => {
       throw new Error('geheim')

@@ -107,7 +107,7 @@ describe('a barrier', () => {
 
   test('takes about the same time with 100 and with 20,000 pending events', () => {
     const ledger = new Ledger()
-    /** Milliseconds for 50 barriers, in the fastest round: other processes disturb this one least. */
+    /** Milliseconds for 50 barriers, in the round that other processes disturb least: the fastest. */
     const costs: number[] = []
     for (const open of [100, 20_000]) {
       while (ledger.pending < open) {
@@ -210,7 +210,7 @@ describe('a barrier', () => {
     expect(later.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
   })
 
-  test('that exempts an event that has ended waits for the other events', () => {
+  test('waits for the other events when it exempts one that has ended', () => {
     const ledger = new Ledger()
     const [ended, other] = [accept(ledger), accept(ledger)]
     ledger.beginWork(ended)
@@ -225,7 +225,7 @@ describe('a barrier', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
-  test('that exempts an event with an outcome counts the others correctly while plugin work for that event goes on', () => {
+  test('counts the other events correctly when it exempts one with an outcome, for which plugin work goes on', () => {
     const ledger = new Ledger()
     const [ended, other] = [accept(ledger), accept(ledger)]
     ledger.beginWork(ended)

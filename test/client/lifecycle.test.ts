@@ -17,7 +17,7 @@ afterEach(() => {
 })
 
 describe('flush', () => {
-  test('resolves when the deadline of its only batch passed while the process was suspended', async () => {
+  test('resolves even if the deadline of its only batch passed while the process was suspended', async () => {
     const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
     const { outcomes, callback } = recordOutcomes()
     trackPurchases(analytics, 15, callback)
@@ -259,7 +259,7 @@ describe('the end of the process', () => {
     expect(clock.holdCount).toBe(0)
   })
 
-  test('recovers nothing more from the spool while it waits', async () => {
+  test('the client recovers nothing more from the spool while it waits for events', async () => {
     const pause = vi.fn()
     const { analytics } = createAnalytics({ spool: spoolThatHangs(pause) }, [silence])
     trackPurchases(analytics, 1)

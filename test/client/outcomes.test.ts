@@ -413,7 +413,7 @@ describe('a stack overflow while many outcomes wait to be reported', () => {
 })
 
 describe('node:events', () => {
-  test('once resolves with the next event, and rejects on an error', async () => {
+  test('`once` resolves with the next event, and rejects on an error', async () => {
     const { analytics, client } = createAnalytics({ maxRetries: 0 })
     const delivered = once(analytics as never, 'track')
     trackPurchases(analytics, 1)
@@ -430,7 +430,7 @@ describe('node:events', () => {
     expect(analytics.eventNames()).toEqual([])
   })
 
-  test('on iterates over events until its signal is aborted', async () => {
+  test('`on` iterates over events until its signal is aborted', async () => {
     const { analytics } = createAnalytics()
     const controller = new AbortController()
     const ids: string[] = []

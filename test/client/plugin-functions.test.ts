@@ -34,14 +34,14 @@ describe('a function as a plugin', () => {
     expect(event?.properties).toEqual({ plan: 'pro' })
   })
 
-  test.each([null, false] as const)('drops the event with %s, at once or later', async (answer) => {
+  test.each([null, false] as const)('drops the event by returning %s, at once or later', async (answer) => {
     const message = { type: 'track', ...call } as const
 
     expect((await runPlugin(() => answer, message)).dropped).toContain(`it returned ${answer}`)
     expect((await runPlugin(async () => answer, message)).dropped).toContain(`it returned ${answer}`)
   })
 
-  test('that throws, or does not return an event, loses this event and no others', async () => {
+  test('that throws, or returns a value that is not an event, loses this event and no others', async () => {
     const { analytics, messages } = createTestClient()
     const codes: unknown[] = []
     analytics.on('error', ({ reason }) => codes.push(reason.code))

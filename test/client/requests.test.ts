@@ -62,7 +62,7 @@ class RequestClock extends FakeClock {
     }
   }
 
-  /** Fires all timers that are due, the last one that was set first. workerd may do this after it has been busy. */
+  /** Fires all timers that are due, in reverse: the newest fires first. workerd may do this after it has been busy. */
   async fireReversed(): Promise<void> {
     for (const { atMs, fire } of [...this.#set].reverse()) {
       if (atMs <= this.monotonic()) fire()
@@ -102,7 +102,7 @@ async function inRequest(request: number, run: () => unknown): Promise<void> {
 const LOST_MS = 6_000
 /** This many later requests, each of which lives for 10 ms, notice that a request has ended. */
 const SHORT_REQUESTS = 60
-/** Of this many requests that end at once, the later ones notice that some of the earlier ones have ended. */
+/** Of this many requests, each ending immediately, the later ones notice that some of the earlier ones have ended. */
 const CARELESS_REQUESTS = 1_100
 
 describe('on Cloudflare Workers', () => {
@@ -223,7 +223,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: SHORT_REQUESTS - 1, failed: 2, pending: 0 })
   })
 
-  test('when every request ends at once, later requests still notice that some earlier ones have ended', async () => {
+  test('when every request ends immediately, later requests still notice that some earlier ones have ended', async () => {
     const { analytics, clock } = createWorker({}, [silence])
     for (let request = 1; request <= CARELESS_REQUESTS; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))

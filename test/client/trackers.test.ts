@@ -154,7 +154,7 @@ describe('a scope', () => {
     expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('the scope setting is called for every event, and with() and the call take precedence', async () => {
+  test('the scope setting is called for every event; with() and the call take precedence', async () => {
     let user = 0
     const sent = await sentBy(
       ({ analytics }) => {
@@ -389,7 +389,7 @@ describe('combine', () => {
     expect(second.analytics.stats.failures.invalid).toBe(1)
   })
 
-  test('reads parameters that are an instance of a class like a single client', async () => {
+  test('reads an instance of a class as parameters, as a single client does', async () => {
     class Purchase {
       readonly #userId = 'usr_Zoë'
       get userId(): string {

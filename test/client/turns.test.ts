@@ -206,7 +206,7 @@ describe('a plugin that flushes or closes', () => {
   )
 })
 
-test('plugins of type after run once asynchronous destinations have finished with the event', async () => {
+test('plugins of type after run only when asynchronous destinations have finished with the event', async () => {
   const { analytics, clock } = createAnalytics({ flushAt: 1 })
   const order: string[] = []
   const note = (name: string) => (): undefined => {

@@ -222,7 +222,7 @@ describe('failures', () => {
       expect(analytics.client.stats.failed).toBe(2)
     }
 
-    test('that nobody hears of is a process warning, once for each code', async () => {
+    test('that nobody hears of causes one process warning for each code', async () => {
       await lose({})
 
       expect(warned).toEqual([

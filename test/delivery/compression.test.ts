@@ -202,7 +202,7 @@ describe('a service', () => {
     expect(warnings).toEqual(['the service refused a compressed body with 415'])
   })
 
-  test('that accepts an uncompressed body after a 400 for the same one compressed does not know gzip: a warning says so', async () => {
+  test('that responds to a compressed body with 400, but accepts it uncompressed, does not know gzip: a warning says so', async () => {
     const { compression, range, warnings } = setUp(gzip)
 
     expect(compression.mustResend(await compression.encode(BODY, range), range, 400)).toBe(true)

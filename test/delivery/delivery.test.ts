@@ -301,7 +301,7 @@ describe('the bounds of the queue', () => {
     expect(last).toEqual([false, true, false])
   })
 
-  test('with drop-oldest the oldest events make room, with queue_full', async () => {
+  test('with drop-oldest, the oldest events make room and fail with queue_full', async () => {
     const { delivery, client, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 3, flushAt: 3, overflow: 'drop-oldest' },
     })
@@ -524,7 +524,7 @@ describe('retries', () => {
     })
   })
 
-  test('a request without a response within the timeout is a counted retry', async () => {
+  test('a request without a response within the timeout leads to a counted retry', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, httpRequestTimeout: 2_000, maxRetries: 1 },
       replies: [hangUntilAborted],
@@ -690,7 +690,7 @@ describe('Retry-After', () => {
 
   // docs/faults.md, rows F43 and F45.
   test.each([undefined, '', 'garbage', '-5', '0', '1.5', '0x10', 'Thu, 01 Jan 1970 00:00:00 GMT'])(
-    'a 429 without a usable Retry-After (%j) is a counted retry after the backoff',
+    'a 429 without a usable Retry-After (%j) leads to a counted retry after the backoff',
     async (value) => {
       const headers = value === undefined ? {} : { 'Retry-After': value }
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -786,7 +786,7 @@ describe('Retry-After', () => {
     expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'b1'])
   })
 
-  test('flushes during a wait set no further timer', async () => {
+  test('a flush during a wait sets no further timer', async () => {
     const { clock, delivery, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(503)],
@@ -973,7 +973,7 @@ describe('a batch that is too large for the service', () => {
     expect(counts.at(-1)).toBeLessThanOrEqual(first / 4)
     for (const [index, count] of counts.entries())
       expect(count).toBeLessThanOrEqual(counts[index - 1] ?? 1_000)
-    // The first round still needs more than half as many requests.
+    // At first, more than half as many requests as before are still needed.
     expect(counts[0]).toBeGreaterThan(first / 2)
   })
 
@@ -1392,7 +1392,7 @@ describe('events that come back from a spool', () => {
 })
 
 describe('callbacks that call the client', () => {
-  test('flushes from callbacks while several batches expire lose no event', async () => {
+  test('when callbacks flush while several batches expire, no event is lost', async () => {
     const late: (() => void)[] = []
     const setup = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 20, maxConcurrentRequests: 4 },
@@ -1420,7 +1420,7 @@ describe('callbacks that call the client', () => {
     expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline'])
   })
 
-  test('flushes from callbacks while everything is abandoned send nothing', async () => {
+  test('when callbacks flush while everything is abandoned, nothing is sent', async () => {
     const setup = setUpDelivery({
       settings: { flushAt: 10, maxConcurrentRequests: 1 },
       replies: [hangUntilAborted],
@@ -1501,7 +1501,7 @@ describe('credentials that can be renewed', () => {
     ])
   })
 
-  test('a 401 gets a new token, and the batch is sent again at once', async () => {
+  test('after a 401, a new token is fetched, and the batch is sent again at once', async () => {
     const { credentials, refused } = createTokens()
     const { client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
@@ -1520,7 +1520,7 @@ describe('credentials that can be renewed', () => {
     ])
   })
 
-  test('a 401 for the new token as well is a failure of authentication, not a loop', async () => {
+  test('when the new token gets a 401 too, the event fails with auth, without a loop', async () => {
     const { credentials } = createTokens()
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
@@ -1535,7 +1535,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  test('when every third request gets a 401, every event is delivered with a new token', async () => {
+  test('when every third request gets a 401, every event is delivered in the end', async () => {
     const { credentials } = createTokens()
     let number = 0
     const { clock, client, enqueue, outcomes } = setUpDelivery({

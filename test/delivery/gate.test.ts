@@ -9,7 +9,7 @@ class EvenHost extends FakeClock {
   }
 }
 
-/** The gate holds requests back after a failure or a rate limit. The first one that it lets through afterwards is the probe. */
+/** The gate holds requests back after a failure or a rate limit. The first that it lets through afterwards is the probe. */
 function setUp(maxConcurrent = 4): { gate: Gate; clock: EvenHost } {
   const clock = new EvenHost()
   return { gate: new Gate(maxConcurrent, clock), clock }
@@ -54,7 +54,7 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('shows how long the gate stays shut', () => {
+  test('sets pausedMs, which shows how long the gate stays shut', () => {
     const { gate, clock } = setUp()
     const pass = gate.enter()
     expect(gate.pausedMs).toBe(0)
@@ -68,7 +68,7 @@ describe('a failure', () => {
     expect(gate.pausedMs).toBe(0)
   })
 
-  test('calls onPause for each wait, even for 1 ms, but not for a wait of 0', () => {
+  test('onPause is called for each wait, even one of 1 ms, but not for a wait of 0', () => {
     const onPause = vi.fn()
     const gate = new Gate(4, new EvenHost(), onPause)
 
@@ -92,7 +92,7 @@ describe('a failure', () => {
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })
 
-  test('does not increase the backoff if another failure was in flight at the same time', () => {
+  test('does not increase the backoff if another failed request was in flight at the same time', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter(), gate.enter()]
 
@@ -108,7 +108,7 @@ describe('a failure', () => {
     ['longer than the backoff', 7_000, 7_000],
     ['shorter than the backoff', 100, 500],
     ['zero', 0, 500],
-  ])('takes the longer of backoff and minimum, with a minimum %s', (_label, floorMs, waitMs) => {
+  ])('shuts the gate for the longer of backoff and minimum: a minimum %s', (_label, floorMs, waitMs) => {
     const { gate } = setUp()
 
     gate.fail(gate.enter(), floorMs)

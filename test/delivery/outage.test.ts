@@ -20,7 +20,7 @@ const mostInAMinute = (requests: readonly SentRequest[]): number =>
 const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => id.startsWith('bad'))
 
 describe('an outage, with default settings', () => {
-  test('of an hour loses no event that is not awaited, and causes at most 15 requests a minute', async () => {
+  test('of an hour loses no unawaited event, and causes at most 15 requests a minute', async () => {
     let isUp = false
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       replies: [(request) => (isUp ? status(200) : networkError('ECONNREFUSED'))(request)],
@@ -43,7 +43,7 @@ describe('an outage, with default settings', () => {
     expect(codesOf(outcomes)).toEqual(new Array(36_000).fill('delivered'))
   })
 
-  test('ends awaited events after four failures in a row, whether or not these requests contained them', async () => {
+  test('ends awaited events after four failed requests in a row, whether or not these contained them', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { maxEventsInBatch: 2, flushAt: 6, maxConcurrentRequests: 1 },
       replies: [status(503)],
@@ -94,7 +94,7 @@ describe('an outage, with default settings', () => {
     expect(idsOf(outcomes)).toEqual(['a1'])
   })
 
-  test('ends events at their time limit with deadline and the last response of the service', async () => {
+  test('ends events at their time limit with the code deadline and the last response of the service', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { maxTotalBackoffDuration: 100, flushAt: 1 },
       replies: [status(503)],

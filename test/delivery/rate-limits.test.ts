@@ -109,7 +109,7 @@ test('F41 X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their forms: 2
   }
 })
 
-test('F42 both families, Retry-After twice, a list: Retry-After wins; of several the longest', async () => {
+test('F42 Retry-After and another header, or several values: Retry-After wins; of its values, the longest', async () => {
   for (const [headers, wantedMs] of [
     [{ 'retry-after': '4', 'x-ratelimit-reset': '9' }, 4_000],
     [{ 'retry-after': '2, 7' }, 7_000],
@@ -119,7 +119,7 @@ test('F42 both families, Retry-After twice, a list: Retry-After wins; of several
   }
 })
 
-test('F43 malformed values: never at once: the backoff or more, at least 250 ms, at most 300 s', async () => {
+test('F43 malformed values: never a retry at once: the wait is at least 500 ms, at most 300 s', async () => {
   const values = [
     '',
     'garbage',

@@ -117,7 +117,7 @@ describe('the error of a request', () => {
       403,
       'Forbidden',
       {},
-      'the credentials may not send events here; check writeKey, oauthSettings.scope and region',
+      'the credentials cannot send events here; check writeKey, oauthSettings.scope and region',
     ],
     [403, 'Forbidden', html, `${URL} responded with a web page; check host, and proxies on the way`],
     [

@@ -274,7 +274,7 @@ describe('one attempt', () => {
     )
   })
 
-  test('sends a body that is encoded asynchronously with the header of the encoding', async () => {
+  test('sends an asynchronously encoded body with a header that names the encoding', async () => {
     const { client, sender, range } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),

@@ -109,7 +109,7 @@ test('messages without an identity or an event name get 200 and are refused', as
   ])
 })
 
-test('queued faults are sent in order, and the messages of these requests are not stored', async () => {
+test('queued faults answer requests in order, and the messages of these requests are not stored', async () => {
   receiver.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
 
   expect(await post('/v1/track', order('m-1'))).toBe(503)

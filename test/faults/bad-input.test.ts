@@ -219,7 +219,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   const huge = t.args.isFull ? 2 ** 29 - 24 : 2 ** 25
   costs(
     'B29',
-    'a text of nearly the maximum length of the engine',
+    'a text that is nearly as long as the engine allows',
     () => 'x'.repeat(huge),
     ['too_large'],
     20_000,
@@ -624,7 +624,7 @@ async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       const late = one.after?.()
       if (late !== undefined) problems.push(String(late))
     }
-    // Frees the data of the case, which may have the maximum size of the engine.
+    // Frees the data of the case, which may be as large as the engine allows.
     one.params = undefined
     if (isBatched) {
       judges.push(judge)

@@ -108,8 +108,8 @@ row(
 
 row(
   'B58',
-  'batches of 500,000 and 500,001 bytes; 32,768 bytes behind 467,233',
-  'the first is one request, the others are two; nothing is lost',
+  'batches of 500,000 and 500,001 bytes; an event of 32,768 bytes after 467,233',
+  'the first is one request, each of the others two; nothing is lost',
   async (row) => {
     const server = await serve()
 
@@ -338,7 +338,7 @@ row('F35', '413 on one event of 20 KB', 'fails with too_large, its neighbours ar
   expect(report.statuses).toEqual({ 413: 1 })
 })
 
-elsewhere('B59', '32,768 bytes behind 467,233', { row: 'B58' })
+elsewhere('B59', 'an event of 32,768 bytes after 467,233', { row: 'B58' })
 elsewhere('B60', 'random events, log-uniform to 40,000 bytes', { row: 'F71' })
 elsewhere('F51', 'F51 to F68: authentication and tokens', {
   file: 'test/auth/end-to-end.test.ts',

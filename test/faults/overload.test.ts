@@ -161,8 +161,8 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
 
 row(
   'F09',
-  'a full queue, and 1 KB events in one turn that find no room, each with its own callback',
-  'each is refused once and called back; refused events do not fill memory until the end of the turn',
+  'a full queue, then in one turn 1 KB events that find no room, each with its own callback',
+  'each is refused and its callback called once; refused events do not stay in memory until the turn ends',
   async (row) => {
     const events = size(200_000, 1_000_000)
     const server = await serve({ keepBytes: 0, script: (_request, io) => io.count('held') })

@@ -14,7 +14,7 @@ import { elsewhere, row } from './harness/row.ts'
 row(
   'F101',
   'plugins of four types that throw, reject, throw null, or throw an object that throws when it is read',
-  'the event fails with the code plugin in a before plugin, and is delivered in the others; one report each; the host is unaffected',
+  'with a before plugin the event fails with `plugin`, with the others it is delivered; one report each; the host is unaffected',
   async (row) => {
     const server = await serve()
 
@@ -316,7 +316,7 @@ row(
 row(
   'F105',
   'a plugin that tracks for each event, flushes, deregisters itself, closes',
-  'events that plugins track may track others only one level deep; no deadlock, no stack overflow',
+  'a plugin may track a second event while it handles one, but no third; no deadlock, no stack overflow',
   async (row) => {
     const server = await serve()
 
@@ -331,7 +331,7 @@ row(
         'awaits flush': (client: any) => client.flush(),
         // biome-ignore lint/suspicious/noExplicitAny: as above
         deregisters: (client: any) => client.deregister('Busy'),
-        // Closes in a microtask: an event that is tracked after the close fails, as it must.
+        // Closes only after all five calls of `track`: an event that is tracked after the close fails.
         // biome-ignore lint/suspicious/noExplicitAny: as above
         'awaits close': (client: any) => Promise.resolve().then(() => client.closeAndFlush()),
       }
@@ -367,7 +367,7 @@ row(
     row.injected(5)
     const results = report.result as Record<string, string>
     const [accepted = 0, delivered = 0, , pending = 0] = (results['tracks'] ?? '').split(' ').map(Number)
-    // Each of the five events tracks a second event. That one tracks a third, which is refused.
+    // For each of the five events, the plugin tracks a second event, and for that one a third, which is refused.
     expect(pending).toBe(0)
     expect(accepted).toBeLessThanOrEqual(5 * 3)
     expect(delivered).toBeGreaterThanOrEqual(5)

@@ -69,7 +69,7 @@ row(
 
 for (const [id, limits, title] of [
   ['F48', [20, 20, 20], 'after 15 s at most 1.5 x the limit, 0 lost, 429s <= 20 %'],
-  ['F49', [1_000, 10, 1_000], 'follows within 12 s; no event is left at the end'],
+  ['F49', [1_000, 10, 1_000], 'the client follows within 12 s; no event is left at the end'],
 ] as const) {
   row(id, `token bucket of ${limits.join(', then ')} requests/s`, title, async (row) => {
     // A second of the client's clock takes 100 ms of real time, or 250 ms in the full size. With a faster clock,
@@ -141,7 +141,7 @@ for (const [id, limits, title] of [
     )
     expect(good).toBeLessThanOrEqual(1.5 * Math.max(...limits))
     expect(limited / (good + limited)).toBeLessThanOrEqual(0.2)
-    // There is no lower limit: a batch takes all waiting events, so a client that sends fewer requests may deliver as
+    // No minimum is checked: a batch takes all waiting events, so a client that sends fewer requests may deliver as
     // many events.
     if (id === 'F49') {
       const low = rate(32_000, 40_000, 200)
@@ -164,9 +164,9 @@ elsewhere('F41', 'X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their 
   file: 'test/delivery/rate-limits.test.ts',
   test: 'F41 X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their forms',
 })
-elsewhere('F42', 'both families, Retry-After twice, a list', {
+elsewhere('F42', 'Retry-After and another header, or several values', {
   file: 'test/delivery/rate-limits.test.ts',
-  test: 'F42 both families, Retry-After twice, a list',
+  test: 'F42 Retry-After and another header, or several values',
 })
 elsewhere('F43', 'malformed values', {
   file: 'test/delivery/rate-limits.test.ts',

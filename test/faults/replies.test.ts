@@ -355,7 +355,7 @@ for (const status of [200, 503]) {
       const report = expectOracleRules(run, [ledger])
       row.injected(ledger.counts['endless'] ?? 0)
       expect(report.byOutcome).toEqual({ delivered: 20 })
-      // The server has also written the bytes that are still in the socket buffers of both sides.
+      // `written` also counts the bytes that are still in the socket buffers of both sides.
       expect(Number(ledger.state['written'])).toBeLessThan(20_000_000)
       expect(report.rssMaxBytes - report.rssStartBytes).toBeLessThan(100 * 1_048_576)
       row.note(`${(Number(ledger.state['written']) / 1_048_576).toFixed(1)} MiB left the server`)

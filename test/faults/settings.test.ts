@@ -121,7 +121,7 @@ row(
 elsewhere('B62', 'hosts', { row: 'B61' })
 elsewhere('B63', 'numbers', { row: 'B61' })
 
-row('B64', 'unknown and misspelt settings', 'one warning each, with any similar name', async (row) => {
+row('B64', 'unknown and misspelt settings', 'one warning each, with a similar name if any', async (row) => {
   const server = await serve()
 
   const run = await runHost(

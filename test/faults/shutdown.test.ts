@@ -130,7 +130,7 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
 row(
   'F80',
   'close twice, close during flush, calls after close',
-  'one promise, one close; later calls fail closed and do not throw',
+  'one promise, one close; later events fail with `closed`, and their calls do not throw',
   async (row) => {
     const server = await serve({
       script: async (_request, io) => {

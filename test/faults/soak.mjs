@@ -280,7 +280,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   const warm = samples.filter(({ atMs }) => atMs >= warmMs && atMs <= durationMs)
   const slope = slopePerHour(warm.map(({ atMs, rss }) => [atMs, rss / 1_048_576]))
   const heapSlope = slopePerHour(warm.map(({ atMs, heapKept }) => [atMs, heapKept / 1_048_576]))
-  // An outage uses memory for a while, so the minimum of each minute is also compared.
+  // An outage uses memory for a while, so the slope of the minimum of each minute is also printed.
   const minutes = new Map()
   for (const { atMs, rss } of warm) {
     const minute = Math.floor(atMs / 60_000)

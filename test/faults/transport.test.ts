@@ -555,13 +555,13 @@ row(
 unproved(
   'F19',
   'a proxy that refuses',
-  'the SDK has no proxy setting: a proxy belongs to the httpClient of the user, whose 407 is a status like any other (F24)',
+  'the SDK has no proxy setting: a proxy belongs to the httpClient of the user, and a 407 is a status like any other (F24)',
 )
 
 row(
   'F20',
   'an httpClient that throws, rejects with nothing, never settles, or responds with nonsense or too late',
-  'a counted retry or a timeout, or delivered if the status 200 can be read; the late body is cancelled; 0 crashes',
+  'a counted retry or a timeout, or delivered if the status 200 can be read; the body of a late response is cancelled; 0 crashes',
   async (row) => {
     const server = await serve()
 

@@ -303,7 +303,7 @@ describe('a client that misbehaves', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test.each(['statusText', 'headers'])('ends the exchange when its %s throws', async (name) => {
+  test.each(['statusText', 'headers'])('ends the exchange when its response throws at %s', async (name) => {
     const response = ok()
     Object.defineProperty(response, name, {
       get() {
@@ -409,7 +409,7 @@ describe('the body of a response', () => {
     expect(watched.result).toMatchObject({ status: 502, body: 'désolé' })
   })
 
-  test('is read only on demand with a 2xx', async () => {
+  test('is returned with a 2xx only if the caller asks for it', async () => {
     const respond = () => ok({ text: async () => '{"success":true}' })
     const unwanted = start(respond)
     const wanted = start(respond, new FakeClock(), { keptBytes: 9 })
@@ -478,7 +478,7 @@ describe('an error that contains a response', () => {
       { status: 429, headers },
     ],
     [
-      'below the one of fetch',
+      'as the cause of the error of fetch',
       new TypeError('fetch failed', { cause: error({ code: 'UND_ERR_RESPONSE', statusCode: 503, headers }) }),
       { status: 503, headers },
     ],

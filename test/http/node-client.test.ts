@@ -141,7 +141,7 @@ describe('without a global fetch', () => {
   test('a request that cannot load node:http does not break the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
-    // Node.js 18 has no `getBuiltinModule`, so the client imports the module.
+    // As on Node.js 18, which has no `getBuiltinModule`: the client imports the module.
     const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
     const client = defaultClient()
 
@@ -156,7 +156,6 @@ describe('without a global fetch', () => {
   })
 })
 
-// The first request may have to wait until node:http is loaded, and its signal may be aborted meanwhile.
 describe('a signal that was aborted before the request', () => {
   test('sends nothing', async () => {
     let requests = 0

@@ -42,10 +42,10 @@ describe('taking items', () => {
 
   test.each([
     ['two items that fit exactly, commas included', 21, [0, 1]],
-    ['one item if the second lacks a byte', 20, [0]],
+    ['one item if the second needs one byte more', 20, [0]],
     ['the first alone, even if it is too large', 1, [0]],
     ['all items that fit exactly', 32, [0, 1, 2]],
-    ['two items if the third lacks a byte', 31, [0, 1]],
+    ['two items if the third needs one byte more', 31, [0, 1]],
   ])('takes %s', (_label, maxBytes, seqs) => {
     const line = fill(10, 10, 10)
 
@@ -105,7 +105,7 @@ test('each turn is reported once, even if several events were added in it', asyn
 })
 
 describe('due items', () => {
-  test('are those that were ready when all were made due, and those that were given back', () => {
+  test('are those that were ready at makeAllDue(), and those that were given back', () => {
     const line = fill(1, 1)
     expect(line.ready.isDue).toBe(false)
 

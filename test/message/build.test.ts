@@ -287,7 +287,7 @@ describe('ids', () => {
     expect(error.message).toBe(`group: ${field}: expected a non-empty string, got only white space`)
   })
 
-  test('only white space is not valid as previousId', () => {
+  test('a previousId of only white space is not valid', () => {
     expect(refusalOf('alias', { ...LEAST.alias, previousId: '  ' }).code).toBe('invalid')
   })
 
@@ -430,7 +430,7 @@ describe('objects inside a call', () => {
     expect(Object.getOwnPropertyDescriptors(given)).toEqual(before)
   })
 
-  test('properties of a page with a toJSON also get the category', () => {
+  test('the properties of a page also get the category if they have a toJSON', () => {
     const message = build('page', { ...LEAST.page, category: 'Boutique', properties: new Document() })
 
     expect(JSON.parse(JSON.stringify(message.properties))).toEqual({
@@ -617,7 +617,7 @@ describe('the setting defaults', () => {
   })
 
   test.each([null, undefined, ''])(
-    'do not replace an id of %j in the call, which counts as absent',
+    'replace an id of %j in the call, since such an id counts as absent',
     (userId) => {
       expect(build('track', { event: 'Vue', userId }, { userId: 'usr_1' }).userId).toBe('usr_1')
     },
@@ -867,7 +867,7 @@ describe('B35: a field that cannot be read', () => {
     expect(JSON.parse(serialize(message))).toMatchObject({ ...LEAST[kind], [name]: { toJSON: '[Throws]' } })
   })
 
-  test('of a context loses only the parts that cannot be read', () => {
+  test('is marked in a context, and the other fields of the context stay', () => {
     const throwing = {
       ip: '203.0.113.7',
       get locale(): string {
@@ -889,7 +889,7 @@ describe('B35: a field that cannot be read', () => {
     })
   })
 
-  test('of a page still gets the category', () => {
+  test('still gets the category if it is the properties of a page', () => {
     const page = { ...LEAST.page, category: 'Kasse', properties: revoked() }
 
     expect(build('page', page).properties).toEqual({ category: 'Kasse', toJSON: '[Throws]' })

@@ -22,7 +22,7 @@ test.each([['a text'], [['a list']], [new Date(0)], [null], [5]])(
   },
 )
 
-test('an object that contains itself is copied once, and the references in the copy stay', () => {
+test('an object that contains itself is copied once, and the copy refers to the original', () => {
   const loop: Record<string, unknown> = {}
   loop['a'] = loop
   loop['b'] = loop

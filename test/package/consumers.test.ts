@@ -91,7 +91,7 @@ test.each(['node16', 'nodenext'])(
     expect(esm).toMatchObject({ code: 0, stderr: '' })
     expect(esm.stdout).toContain('delivered Order Completed after 1 attempt\n')
     expect(esm.stdout).toMatch(/\n6 delivered, \d requests, \d+\.\d+\.\d+\ntrue\n$/)
-    // Page events have an asynchronous plugin, so other events overtake them.
+    // An asynchronous plugin handles page events, so other events overtake them.
     const arrived = receiver.events.map((event) => [event.event ?? event.type, event])
     expect(Object.fromEntries(arrived)).toMatchObject({
       'Service Started': { anonymousId: 'service' },

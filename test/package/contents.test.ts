@@ -195,7 +195,7 @@ test('modules of Node.js are imported with their prefix, which other runtimes re
   }
 })
 
-test('the lockfile contains no registry', async () => {
+test('the lockfile contains no address of a registry', async () => {
   const { packages } = (await readJson(join(REPOSITORY, 'package-lock.json'))) as {
     packages: Record<string, { resolved?: string; link?: boolean; integrity?: string }>
   }

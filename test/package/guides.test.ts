@@ -94,7 +94,7 @@ function textOf({ code, output }: { code: number; output: string }): {
 }
 
 describe.each(guides)('$path', ({ path, examples }) => {
-  test('has no block of code that examplesOf does not find', () => {
+  test('has only blocks of code that examplesOf finds', () => {
     const blocks = readFileSync(join(REPOSITORY, path), 'utf8').match(
       /^```(?:js|ts|mjs|javascript|typescript)\b/gm,
     )

@@ -64,7 +64,7 @@ declare module 'vitest' {
 /**
  * Copies the project that was installed once for all test files.
  *
- * @param parent Folder of the new project, which can import the packages that are installed there.
+ * @param parent The folder in which the project is created. The project can import the packages that are installed there.
  */
 export async function createProject(parent = tmpdir()): Promise<Project> {
   const installed = inject('installed')

@@ -6,6 +6,6 @@ test('the public types agree with the reports in test/package/public-types', asy
   const script = join(REPOSITORY, 'scripts/report-types.mjs')
   const { code, output } = await run(process.execPath, [script, '--check'])
 
-  expect(output, '`npm run report:types` writes them').toBe('')
+  expect(output, '`npm run report:types` writes the reports').toBe('')
   expect(code).toBe(0)
 })

@@ -7,7 +7,7 @@ import manifest from '../../package.json' with { type: 'json' }
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => JSON.parse(readFileSync(`${repository}${path}`, 'utf8'))
 
-// The suites of the collector and of the command line build these packages: they may not be built yet.
+// The suites of the collector and of the command line build their own packages, which may not be built yet.
 const built = ['.', ...manifest.workspaces].filter((folder) =>
   existsSync(`${repository}${folder}/dist/LICENSES.txt`),
 )

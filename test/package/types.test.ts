@@ -100,7 +100,7 @@ const ACCEPTED_NAMES = {
       const [{ failed }, { pending }] = await Promise.all([analytics.flush(), analytics.with({ userId: 'u' }).flush()])
       const summary: FlushSummary = await analytics.flush()
       const known: FlushSummary | undefined = await (analytics as Analytics | undefined)?.flush()
-      // @ts-expect-error: the result also passes for nothing, so ?. cannot read it; see the guide on testing
+      // @ts-expect-error: the result is also of type void, so ?. cannot read it; see the guide on testing
       console.log((await (analytics as Analytics | undefined)?.flush())?.failed)
       return failed + pending + summary.delivered + (summary.deferred ?? 0) + (known?.failed ?? 0)
     }

@@ -169,7 +169,7 @@ describe('synchronous plugins', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('without plugins no plugin handles an event', () => {
+  test('without plugins, no event needs a context', () => {
     const { pipeline } = setUp()
 
     for (const kind of KINDS) expect(pipeline.concerns(kind)).toBe(false)
@@ -529,7 +529,7 @@ describe('plugins that fail', () => {
     ['rejects with undefined', () => Promise.reject(undefined)],
   ]
 
-  test.each(failures)('a before plugin that %s fails the event with plugin', async (_label, fail) => {
+  test.each(failures)('a before plugin that %s makes the event fail with `plugin`', async (_label, fail) => {
     const { pipeline, reports, run } = setUp()
     const order: string[] = []
     await pipeline.register(createPlugin('filtre', 'before', { track: fail }))
@@ -564,7 +564,7 @@ describe('plugins that fail', () => {
     failures.flatMap(([label, fail]) =>
       (['destination', 'after'] as const).map((type) => ({ label, fail, type })),
     ),
-  )('$type: one that $label is reported once, and the others are called', async ({ fail, type }) => {
+  )('$type: a plugin that $label is reported once, and the others are called', async ({ fail, type }) => {
     const { pipeline, reports } = setUp()
     const order: string[] = []
     await pipeline.register(createPlugin('entrepôt', type, { track: fail }))
@@ -1015,7 +1015,7 @@ describe('loading', () => {
 })
 
 describe('deregistering plugins', () => {
-  test('a deregistered plugin gets no more events and is unloaded with the client', async () => {
+  test('a deregistered plugin gets no more events, and its unload gets a context and the client', async () => {
     const { pipeline, client, run } = setUp()
     const order: string[] = []
     const unloaded: unknown[] = []
@@ -1142,7 +1142,7 @@ describe('tracking from inside a plugin', () => {
     expect(inner.map(({ ends }) => ends[0]?.code)).toEqual(['plugin', undefined])
   })
 
-  test('a plugin may track another event for the next event', async () => {
+  test('a plugin may track one event for each event of the application', async () => {
     const { pipeline, run } = setUp()
     let echoes = 0
     await pipeline.register(
@@ -1197,7 +1197,7 @@ describe('tracking from inside an asynchronous plugin', () => {
   ]
 
   test.each(plugins)(
-    '%s: the loop ends, and a timer that was set before fires',
+    '%s: the loop of events ends, so an earlier timer can fire',
     async (_label, waits, declared) => {
       const { pipeline, run } = setUp(systemClock)
       const ends: (DeliveryError | undefined)[] = []
@@ -1217,7 +1217,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     },
   )
 
-  test('allows a plugin to track one event for each event, like a synchronous plugin', async () => {
+  test('is possible once for each event, as from a synchronous plugin', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1361,7 +1361,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     await settled()
 
     expect(handled).toBeGreaterThan(100)
-    // So many events fit into one turn of the event loop, or into a few turns if the timer is late.
+    // A turn of the event loop handles about 1,000 events, and the timer may be a few turns late.
     expect(handled).toBeLessThan(20_000)
   })
 
@@ -1382,7 +1382,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('events that are delayed to the next turn also wait for a plugin that loads in it', async () => {
+  test('events that are delayed to the next turn also wait for a plugin that is registered meanwhile', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
     const loading = deferred()
@@ -1503,7 +1503,7 @@ describe("a plugin with onLoadFailure 'drop'", () => {
     },
   )
 
-  test('lets events fail until it is deregistered, without being unloaded', async () => {
+  test('lets events fail until it is deregistered, and is not unloaded', async () => {
     const { pipeline, run } = setUp()
     let unloads = 0
     await pipeline.register(
@@ -1582,7 +1582,7 @@ describe('plugins whose properties throw', () => {
     },
   )
 
-  test('keep their name when its property becomes a symbol', async () => {
+  test('keep their name when the property `name` becomes a symbol', async () => {
     const { pipeline, reports, run } = setUp()
     const plugin = createPlugin('a', 'enrichment', {
       track() {

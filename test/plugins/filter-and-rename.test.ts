@@ -12,7 +12,7 @@ describe('a filter function', () => {
   test.each([
     ['synchronous', (type: string) => type !== 'page'],
     ['asynchronous', async (type: string) => type !== 'page'],
-  ])('that is %s lets events through when it returns true, for every kind', async (_label, decide) => {
+  ])('that is %s lets events of every kind through when it returns true', async (_label, decide) => {
     const { analytics, client } = createAnalytics()
     const reasons: string[] = []
     analytics.on('error', ({ reason }) => reasons.push(reason.message))
@@ -72,7 +72,7 @@ describe('a filter function', () => {
 })
 
 describe('rename', () => {
-  test('gives track events their new names, in one step, and changes no others', async () => {
+  test('gives each track event its new name, does not rename it again, and changes no other events', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(rename({ a: 'b', b: 'a', order_completed: 'Order Completed' }))
 

@@ -161,7 +161,7 @@ describe('redaction by pattern', () => {
     expect(result).toEqual({ x: '[redacted] aXb', y: 'Zoë [redacted]' })
   })
 
-  test('with one pattern does not hide matches of another pattern', () => {
+  test('replaces overlapping matches of two patterns as one, whatever their order', () => {
     const text = 'write to zoe42@example.com today'
 
     for (const patterns of [
@@ -178,7 +178,7 @@ describe('redaction by pattern', () => {
     })
   })
 
-  test('ends with a pattern that matches the empty string', () => {
+  test('terminates with a pattern that matches the empty string', () => {
     expect(properties({ patterns: [/x*/, /(?=😀)/u, /^/, /$/] }, { a: '😀xx😀', b: '' })).toEqual({
       a: '😀[redacted]😀',
       b: '',
@@ -355,7 +355,7 @@ describe('unusual input', () => {
     expect(keys.some((key) => key.includes('@'))).toBe(false)
   })
 
-  test('with a text that is too long for patterns is replaced as a whole, without a search', () => {
+  test('has each text that is too long for patterns replaced as a whole, without a search', () => {
     const searched: number[] = []
     const { exec } = RegExp.prototype
     vi.spyOn(RegExp.prototype, 'exec').mockImplementation(function (this: RegExp, text) {
@@ -375,7 +375,7 @@ describe('unusual input', () => {
     expect(Math.max(...searched)).toBeLessThan(50)
   })
 
-  test('with long texts is not changed when there are no patterns', () => {
+  test('with long texts is kept without patterns, except values of keys that are too long for a regular expression', () => {
     expect(
       properties({ keys: ['email', /^mail/] }, { note: 'é'.repeat(5_000), ['k'.repeat(3_000)]: 1 }),
     ).toEqual({
@@ -414,7 +414,7 @@ test.each([
     'keys: expected non-empty texts and regular expressions, got an empty string',
   ],
   ['an empty pattern', { patterns: [''] }, 'patterns: expected non-empty texts and regular expressions'],
-  ['another replacement', { keys: ['a'], replacement: 5 }, 'replacement: expected a text or a function'],
+  ['a number as replacement', { keys: ['a'], replacement: 5 }, 'replacement: expected a text or a function'],
   [
     'a limit of 0',
     { keys: ['a'], maxTextLength: 0 },

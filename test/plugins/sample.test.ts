@@ -36,7 +36,7 @@ describe('the sampled users', () => {
 })
 
 describe('a sample', () => {
-  test('keeps the same users each time, including those of a lower rate', async () => {
+  test('keeps the same users each time, and keeps them at a higher rate too', async () => {
     const some = await keptUsers({ rate: 0.2 }, 300)
     const again = await keptUsers({ rate: 0.2, name: 'encore' }, 300)
     const more = await keptUsers({ rate: 0.5 }, 300)
@@ -54,7 +54,7 @@ describe('a sample', () => {
     expect(await keptUsers({ rate }, 50)).toHaveLength(expected)
   })
 
-  test('uses userId, or else anonymousId, for every kind; a dropped event fails with plugin', async () => {
+  test('uses userId, or else anonymousId, for every kind; a dropped event fails with the code plugin', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(sample({ rate: 0.2617 }))
@@ -112,7 +112,7 @@ describe('a sample', () => {
     ['a rate of 10', { rate: 10 }, 'rate: expected a number from 0 to 1'],
     ['NaN', { rate: Number.NaN }, 'got NaN'],
     ['a rate that is text', { rate: '0.1' }, 'got a string'],
-    ['another by', { rate: 1, by: 'userId' }, "by: expected 'user', 'message' or a function"],
+    ['an unknown value of by', { rate: 1, by: 'userId' }, "by: expected 'user', 'message' or a function"],
     ['a misspelt option', { rate: 1, key: 'user' }, "there is no option 'key'"],
     ['an empty name', { rate: 1, name: '' }, 'name: expected'],
   ])('%s: refused when the plugin is created', (_label, options, message) => {

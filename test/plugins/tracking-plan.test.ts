@@ -94,7 +94,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
     expect(warnings).toEqual([])
   })
 
-  test('report mentions the path, and sends the unchanged event', async () => {
+  test("'report' mentions the path, and sends the unchanged event", async () => {
     const { track, sent, warnings, errors } = await setUp({ 'Commande passée': schema })
 
     track('Commande passée', bad)
@@ -111,7 +111,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
     })
   })
 
-  test('drop fails the event, mentions the path, and affects no other event', async () => {
+  test("'drop' fails the event, mentions the path, and affects no other event", async () => {
     const { track, sent, warnings, errors } = await setUp(
       { 'Commande passée': schema },
       { onViolation: 'drop' },
@@ -133,7 +133,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
     ])
   })
 
-  test('mark sends the violations with the event', async () => {
+  test("'mark' sends the violations with the event", async () => {
     const { track, sent, warnings } = await setUp({ 'Commande passée': schema }, { onViolation: 'mark' })
 
     track('Commande passée', bad)
@@ -194,7 +194,7 @@ describe('the plan', () => {
     },
   )
 
-  test('passes {} or undefined for an event without properties', async () => {
+  test('checks an event without properties as {}, and if that is invalid, as undefined', async () => {
     const { track, sent, warnings } = await setUp({
       facultatif: z.object({ a: z.string().optional() }),
       rien: z.undefined(),
@@ -256,9 +256,13 @@ describe('the plan', () => {
       () => trackingPlan({}, { onviolation: 'drop' } as never),
       "no option 'onviolation'; the options are name",
     ],
-    ['another choice', () => trackingPlan({}, { onViolation: 'warn' as never }), "expected one of 'report'"],
     [
-      'an unknown value for unknown events',
+      'an unknown value for onViolation',
+      () => trackingPlan({}, { onViolation: 'warn' as never }),
+      "expected one of 'report'",
+    ],
+    [
+      'an unknown value for unknownEvents',
       () => trackingPlan({}, { unknownEvents: 'mark' as never }),
       'unknownEvents',
     ],
@@ -287,7 +291,7 @@ describe('a broken schema', () => {
       'cassé',
     ],
     [
-      'throws nothing',
+      'throws undefined',
       () => {
         throw undefined
       },

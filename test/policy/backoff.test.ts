@@ -24,7 +24,7 @@ describe('backoff', () => {
   })
 
   test.each(BOUNDS)(
-    'the delays after $failures failures are evenly spread over the upper half of their limit',
+    'the delays after $failures failures are spread evenly between half their limit and the limit',
     ({ failures, fromMs, toMs }) => {
       const clock = new FakeClock(undefined, failures)
 

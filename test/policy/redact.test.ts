@@ -35,7 +35,7 @@ describe('redacting', () => {
     expect(redact(`https://h/?key=${encodeURIComponent('wk"7\\Zurich&')}`)).toBe('https://h/?key=[redacted]')
   })
 
-  test('removes a secret of several lines also where its lines were joined to one', () => {
+  test('removes a secret of several lines, even if they were joined into one line', () => {
     const redact = redactor(['-----BEGIN KEY-----\nMIIEvQ\r\nIBADAN\n-----END KEY-----\n'])
 
     expect(redact('with -----BEGIN KEY----- MIIEvQ IBADAN -----END KEY-----, non')).toBe(

@@ -144,7 +144,7 @@ describe('several values', () => {
     ['2, Fri, 20 Nov 2026 09:30:03 GMT', 3_000],
     ['Friday, 20-Nov-26 09:30:03 GMT, Fri Nov 20 09:30:05 2026', 5_000],
     ['Thu, 01 Jan 1970 00:00:00 GMT, 2', 2_000],
-  ])('of %j the longest counts', (value, ms) => {
+  ])('of %j the longest wait counts', (value, ms) => {
     expect(retryAfter(value)).toBe(ms)
   })
 })
@@ -251,10 +251,13 @@ describe('the headers of a rate limit', () => {
     ['RateLimit with spaces', { ratelimit: '"default"; r=0; t=2' }],
     ['Retry-After', { 'retry-after': '2' }],
     [
-      'Retry-After before all others',
+      'Retry-After, preferred to all others',
       { 'retry-after': '2', 'x-ratelimit-reset': '60', ratelimit: '"d";t=9' },
     ],
-    ['X-RateLimit-Reset before RateLimit-Reset', { 'x-ratelimit-reset': '2', 'ratelimit-reset': '60' }],
+    [
+      'X-RateLimit-Reset, preferred to RateLimit-Reset',
+      { 'x-ratelimit-reset': '2', 'ratelimit-reset': '60' },
+    ],
     ['a malformed Retry-After is skipped', { 'retry-after': 'bientôt', 'x-ratelimit-reset': '2' }],
   ])('%s: 2 s', (_label, headers) => {
     expect(rateLimit(headers as unknown as Record<string, string>)).toBe(2_000)

@@ -179,8 +179,8 @@ test.each([
       throw new Error('kaputt')
     },
   ],
-  ['is not a number', () => Number.NaN],
-  ['is infinite', () => Number.POSITIVE_INFINITY],
+  ['returns NaN', () => Number.NaN],
+  ['returns Infinity', () => Number.POSITIVE_INFINITY],
   ['goes back', () => 3],
 ])('while the wrapped clock %s, a SteadyClock stands still', (_label, monotonic: () => number) => {
   const below = new FakeClock()
@@ -200,10 +200,10 @@ test.each([
       throw new Error('kaputt')
     },
   ],
-  ['is not a number', () => Number.NaN],
-  ['is out of range', () => 7],
-  ['is 1', () => 1],
-])('a random number that %s is replaced by a valid one', (_label, random: () => number) => {
+  ['returns NaN', () => Number.NaN],
+  ['returns 7', () => 7],
+  ['returns 1', () => 1],
+])('when random() of the wrapped clock %s, a valid number is used', (_label, random: () => number) => {
   const below = new FakeClock()
   below.random = random
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 type Exit = typeof import('../../src/runtime/exit.ts')
 
 let exit: Exit
-/** The listeners that src/runtime/exit.ts has added to the process, and the events of all of them. */
+/** The listeners that src/runtime/exit.ts has added to the process, and the names of their events. */
 let listeners: { event: string; listener: () => void }[]
 let events: string[]
 let warnings: ReturnType<typeof vi.spyOn>

@@ -17,7 +17,7 @@ const UNDICIS: Record<string, { readonly path: () => string; readonly since: num
   'undici 7': { path: () => runtime('undici-7'), since: 20 },
   'undici 8': { path: () => runtime('undici-8'), since: 22 },
 }
-/** All combinations with `npm run test:runtimes -- --full`. */
+/** `npm run test:runtimes -- --full` tests all combinations. */
 const NODES = process.env['TEST_FULL'] === '1' ? [18, 20, 22, 24, 26] : [18, 22, 26]
 const CASES = NODES.flatMap((node) =>
   Object.entries(UNDICIS)
@@ -84,7 +84,7 @@ process.exit()
 
 let project: Project
 let api: Loopback
-/** The server that redirects point to. No request may arrive there. */
+/** The target of the redirects. No request may arrive there. */
 let elsewhere: Loopback
 /** The paths of the requests that arrived, also through the proxy. */
 const arrived: string[] = []

@@ -212,7 +212,7 @@ async function runInLambda(id: string): Promise<Results> {
   })
   try {
     await Promise.race([over, lambda.ended])
-    // Lambda sends SIGTERM at the end only to functions that have an extension.
+    // The end of a function that has an extension: Lambda sends SIGTERM to no other function.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
     const { end } = await lambda.ended

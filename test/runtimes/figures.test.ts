@@ -133,7 +133,7 @@ session.connect()
 const parsed = []
 session.on('Debugger.scriptParsed', ({ params: { url, length } }) => parsed.push([url, length]))
 session.post('Debugger.enable', async () => {
-  // Debugger.enable also reports the scripts that were parsed before: forgets these.
+  // Debugger.enable also reports the scripts that were parsed before. They do not count.
   parsed.length = 0
   const before = new Set(process.moduleLoadList)
   await load()

@@ -1,4 +1,4 @@
-/** The spool where platforms differ: the permission model, worker threads, the end of a process, Deno. */
+/** Tests the spool where platforms differ: permission model, worker threads, the end of a process, Deno. */
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
@@ -94,7 +94,7 @@ describe('under the permission model of Node.js', () => {
     ['node-20', '--experimental-permission'],
     ['node-24', '--permission'],
     ['node-26', '--permission'],
-  ])('on %s, a directory without the right to write is refused by the constructor', async (name, flag) => {
+  ])('on %s, the constructor refuses a directory that the process may not write to', async (name, flag) => {
     const { end, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
 
     expect(end).toBe(1)

@@ -9,7 +9,7 @@ import { runtime } from '../support/runtimes.ts'
 const { resolve: resolvePackage } = createRequire(import.meta.url)
 
 /**
- * Each program sends events with clients with default settings. For each client it prints the transport and the
+ * Each program sends events through clients with default settings. For each client it prints the transport and the
  * statuses of the responses.
  */
 const COMMON = `
@@ -119,7 +119,7 @@ test('on Node.js 16 events are sent over node:http', async () => {
 })
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events are sent over node:http unless fetch is replaced, or a program listens to its diagnostics channels',
+  'on Node.js %i events are sent over node:http, unless the program replaces fetch or listens to its diagnostics channels',
   async (node) => {
     expect(await run(node, 'growing.cjs')).toEqual({
       untouched: ['node:http', 200],

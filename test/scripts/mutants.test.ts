@@ -27,7 +27,7 @@ describe('a file with inactive mutants works as before', () => {
   })
 })
 
-test('an active mutant is the only one with an effect', () => {
+test('only the active mutant has an effect', () => {
   const text = 'let a = 1\na++\na += 2\na'
   const kinds = findMutants('script.ts', text).map(({ kind }) => kind)
 

@@ -283,7 +283,7 @@ describe.each([
     api.server.on('request', async (request, response) => {
       const text = await readBody(request)
       if (text.includes('careless')) held++
-      // Responds later than the client waits for the first heartbeat of a request, so that it notices requests that have ended.
+      // Responds after the first heartbeat of a request: by its heartbeats, the client notices requests that have ended.
       else setTimeout(() => response.end('{}'), 20)
     })
 

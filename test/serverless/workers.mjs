@@ -75,7 +75,7 @@ const forms = {
     analytics.track(event)
     return 'forgotten'
   },
-  // A client for this request alone, whose interval never ends.
+  // A client for this request alone. Its flush interval never ends.
   ownClient: (event) =>
     new Promise((resolve) =>
       new Analytics({ ...common, ...further, flushInterval: 2_147_483_647 }).track(event, (error) =>

@@ -356,7 +356,7 @@ describe('unknown names', () => {
     expect(resolved.flushAt).toBe(15)
   })
 
-  test('are not reported when they are known', () => {
+  test('are the only names that are reported', () => {
     resolveWith(Object.fromEntries(SETTING_NAMES.slice(1).map((name) => [name, undefined])))
 
     expect(warnings()).toEqual([])

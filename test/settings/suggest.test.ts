@@ -61,7 +61,7 @@ describe('names of other SDKs', () => {
     expect(checkNames({ enable: false, enabled: false, disabled: true })).toEqual([])
   })
 
-  test('do not include inherited names', () => {
+  test('are ignored when they are inherited', () => {
     expect(checkNames(Object.create({ dataPlaneUrl: 'x', colour: 'bleu' }))).toEqual([])
   })
 })

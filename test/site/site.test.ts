@@ -59,7 +59,7 @@ afterAll(async () => {
   server?.close()
 })
 
-test('the site builds without warnings, broken links or exports without a docstring', () => {
+test('the site builds without warnings, broken links and undocumented exports', () => {
   expect(build.output).toContain('links')
   expect(build.code, build.output).toBe(0)
 })

@@ -124,7 +124,7 @@ describe('a client whose constructor throws', () => {
 })
 
 describe('an outage', () => {
-  test('does not make events fail by maxRetries', async () => {
+  test('does not make events fail because of maxRetries', async () => {
     const { analytics, clock } = createHost().start({ maxRetries: 0, flushAt: 1 }, [
       ...Array.from({ length: 8 }, () => unavailable),
       status(200),
@@ -165,7 +165,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('makes the events in memory fail after maxTotalBackoffDuration, and events that were only in files later', async () => {
+  test('makes events in memory fail after maxTotalBackoffDuration, and later also events that were only in files', async () => {
     const { analytics, client, clock } = createHost().start(
       { flushAt: 1, maxQueueSize: 4, maxConcurrentRequests: 1, maxTotalBackoffDuration: 60 },
       [unavailable],
@@ -293,7 +293,7 @@ test.each(['0', '1', '-1'])(
   },
 )
 
-test('the channel of outcomes has the id of each event, even if it was only in the spool', async () => {
+test('the channel of outcomes gives the id of each event, even of an event that was only in the spool', async () => {
   const ids = { accepted: new Set<unknown>(), outcome: new Set<unknown>() }
   const listeners = (['accepted', 'outcome'] as const).map((name) => {
     const listener = (message: unknown) => ids[name].add((message as { messageId: unknown }).messageId)

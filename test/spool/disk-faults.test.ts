@@ -213,7 +213,7 @@ test.each([
   },
 )
 
-test('a file of acknowledgements that cannot be removed does not keep the segments after it from being read', async () => {
+test('when a file of acknowledgements cannot be removed, the segments after it are still read', async () => {
   const directory = temporaryDirectory()
   const alive = new Set<number>()
   const former = createProcess(alive)
@@ -288,7 +288,7 @@ test('events that can no longer be read fail, and no event is confused with anot
   analytics.on('error', ({ reason, ctx }) => failed.push([reason.code, ctx?.event.messageId]))
   fs.faults.read = () => 'EIO'
 
-  // More than the spool collects before a write.
+  // More bytes than the spool collects before a write.
   const properties = { text: 'x'.repeat(20_000) }
   for (let count = 0; count < 30; count++) analytics.track({ userId: 'u', event: 'e', properties })
   await analytics.flush()
@@ -313,7 +313,7 @@ test('each callback gets the outcome of its own event when other events are lost
   const spool = open(temporaryDirectory(), fs)
   const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
   const outcomes: unknown[] = []
-  // More than the spool collects before a write.
+  // More bytes than the spool collects before a write.
   const text = 'x'.repeat(20_000)
   for (let number = 0; number < 30; number++) {
     analytics.track({ userId: 'u', event: 'e', properties: { number, text } }, (error, ctx) => {
@@ -341,7 +341,7 @@ test('the channel of outcomes has the kind of each lost event', async () => {
   }
   channel('trackpost:outcome').subscribe(listener)
 
-  // More than the spool collects before a write.
+  // More bytes than the spool collects before a write.
   const traits = { text: 'x'.repeat(20_000) }
   for (let count = 0; count < 15; count++) {
     analytics.identify({ userId: 'u', traits })
@@ -359,7 +359,7 @@ test('the channel of outcomes has the kind of each lost event', async () => {
 describe('a runtime that denies every sync', () => {
   const denied = (): string => 'ERR_ACCESS_DENIED'
 
-  test('does not stop writes, is reported once, and stored() does not promise too much', async () => {
+  test('does not stop writes, is reported once, and makes stored() resolve to false', async () => {
     const directory = temporaryDirectory()
     const disk = createDisk()
     Object.assign(disk.faults, { sync: denied, syncDirectory: denied })

@@ -199,19 +199,19 @@ describe('a directory that cannot be used', () => {
     )
   })
 
-  test('without the right to write', () => {
+  test('one that the process may not write to', () => {
     expect(() => new FileSpool({ directory: '/proc/spool' })).toThrow(/cannot be used: E/)
   })
 
   const isRoot = process.getuid?.() === 0
 
   // docs/faults.md, row S30.
-  test.each([0o777, 0o770, 0o702])('that others may write to, %o', (mode) => {
+  test.each([0o777, 0o770, 0o702])('one that others may write to, with the mode %o', (mode) => {
     const directory = temporaryDirectory()
     chmodSync(directory, mode)
 
     expect(() => new FileSpool({ directory })).toThrow(
-      /cannot be used: other users may write to it; .*chmod 700.*a directory inside it/,
+      /cannot be used: other users may write to it; .*chmod 700.*a new directory inside it/,
     )
     const inside = join(directory, 'spool')
     new FileSpool({ directory: inside })
@@ -225,7 +225,7 @@ describe('a directory that cannot be used', () => {
     expect(() => new FileSpool({ directory })).toThrow(/cannot be used: it belongs to another user/)
   })
 
-  test('which is not a path', () => {
+  test('one that is not a path, and other invalid options', () => {
     for (const [directory, got] of [
       ['', 'an empty string'],
       ['x\0', 'one with a NUL character'],
@@ -253,8 +253,8 @@ test.each([
   expect(existsSync(directory)).toBe(false)
 })
 
-// docs/faults.md, rows S30 and S35. The file system of these tests reports files of another user (`isForeign`). On
-// Windows, the real one cannot.
+// docs/faults.md, rows S30 and S35. The file system of these tests reports some files as another user's (`isForeign`).
+// On Windows, the real file system cannot.
 describe('files of another user in the directory', () => {
   const foreign = (isForeign: (path: string) => boolean): FileSystem => ({
     ...nodeFileSystem,

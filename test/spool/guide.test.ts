@@ -48,7 +48,7 @@ const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
     [EXITS, 'SIGKILL loses nothing; denied operations are reported once'],
     [
       'test/spool/disk-faults.test.ts',
-      'does not stop writes, is reported once, and stored() does not promise',
+      'does not stop writes, is reported once, and makes stored() resolve to false',
     ],
   ],
   'the disk is full, or fails': [
@@ -100,7 +100,7 @@ describe('the promises about the spool in the guide', () => {
     expect(read(file)).toContain(title)
   })
 
-  test('are tested in each mode by the tests that are named for all modes', () => {
+  test("are tested in each mode by the tests with sync: '%s' in the title", () => {
     expect(read(DEATHS)).toContain("test.each(['never', 'interval', 'always'])")
     for (const mode of ['never', 'interval', 'always']) expect(read(FAULTS)).toContain(`['${mode}', [`)
   })

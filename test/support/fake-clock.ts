@@ -10,7 +10,7 @@ export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Called after `process.emit('beforeExit')`: resolves when the microtasks of the client's listener have run. */
+/** Called after `process.emit('beforeExit')`: resolves when the client has checked for waiting events. */
 export function untilSeen(): Promise<void> {
   return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
 }
@@ -103,7 +103,7 @@ export class FakeClock implements Clock {
       const next = this.#nextDue(endMs)
       if (next === undefined) break
       this.#timers = this.#timers.filter((one) => one !== next)
-      // If `stall` has passed the time of a timer, the timer fires now: time does not go back.
+      // If `stall` has moved the time past a timer, the timer fires now: time does not go back.
       this.stall(Math.max(0, next.atMs - this.#monotonicMs))
       next.run()
       await settled()

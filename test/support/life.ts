@@ -37,7 +37,7 @@ export function startLife(
       const { value, done } = await lines.next()
       if (!done) return value
       await ended
-      throw new Error(`it ended without a line: ${stderr}`)
+      throw new Error(`the program ended without another line: ${stderr}`)
     },
     says: async (text) => {
       while (!stderr.includes(text)) await once(child.stderr, 'data')

@@ -342,7 +342,7 @@ test.each([-1, 1.5, Number.NaN, '1', undefined])('%o is not a number of times', 
   expect(() => toHaveTrackedTimes(createShop(), 'Order Completed', times as number)).toThrow('how many times')
 })
 
-test('the write key of a test client does not occur in its own error texts, where it would be redacted', async () => {
+test('the error texts of a test client are not redacted: none contains its write key', async () => {
   const { analytics, failNext } = createTestClient()
   failNext({ status: 400 })
 
@@ -351,7 +351,7 @@ test('the write key of a test client does not occur in its own error texts, wher
   )
 })
 
-test('a value that is not a test client, a part or a name is refused', () => {
+test('anything but a test client, the name of an event and a part of a message is refused', () => {
   expect(() => toHaveTracked({}, 'Order Completed')).toThrow('createTestClient')
   expect(() => toHaveTracked(undefined, 'Order Completed')).toThrow('createTestClient')
   expect(() => toHaveTracked(createShop(), 'Order Completed', 'ada')).toThrow('a part of a message')

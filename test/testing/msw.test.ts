@@ -57,7 +57,7 @@ describe('a client behind the handlers', () => {
     expect(taken).toHaveLength(1)
   })
 
-  test('gets the response of msw that respond returns', async () => {
+  test('gets the HttpResponse of msw that respond returns', async () => {
     const taken: Message[] = []
     const responses = [
       HttpResponse.json({ code: 'bad' }, { status: 400 }),

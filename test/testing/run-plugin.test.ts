@@ -34,8 +34,8 @@ test('an event that was changed is returned, with its log entries', async () => 
 test.each<[string, Plugin['track'], string]>([
   ['ctx.cancel', (ctx) => ctx.cancel('no consent'), 'no consent'],
   ['null', () => null, 'it returned null'],
-  ['its own cancelation', () => Promise.reject(new ContextCancelation({ reason: 'a bot' })), 'a bot'],
-])('an event that was dropped by %s is not an error', async (_label, track, reason) => {
+  ['a ContextCancelation', () => Promise.reject(new ContextCancelation({ reason: 'a bot' })), 'a bot'],
+])('an event dropped by %s causes no error', async (_label, track, reason) => {
   const run = await runPlugin(create('before', track), order)
 
   expect(run.dropped).toBe(reason)
@@ -129,14 +129,14 @@ test.each([
   expect(JSON.stringify(event)).not.toContain('ada@example.com')
 })
 
-test('a bad message rejects', async () => {
+test('a bad message is refused', async () => {
   await expect(runPlugin(redact({ keys: ['a'] }), { type: 'track', userId: '', event: 'x' })).rejects.toThrow(
     'userId',
   )
 })
 
 test.each([null, undefined, 'track', { userId: 'ada' }, { type: 'trakc', userId: 'ada' }])(
-  'a message that is %j rejects with an error that lists the types',
+  'the message %j is refused with an error that lists the types',
   async (message) => {
     await expect(runPlugin(redact({ keys: ['a'] }), message as never)).rejects.toThrow(
       /^runPlugin: message: expected .* identify, track, page, screen, group, alias$/,
@@ -144,6 +144,6 @@ test.each([null, undefined, 'track', { userId: 'ada' }, { type: 'trakc', userId:
   },
 )
 
-test('a value that is not a plugin rejects: it does not run as a plugin without handlers', async () => {
+test('a value that is not a plugin is refused, and not run as a plugin without handlers', async () => {
   await expect(runPlugin({ name: '' } as never, order)).rejects.toThrow('a name')
 })

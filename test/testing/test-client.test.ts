@@ -71,7 +71,7 @@ describe('messages', () => {
     expect(messages.map(({ context }) => context['app'])).toEqual(Array(6).fill({ version: '7' }))
   })
 
-  test('do not include events that a plugin dropped, that were disabled, or that the queue refused', async () => {
+  test('do not include events that a plugin dropped, a disabled client ignored, or the queue refused', async () => {
     const dropping = createTestClient({ maxQueueSize: 1 })
     await dropping.analytics.register({ name: 'consent', type: 'before', identify: () => null })
     const disabled = createTestClient({ disable: true })

@@ -18,7 +18,7 @@ function examples(heading: string): unknown[] {
 }
 
 const OPTIONAL = new Set(['reason', 'warnings', 'destination', 'pending', 'format', '...'])
-/** Fields whose values are not compared. In most of these values, the sender of the events chooses the keys. */
+/** Fields whose values are not compared, mostly because the sender of the events chooses their keys. */
 const OPEN = new Set([
   ...[
     'byReason',
@@ -210,7 +210,7 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
   })
 
-  test('the counts of the overview add up, and the search of each loss finds as many events as the overview counts', async () => {
+  test('the counts of the overview add up, and the count of each loss is the number of events that its search finds', async () => {
     const { body } = await get('/api/overview')
     const [received, accepted, filtered, delivered] = body.steps
 

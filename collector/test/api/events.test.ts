@@ -36,7 +36,7 @@ test('events can be paged through in both orders, to the end and without repeats
   expect(await walk('newest')).toEqual(oldest.toReversed())
 })
 
-test('lists of events can be filtered and leave out the message, which a single event includes', async () => {
+test('events can be filtered, and view=summary leaves out the message, which a single event includes', async () => {
   const collector = await openWithEvents(4)
 
   const { body } = await get(`${collector.url}/api/events?event=E1&status=accepted&view=summary&source=`)
@@ -100,7 +100,7 @@ test('wait responds with the events when they have arrived, and with 408 if they
   expect(late).toMatchObject({ status: 408, body: { code: 'wait_timeout' } })
 })
 
-test('DELETE deletes the events, and other methods are refused', async () => {
+test('DELETE deletes the events, and PUT is refused', async () => {
   const collector = await openWithEvents(2)
 
   expect((await get(`${collector.url}/api/events`, { method: 'PUT' })).status).toBe(405)

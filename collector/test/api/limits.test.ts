@@ -6,7 +6,7 @@ import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
 import type { EventReader } from '../../src/store/event-reader.ts'
 import { openCollector, post, track } from '../support.ts'
 
-test('100 requests to /api/wait can be open at a time; one more gets 503 with advice, and is accepted when another one ends', async () => {
+test('100 requests to /api/wait can be open at a time; one more gets 503 with advice until some of them end', async () => {
   const collector = await openCollector()
   const url = `${collector.url}/api/wait?event=never`
   const leave = new AbortController()

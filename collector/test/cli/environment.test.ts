@@ -33,7 +33,7 @@ test.each([['--port=1'], ['--port', '1']])('a flag wins over the environment: %s
   expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual(args)
 })
 
-test('--database and --store set the same, so each of them wins over the variable of the other', () => {
+test('--database and --store mean the same, so each of them wins over the variable of the other', () => {
   expect(read({ TRACKPOST_COLLECTOR_STORE: 'a.db' }, '--database', 'b.db')).toEqual(['--database', 'b.db'])
   expect(read({ TRACKPOST_COLLECTOR_DATABASE: 'a.db' }, '--store=b.db')).toEqual(['--store=b.db'])
 })
@@ -77,7 +77,7 @@ test('variables of the SDK are ignored', () => {
   ).toEqual([])
 })
 
-test('variables that Kubernetes sets for a Service of the same name are ignored', () => {
+test('variables that Kubernetes sets for a Service whose name begins with trackpost-collector are ignored', () => {
   expect(
     read({
       TRACKPOST_COLLECTOR_PORT: 'tcp://10.0.0.7:8787',

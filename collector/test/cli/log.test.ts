@@ -79,7 +79,7 @@ test('a repeated problem is logged at most once in ten seconds, with the number 
   expect(lines.map(({ suppressed }) => suppressed)).toEqual([undefined, undefined, 4])
 })
 
-test('after the ten seconds, the last cause of the problem is logged, even if the problem does not occur again', () => {
+test('ten seconds after a problem was logged, its last cause is logged, even if the problem does not occur again', () => {
   const { log, clock, out } = setUp()
   const causes = () => out.map((line) => JSON.parse(line)).map(({ cause, suppressed }) => [cause, suppressed])
 

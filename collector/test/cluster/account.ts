@@ -32,7 +32,7 @@ export class Account {
     }
   }
 
-  /** Also resolves after {@link SOME_FAILURES} failures. Otherwise, the test would wait forever for an unavailable part. */
+  /** Resolves after `count` successes or {@link SOME_FAILURES} failures; with an unavailable part, there may be no success. */
   someMore(count: number): Promise<void> {
     const successes = this.outcomes - this.failures + count
     const failures = this.failures + SOME_FAILURES

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * A connection between processes that can be cut or stalled. With several targets it is a load balancer: each connection goes
+ * A connection between processes. It can be cut or stalled. With several targets it is a load balancer: each connection goes
  * to the next target that accepts it.
  */
 export class Link {

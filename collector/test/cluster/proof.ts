@@ -66,7 +66,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
       longestSeconds = Math.max(longestSeconds, seconds)
       const { answered, outcomes, failures } = account
       print(
-        `${name}, seed ${SEED}: ${answered.size} events answered 200 in ${outcomes} requests, ${failures} of which failed; ${storm.count} disturbances; ` +
+        `${name}, seed ${SEED}: ${answered.size} events got 200 in ${outcomes} requests, ${failures} of which failed; ${storm.count} disturbances; ` +
           `all answered ${((answeredMs - calmMs) / 1000).toFixed(1)} s after calm, settled ${seconds.toFixed(1)} s later; ${destination.attempts} attempts at the destination`,
       )
     } while (senders.tracked < EVENTS)

@@ -11,7 +11,7 @@ import { type Account, reached } from './account.ts'
 const BATCH = process.env['TEST_FULL'] === '1' ? 30 : 10
 const TIMEOUT_MS = 4000
 const PAUSE_MS = 20
-/** Maximum number of events in a client without a response. It keeps events from accumulating during an outage. */
+/** Maximum number of events that wait in a client for a response. It keeps events from accumulating during an outage. */
 const MAX_WAITING = 30 * BATCH
 
 /** Clients of three kinds that send until they are stopped. In the end, each event has got 200. */

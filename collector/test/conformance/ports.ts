@@ -69,7 +69,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     })
   })
 
-  test('fields that events inherit from their batch count as their own in reads, searches, deliveries and deduplication', async () => {
+  test('reads, searches, deliveries and deduplication treat fields that an event inherits from its batch like its own', async () => {
     const { log, reader, deliveries } = await openOne()
     const inherited = JSON.stringify({
       context: { locale: 'de-DE', app: { name: 'Käse' }, __proto: 1 },
@@ -144,7 +144,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
 
   test('a group of events is stored once, even if it arrives again with new groups, or twice in one call', async () => {
     const { first, second } = await openTwo()
-    // Without a messageId, only the key of the group shows that it is a repetition.
+    // If an event has no messageId, only the key of its group shows that it is repeated.
     const group = (key: string) => ({
       key,
       events: [newEvent(`${key}-1`), newEvent('', { messageId: null, reason: 'no_event', name: key })],
@@ -421,7 +421,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await first.reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 80, next: null })
   })
 
-  test('a position is a cursor or a sequence number, and all limits apply together', async () => {
+  test('a bound of a page is a cursor or a sequence number, and all bounds apply together', async () => {
     const { log, reader } = await openOne()
     const kept = await log.append(Array.from({ length: 9 }, (_, index) => newEvent(`m${index}`)))
     const seqOf = (index: number) => kept[index]?.seq ?? 0
@@ -476,7 +476,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again?.key).not.toBe(once?.key)
   })
 
-  test('until it expires, an assertion can be used once by all processes together', async () => {
+  test('until it expires, an assertion can be used only once, whichever process gets it', async () => {
     const { first, second } = await openTwo()
     const stores = Array.from({ length: 10 }, (_, turn) => (turn % 2 === 0 ? first : second))
 

@@ -225,7 +225,7 @@ test('pods run as the user of the image, can write only to /tmp, and read settin
   }
 })
 
-test('pods read the config where it is mounted, and the config in the comment is valid', () => {
+test('pods read the config where it is mounted, and the example config is valid', () => {
   for (const { spec } of ofKind('Deployment')) {
     const [{ env, volumeMounts }] = spec.template.spec.containers
     const path = env.find(({ name }) => name === 'TRACKPOST_COLLECTOR_CONFIG')?.value

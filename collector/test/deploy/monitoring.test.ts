@@ -83,7 +83,7 @@ const questions = [
   ),
 ]
 
-/** The metrics and labels of the expressions that no sample has. */
+/** The metrics and labels that the expressions use, but no sample has. */
 function missingFrom(samples: readonly Sample[]): string[] {
   const labelsOf = (metric: string) => {
     const own = samples.filter(({ name }) => name === metric)
@@ -132,7 +132,7 @@ natsTest('running collectors have all metrics and labels that the alerts and the
   await fetch(`${front.url}/api/faults`, { method: 'POST', headers, body: '{"status":503}' })
   expect((await post(front, '/v1/track', track())).status).toBe(503)
 
-  // The worker processes the events of the front, and gives up the delivery that the destination refuses.
+  // The worker stores the events of the front, and gives up the delivery that the destination refuses.
   const all = async () => [...(await scrape(front.url)), ...(await scrape(worker.url))]
   await expect.poll(async () => missingFrom(await all())).toEqual([])
 })

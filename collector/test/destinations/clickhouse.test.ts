@@ -151,7 +151,7 @@ clickHouseTest('many events are sent in few requests', async () => {
   expect(await rows('count() AS n')).toEqual([{ n: 1101 }])
 })
 
-clickHouseTest('events soon after a small request wait for the interval, and are sent together', async () => {
+clickHouseTest('events that follow a small request are sent together after the interval', async () => {
   const { proxy, destination } = await newTable()
   const clock = fakeClock()
   const collector = await openCollector({
@@ -172,7 +172,7 @@ clickHouseTest('events soon after a small request wait for the interval, and are
 
 const deep = (depth: number) => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`)
 
-clickHouseTest('unusual values arrive, unchanged in the columns with the JSON of the message', async () => {
+clickHouseTest('unusual values arrive, and are unchanged in the columns that contain JSON', async () => {
   const { proxy, destination, rows } = await newTable()
   const collector = await openCollector({ config: { destinations: [destination()] } })
   const odd: Array<Record<string, unknown>> = [

@@ -53,7 +53,7 @@ test('a process announces its destinations at once and then repeatedly; a proces
   expect(worker.attended).toHaveLength(3)
 })
 
-test('a destination to which no process delivers is reported once each time this happens', async () => {
+test('a destination is reported once whenever no process delivers to it any more', async () => {
   const { queue, faults, settle, advance } = watched()
   queue.found = [
     { destination: 'Gone', pending: 2 },
@@ -80,7 +80,7 @@ test('a destination to which no process delivers is reported once each time this
   expect(faults).toEqual([line, line])
 })
 
-test('events from a process (a front) that does not know a destination are reported once, with a warning until they stop', async () => {
+test('events of a front that does not know a destination are reported once, and cause a warning until they stop', async () => {
   const { watch, faults, advance } = watched()
   const none = new Map<string, number>()
   watch.planned([newEvent('a', { reason: 'no_event' })])

@@ -52,7 +52,7 @@ test('inherited data is written once in each message, before the first event tha
   expect(encode([newEvent('a')])[0]?.payload.toString()).toMatch(/^1 /)
 })
 
-test('an event whose shared part is missing or not an object is unreadable, and the others are not', () => {
+test('an event whose inherited data is missing or not an object is unreadable, also in a message of its own', () => {
   const payload = encodeOne('k', newEvent('a', { inherited: '{"context":{}}' })).toString()
   for (const shared of ['5', '[]', 'null', '{', '']) {
     const { events, broken } = decode(Buffer.from(payload.replace('{"context":{}}', shared)))
@@ -78,7 +78,7 @@ test('a large request is split into messages, in order, each with its own key', 
   expect(encode([])).toEqual([])
 })
 
-test('a repeated request has the same dedupId, one with other content does not', () => {
+test('a repeated request has the same dedupId; one with other ids, sources or reasons does not', () => {
   const idOf = (...events: NewEvent[]) => encode(events)[0]?.dedupId
   const [a, b] = [newEvent('a'), newEvent('b')]
 
@@ -166,7 +166,7 @@ test('requests are split into messages; a request that is too large by itself lo
   expect(encodeRequests([])).toEqual([])
 })
 
-test('requests are read again, and other data is left out', () => {
+test('encoded requests are decoded unchanged, and other data is left out', () => {
   const requests = [newRequest('1'), newRequest('2', { problem: { code: 'x', message: 'y' }, body: null })]
   expect(encodeRequests(requests).map(decodeRequests)).toEqual([requests])
 

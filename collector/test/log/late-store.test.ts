@@ -58,12 +58,12 @@ describeWithPostgres('if PostgreSQL cannot be used at the start', () => {
       .toBe(1)
     // `/readyz` caches the state of the parts for a moment.
     await expect.poll(async () => (await json(front.url, '/readyz')).parts[1].isReady).toBe(true)
-    // The front is notified of changes by other processes.
+    // The front learns of changes that other processes make.
     await post(front, '/v1/track', track({ event: 'Late' }))
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
   })
 
-  test('a worker that starts in the meantime waits for the store, and then writes the pending events of the log', async () => {
+  test('a worker waits for the store, and then writes the pending events of the log', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())

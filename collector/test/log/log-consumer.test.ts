@@ -245,6 +245,6 @@ test('a close waits for the current write, and ends a pause', async () => {
 
   await consumer.close()
 
-  // Messages are returned in a later turn.
+  // The log takes messages back in a later turn.
   await expect.poll(() => state.held).toBe(0)
 })

@@ -105,7 +105,7 @@ test('after a kill, the lag is the age of the oldest pending message, even if an
   expect((await log.lag())?.oldestMs).toBeLessThanOrEqual(Date.now() - startedMs + 5)
 })
 
-test('a request that is sent again within the window is in the log once; another one with the same ids is accepted', async () => {
+test('a request that is sent again within the window is in the log once; a different request with one of its ids is accepted', async () => {
   const { url } = await startNats()
   const log = await open(url, { duplicateWindow: 1 })
   const waiting = async () => {
@@ -304,7 +304,7 @@ test('a full log is reported, and accepts events again when workers have made ro
   expect(await log.health()).toMatchObject({ isReady: false, reason: expect.stringContaining('full') })
 
   for (const message of await takeAll(log, kept)) message.done()
-  // The log becomes ready without an append, since a process that is not ready gets no events.
+  // The log must become ready without an append, since a process that is not ready gets no events.
   await expect.poll(async () => (await log.health()).isReady).toBe(true)
   await log.append([event(999)])
 })
@@ -410,7 +410,7 @@ test('a dead letter is listed with its reason, and returns to the log when it is
   expect(await log.deadLetters.list(10)).toHaveLength(1)
 })
 
-test('a dead letter is discarded by its id; a lack of room for more is reported and visible', async () => {
+test('a dead letter is discarded by its id; if there is no room for more, add() fails, and lag() shows it', async () => {
   const { url } = await startNats()
   const log = await open(url, { maxBytes: 100_000 })
   const payload = Buffer.alloc(30_000, 'x')

@@ -37,7 +37,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
   return (await exited)[0]
 }
 
-test('a worker writes the events for which a front responded with 200 into the store, those of a repeated request only once', async () => {
+test('a worker stores the events for which a front responded with 200, those of a repeated request only once', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
   const worker = await openCollector({ log, work: true, store: newStore(), config })
@@ -52,7 +52,7 @@ test('a worker writes the events for which a front responded with 200 into the s
   await worker.waitFor({ reason: 'dedup_conflict' })
   expect(worker.count({ status: 'accepted' })).toBe(2)
   await expect.poll(async () => (await json(worker.url, '/api/stats')).log.waiting).toBe(0)
-  // The worker also has the requests of these events, which the front has reported.
+  // The worker also has the requests of these events, because the front has reported them.
   await expect.poll(async () => (await json(worker.url, '/api/requests')).requests.length).toBe(3)
   const [event] = worker.events({ messageId: 'b' })
   expect((await json(worker.url, `/api/requests/${event?.request}`)).path).toBe('/v1/batch')
@@ -261,7 +261,7 @@ test('a worker delivers to destinations, a front does not', async () => {
   expect(got).toHaveLength(1)
 })
 
-test('a destination that only fronts or only workers know is reported, by the side that notices it', async () => {
+test('a destination that only fronts or only workers know is reported', async () => {
   const { url: log } = await startNats()
   const store = newStore()
   const files = (name: string) => [{ name, type: 'file' as const, path: `${newStore()}.ndjson` }]

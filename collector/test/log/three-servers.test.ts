@@ -34,7 +34,7 @@ test('when the leader of three servers with three replicas is killed under load,
       else {
         expect(status).toBe(503)
         refused++
-        // The length does not matter: the test counts responses, not time.
+        // The length of the pause does not matter: the test counts responses, not time.
         await sleep(20)
       }
     }

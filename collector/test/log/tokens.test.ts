@@ -56,7 +56,7 @@ const unsafe: Array<[string, Partial<StreamConfig>, RegExp]> = [
 ]
 
 test.each(unsafe)(
-  'a bucket %s is refused, and is used when it has been corrected',
+  'a bucket %s is refused, and is created again when somebody has deleted it',
   async (_what, limits, reason) => {
     const { url } = await startNats()
     const connection = await connect({ servers: url })

@@ -62,7 +62,7 @@ test('SIGTERM under load loses no event: the draining collector still responds, 
   const ids = () => kept.events({ status: 'accepted' }).map(({ messageId }) => String(messageId))
   const known = new Set(ids())
   expect([...answered, ...delivered].filter((id) => !known.has(id))).toEqual([])
-  // The SDK sends the events that got no response to the next process on the same port.
+  // The next process on the same port gets the events for which the SDK got no response.
   await analytics.closeAndFlush({ timeout: 60_000 })
   expect(tracked.filter((id) => !delivered.has(id))).toEqual([])
   const all = ids()

@@ -38,7 +38,7 @@ test('an optional part does not make the process unready, but its state is repor
   })
 })
 
-test('a part that does not respond is not ready after two seconds, and is not checked again in the meantime', async () => {
+test('a part that does not respond within two seconds is not ready, and is not checked again until it responds', async () => {
   let asked = 0
   let respond = (_: PartHealth[]) => {}
   const { clock, health } = setUp({

@@ -170,7 +170,7 @@ test('10,000 unusual names of sources, events, ids, paths and versions make no n
 /** A scrape is counted only after it has ended: its path first appears as a series in the second scrape. */
 const NEW_PATHS_OF_THE_SCRAPE = 1
 
-test('metrics need the admin token, probes do not; other methods are refused', async () => {
+test('metrics need the admin token, probes do not; POST is refused', async () => {
   const collector = await openCollector({ adminToken: 'a-long-token' })
   const headers = { authorization: 'Bearer a-long-token' }
 

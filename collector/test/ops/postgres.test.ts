@@ -53,7 +53,7 @@ describeWithPostgres('PostgreSQL', () => {
     expect(told).toContain('the store is unavailable')
     expect(told).not.toContain('the store is back')
     await server.restart()
-    // A process that is not ready gets no events, so it has to notice the recovery without one.
+    // A process that is not ready gets no events, so it has to notice the recovery without an event.
     await expect.poll(readiness).toMatchObject({ code: 200 })
     await expect.poll(storeUnavailable).toBeNull()
     expect(told.filter((what) => what.startsWith('the store'))).toEqual([

@@ -21,7 +21,7 @@ export interface Running {
   /** Lines of the log so far. */
   lines: Line[]
   stderr(): string
-  /** Exit code and signal; resolves when all its output has been read. */
+  /** Exit code and signal; resolves when all output has been read. */
   ended: Promise<[code: number | null, signal: string | null]>
 }
 

@@ -31,7 +31,7 @@ export function parseMetrics(text: string): Sample[] {
       types.set(about, rest)
     } else {
       const [, name = '', inside = '', value = ''] = SAMPLE.exec(line) ?? []
-      expect(name, `no line of the text format: ${line}`).not.toBe('')
+      expect(name, `not a line of the text format: ${line}`).not.toBe('')
       const family = types.has(name) ? name : name.replace(SUFFIX, '')
       expect([types.has(family), helps.has(family)], line).toEqual([true, true])
       const labels = Object.fromEntries([...inside.matchAll(LABEL)].map(([, key, text]) => [key, text]))

@@ -12,7 +12,7 @@ async function openServer() {
   return { server, store: await server.newDatabase() }
 }
 
-/** The statement has the time limit of the statements of the store. A collector must close before this limit. */
+/** The statement has the same time limit as those of the store. A collector must close before this limit. */
 async function newStatement(store: string): Promise<() => Promise<string>> {
   const client = new pg.Client({ connectionString: store, query_timeout: 30_000 })
   client.on('error', () => {})

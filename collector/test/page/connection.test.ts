@@ -92,7 +92,7 @@ test('the page reconnects to a restarted collector', async () => {
   await page.locator('#connection.live').waitFor()
 })
 
-test('without a connection, opening an event and searching show the error in place', async () => {
+test('without a connection, the panel of an event and the search line show the error', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   await post(collector, '/v1/track', track({ event: 'B' }))

@@ -13,7 +13,7 @@ useBrowser()
 
 const outFile = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
 
-test('an empty collector explains how to send a first event, with its own address, and shows the event when it arrives', async () => {
+test('the page of an empty collector explains how to send a first event to this collector, and shows the event when it arrives', async () => {
   const collector = await openCollector()
   const page = await openPage(collector)
 
@@ -177,7 +177,7 @@ test('the search line filters the list, including later events', async () => {
   await shows(page, 'E', 'D', 'C c', 'without a name', 'B', 'A')
 })
 
-test('a click on a value filters the list by it, as a chip that can be negated and removed', async () => {
+test('a click on a value adds a filter by it, shown as a chip that can be negated and removed', async () => {
   const { page } = await openWithMix()
 
   await row(page, 'C c').locator('.source').hover()

@@ -47,7 +47,7 @@ test('arrow keys scroll a long list, and at its top new items are shown again', 
   await row(page, 'Later').waitFor()
 })
 
-test('the row of the opened event is visible after following a link, after a click on Older, and in rows of two lines', async () => {
+test('the row of the opened event is visible after following a link, after a click on Older, and when rows have two lines', async () => {
   const collector = await openWithMany()
   const { events } = (await (await fetch(`${collector.url}/api/events?event=Event+60`)).json()) as {
     events: Array<{ id: string }>

@@ -21,7 +21,7 @@ test('a warning shows its meaning, its remedy, and a link to all events with it'
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })
 
-test('the number beside Problems counts the problems that are not harmless, on every screen', async () => {
+test('on every screen, the number beside Problems leaves out harmless problems', async () => {
   const collector = await openCollector()
   const refused = await post(collector, '/v1/track', '{"broken"')
   expect(refused.status).toBe(400)
@@ -35,7 +35,7 @@ test('the number beside Problems counts the problems that are not harmless, on e
   await expect.poll(() => badge.textContent()).toBe('2')
   await page.goto(`${collector.url}/#/problems`)
   await expect.poll(() => page.locator('.problem-card').count()).toBe(3)
-  // A problem is harmless if nobody has to act, such as a duplicate.
+  // A problem that needs no action, such as a duplicate, is harmless.
   const section = (name: string) => page.locator('section.block', { hasText: name })
   expect(await section('Lost').locator('.problem-card').count()).toBe(2)
   expect(await section('Lost').locator('h3').textContent()).toBe('Lost 2')

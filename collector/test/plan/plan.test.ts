@@ -101,7 +101,7 @@ test('an event with violations is accepted; violations are marked, counted, and 
   expect(collector.count({ q: '-violation:* status:accepted' })).toBe(1)
 })
 
-test('a plan that cannot be parsed ends the start with a message of one line', async () => {
+test('if a plan cannot be read or parsed, the start fails with a message of one line', async () => {
   const path = join(newFolder(), 'plan.json')
   await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* cannot be read \(ENOENT\)/)
   writeFileSync(path, '{\n  "track": [}')

@@ -5,7 +5,7 @@ import { newDatabase } from '../support/postgres.ts'
 import { basic, openCollector, post, track } from '../support.ts'
 
 let collector: Collector
-/** Has the same events; undefined if this machine has no PostgreSQL. */
+/** Has the same events; undefined if this run has no PostgreSQL. */
 let onPostgres: Collector | undefined
 
 beforeAll(async () => {

@@ -50,7 +50,7 @@ test.each([
   ['a b OR c', { or: [{ and: ['a', 'b'] }, 'c'] }],
   ['a (b OR -c)', { and: ['a', { or: ['b', { not: 'c' }] }] }],
   ['ORDER', 'ORDER'],
-])('the result of parsing %j', (line, expected) => {
+])('%j is parsed as %j', (line, expected) => {
   if (expected === undefined) expect(() => shape(line)).toThrow(SearchSyntaxError)
   else expect(shape(line)).toEqual(expected)
 })
@@ -109,6 +109,6 @@ test.each([
   ['2026-05-17T09:30:00+02:00', Date.UTC(2026, 4, 17, 7, 30)],
   ['yesterday', undefined],
   ['2026-13-01', undefined],
-])('the result of parsing the time %j', (text, expected) => {
+])('the time %j is parsed as %j', (text, expected) => {
   expect(parseTime(text, 1_000_000_000)).toBe(expected)
 })

@@ -115,7 +115,7 @@ test('commits are paused only for the last pass of a checkpoint', async () => {
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
-  // The clock stands still during the pause of commits: the pause ends because the pass has ended, not because of its time limit.
+  // The clock stands still during the pause of commits, so only the end of the pass can end the pause, not its time limit.
   const clock = fakeClock()
   const checkpointer = new Checkpointer({
     newThread: () => {
@@ -189,7 +189,7 @@ test('when everything is in the database file, commits continue as soon as no re
   expect(told).toEqual(['hold', 'resume'])
   expect(clock.delays()).toEqual([])
 
-  // After a pause that timed out, the next pass runs without one, and copies the events that were committed meanwhile.
+  // After a pause that timed out, the next pass runs without a pause, and copies the events that were committed meanwhile.
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })

@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/open.ts'
 import { fakeClock } from '../support.ts'
 import { newEvent } from './new-event.ts'
 
-test('if a store is opened late, its existing events do not count as received in that second', async () => {
+test('if a store is opened late, its existing events do not count as just received', async () => {
   const clock = fakeClock()
   const config = parseConfig({}, '/')
   const onFault = () => {}
@@ -66,7 +66,7 @@ test('reading from a position that was taken before the store was opened returns
   expect((await late.reader.ask('events', query)).events).toHaveLength(2)
 })
 
-test('a late store uses an attempt to open it that has already begun; close() ends the attempt, and cut() is passed on', async () => {
+test('if opening has already begun, a late store makes no second attempt; close() ends the attempt, and cut() reaches the store', async () => {
   const clock = fakeClock()
   const onFault = () => {}
   const done: string[] = []

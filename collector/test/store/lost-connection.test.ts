@@ -14,7 +14,7 @@ const AUTHENTICATION_OK = message('R', Buffer.alloc(4))
 const READY_FOR_QUERY = message('Z', Buffer.from('I'))
 const TERMINATED = message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0'))
 
-/** The server is shut down at the moment when a login succeeds, so the client gets both messages in one chunk. */
+/** The server is shut down just when a login succeeds, so the client gets the success and the error in one chunk. */
 async function startClosingServer(): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {})

@@ -25,7 +25,7 @@ test('nothing outside the folder of the SQLite store depends on its implementati
   expect(knowing).toEqual([])
 })
 
-test('the code that stores share contains no SQL', () => {
+test('the code that all stores share contains no SQL', () => {
   const shared = files.filter((file) => file.startsWith('store/') && file.split('/').length === 2)
   const withSql = shared.filter((file) =>
     /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),

@@ -40,7 +40,7 @@ test('a wait checks once more before it times out', async () => {
   expect(await first.waitFor({ event: 'Late', timeout: 1 })).toHaveLength(1)
 })
 
-test('the totals of a collector include the events of another collector, and are reset when it deletes all events', async () => {
+test('the totals of a collector include the events of another collector, and are reset when the other one deletes all events', async () => {
   const [first, second] = await openTwo()
   await post(first, '/v1/track', track())
   const batch = Array.from({ length: 40 }, () => track())
@@ -108,7 +108,7 @@ test('while a collector posts an event to a webhook, no other collector posts it
   expect(received).toHaveLength(6)
 })
 
-test('two events never have the same idempotency key, even with the same sequence number in another or in a cleared database', async () => {
+test('two events never have the same idempotency key, even in different databases, or after a database was cleared', async () => {
   const keys: string[] = []
   const server = createServer((request, response) => {
     keys.push(String(request.headers['idempotency-key']))

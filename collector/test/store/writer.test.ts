@@ -34,7 +34,7 @@ function open() {
   return { clock, commits, writer, append, turns }
 }
 
-test('a few appends are committed at once, without a rest between commits', async () => {
+test('a few appends are committed immediately, without a rest between commits', async () => {
   const { commits, append, turns } = open()
 
   for (let round = 0; round < 5; round++) {
@@ -45,7 +45,7 @@ test('a few appends are committed at once, without a rest between commits', asyn
   expect(commits).toEqual(Array(5).fill([3, 0]))
 })
 
-test('while many appends arrive, there is a rest between commits, and a commit includes all appends that arrived during it', async () => {
+test('while many appends arrive, there is a rest between commits, and the next commit includes all appends that arrived during the rest', async () => {
   const { clock, commits, append, turns } = open()
   append(10)
   await turns()
@@ -67,7 +67,7 @@ test('while many appends arrive, there is a rest between commits, and a commit i
   ])
 })
 
-test('the rest ends early if no append arrives for 1 ms, because every client is then waiting for the commit', async () => {
+test('the rest ends early if no append arrives for 1 ms, because then probably all clients wait for the commit', async () => {
   const { clock, commits, append, turns } = open()
   append(10)
   await turns()
@@ -87,7 +87,7 @@ test('the rest ends early if no append arrives for 1 ms, because every client is
   ])
 })
 
-test('a commit of the maximum size does not wait for the rest', async () => {
+test('commits of the maximum size follow each other without a rest', async () => {
   const { commits, writer, turns } = open()
   const events = Array.from({ length: 400 }, (_, index) => newEvent(`m${index}`))
 

@@ -82,7 +82,7 @@ export interface Insert {
 /** A proxy between collector and server that records inserts, and injects faults. */
 export class FaultyWay {
   readonly inserts: Insert[] = []
-  /** Bytes that were written of an endless response. */
+  /** The number of bytes written for faults of the kind `flood`. */
   pouredBytes = 0
   /** The fault for every request, including those about the table. */
   every: Fault | undefined

@@ -54,7 +54,7 @@ export class NatsServer {
     return this.#end('SIGKILL')
   }
 
-  /** Ends it as an upgrade does. */
+  /** Ends the server as an upgrade does. */
   terminate(): Promise<void> {
     return this.#end('SIGTERM')
   }

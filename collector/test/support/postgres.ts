@@ -141,7 +141,7 @@ async function launch(
   }
 }
 
-/** Stops the server, so that it starts no processes. Returns the ids of its child processes and, at the end, of the server. */
+/** Stops the server, so that it starts no processes. Returns the ids of its child processes, followed by its own id. */
 async function processesOf({ pid, exitCode, signalCode }: ChildProcess): Promise<number[]> {
   if (pid === undefined || exitCode !== null || signalCode !== null) return []
   process.kill(pid, 'SIGSTOP')

@@ -159,7 +159,7 @@ export interface HostSetup<Args> {
   settings?: Partial<AnalyticsSettings> & Record<string, unknown>
   host?: string
   args?: Args
-  /** How many times as fast as real time the SDK's clock runs. Default: 1. */
+  /** The speed of the SDK's clock, as a multiple of real time. Default: 1. */
   scale?: number
   env?: Record<string, string>
   execArgv?: string[]
@@ -336,7 +336,7 @@ export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: S
   expect(maxOpenConnections).toBeLessThanOrEqual(8)
   if (maxOpenConnections > 4) {
     row.doesNotHold(
-      `4 sockets: undici, in Node.js, reconnects by itself after each abort, ${maxOpenConnections} were open`,
+      `4 sockets: ${maxOpenConnections} were open, because undici reconnects by itself after each abort`,
     )
   }
 }
@@ -392,7 +392,7 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
   return report
 }
 
-/** Rule 5 of docs/faults.md, section 1.0, and the secrets of section 3.1. */
+/** Checks rule 5 of docs/faults.md, section 1.0, and that no secret leaks (section 3.1). */
 export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   const report = reportOf(run)
   expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])
@@ -411,6 +411,6 @@ export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   expect(report.leaks, 'secrets').toEqual([])
   if (allow.unclosed === true) return
   expect(report.checkedResources, 'the program closed its clients').toBe(true)
-  expect(report.leftResources, 'left 1 s after close').toEqual([])
+  expect(report.leftResources, 'resources 1 s after close').toEqual([])
   expect(report.leftTimers, 'timers 1 s after close').toEqual([])
 }

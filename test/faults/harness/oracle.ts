@@ -41,7 +41,7 @@ export interface OracleIO {
   /** Sends a complete response. A 2xx status also calls `acknowledge()`. */
   reply(status: number, headers?: Record<string, string>, body?: string): void
   raw(bytes: string | Uint8Array): void
-  /** Records in the ledger that the client was told that the batch had arrived. */
+  /** Marks the events of the request as acknowledged in the ledger. */
   acknowledge(): void
   sleep(ms: number): Promise<void>
   close(): void

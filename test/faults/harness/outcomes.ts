@@ -99,7 +99,7 @@ export interface Tools<Args = unknown> {
   readonly report: HostReport
   /** Creates a client with the settings of the row (`HostSetup.settings`), and records the outcomes of its events. */
   create(overrides?: Partial<Settings> & Record<string, unknown>): Client
-  /** Adds the counts of a client that the program created itself to the report. Adds no listeners to the client. */
+  /** Adds to the report the counts of a client that the program created itself. Adds no listeners to the client. */
   watch(client: Client): void
   /** Tracks event `n`, whose content payload.ts generates, and records its outcome. */
   track(client: Client, n: number, bytes?: number): void

@@ -26,7 +26,7 @@ export function trackCall(run: string, n: number, bytes = 600): TrackCall {
   }
 }
 
-/** Text of about `bytes` bytes of JSON. */
+/** Text that has about `bytes` bytes as JSON. */
 function pad(n: number, bytes: number): string {
   if (bytes <= 0) return ''
   if (bytes % 2 !== 0) return PLAIN_TEXT.slice(n % 45, (n % 45) + bytes)

@@ -14,7 +14,7 @@ export interface Line {
   outcome: string
   ms: number
   isPassed: boolean
-  /** Set on the line that is written when the row begins. It is the only line of a row that never ends. */
+  /** Set on the line that is written when the row begins. A row that hangs has no other line. */
   isStart?: boolean
 }
 
@@ -41,8 +41,8 @@ interface RowOptions {
 }
 
 /**
- * Defines the test of a row. `id` is a row of docs/faults.md, or `8.1`, a section of docs/spec.md, or `H05`, a run without
- * faults. `injected` describes the fault, `title` the required result.
+ * Defines the test of a row. `id` is a row of docs/faults.md, a section of docs/spec.md (`8.1`), or a run without faults
+ * (`H05`). `injected` describes the fault, `title` the required result.
  */
 export function row(
   id: string,
@@ -96,7 +96,7 @@ export function row(
   )
 }
 
-/** A test that proves a row: another row of this suite, or a test in another file, given by a part of the test's title. */
+/** A test that proves a row: another row of this suite, or a test in another file. `test` is a part of its title. */
 export type Proof = { row: string } | { file: string; test: string }
 
 /** Defines a row that another test proves. The row is listed with that test, and fails if the test does not exist. */
@@ -118,7 +118,7 @@ export function unproved(id: string, injected: string, reason: string): void {
 
 async function hasTest(file: string, title: string): Promise<boolean> {
   const path = join(ROOT, file)
-  // Imported only here: the module loads TypeScript, which takes longer than all rows of some files.
+  // Imported only when needed: the module loads the TypeScript compiler, which takes longer than the rows of some files.
   const { titlesIn } = await import('../../support/titles.ts')
   return existsSync(path) && titlesIn(readFileSync(path, 'utf8')).some((one) => one.includes(title))
 }

@@ -1,5 +1,5 @@
 // Runs the features of features.mjs on Node.js, Bun and Deno. The variable FEATURES has the settings as JSON, with
-// the mode. In most modes, prints one line and runs until a signal ends it.
+// the mode. In most modes, the program prints one line, and runs until a signal ends it.
 import cluster from 'node:cluster'
 import { writeSync } from 'node:fs'
 import process from 'node:process'

@@ -9,7 +9,7 @@ const require = createRequire(`${frameworks}/`)
 require('next/dist/server/node-environment-baseline')
 const { run } = require('next/dist/server/web/sandbox')
 const handed = []
-// Next.js adds listeners for uncaught errors that print nothing, so these listeners go first.
+// The listeners that Next.js adds for uncaught errors print nothing, so the listeners below go first.
 const fail = (error) => {
   console.error(error)
   process.exit(1)

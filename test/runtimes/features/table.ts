@@ -117,7 +117,7 @@ export const PLATFORMS: readonly Platform[] = [
     id: 'workerd',
     title: 'Cloudflare Workers',
     where:
-      'one request to a Worker in workerd (the runtime of Cloudflare), bundled as by the tools of Cloudflare',
+      "one request to a Worker in workerd (the runtime of Cloudflare), bundled in the same way as by Cloudflare's tools",
     except: {
       spool: {
         refused: 'Could not resolve "node:fs"',

@@ -1,6 +1,6 @@
 /**
- * Real processes die, alone and at the same time, and the next processes deliver their events (docs/faults.md, rows
- * F88, F94, F98).
+ * Real processes die, one by one and together, and the next processes deliver their events (docs/faults.md, rows F88,
+ * F94, F98).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -244,7 +244,7 @@ class Sequence {
       else if (this.#open.get(message) === 'nothing') this.#open.set(message, 'death')
     }
     for (const message of this.#seen) {
-      // The message counts as not acknowledged again.
+      // The message counts as unacknowledged again.
       if (this.#acknowledged.delete(message)) this.#open.set(message, isPowerCut ? 'power cut' : 'death')
     }
   }

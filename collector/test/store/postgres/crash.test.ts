@@ -24,7 +24,7 @@ describeWithPostgres('a server that dies', () => {
   })
   afterAll(() => server?.close())
 
-  test('after a kill during appends and a restart, no event that got a response is lost, and no event is stored twice', async () => {
+  test('if the server is killed during appends and restarted, no event that got a response is lost, and none is stored twice', async () => {
     const address = await server.newDatabase()
     const stores = await Promise.all([openPostgres(address), openPostgres(address)])
     const answered: string[] = []

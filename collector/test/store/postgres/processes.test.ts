@@ -138,7 +138,7 @@ describeWithPostgres('real processes on one database', () => {
   test('when a process is killed, no event that got a response is lost, and another process makes its deliveries', async () => {
     const address = await newDatabase()
     const hook = await receiver()
-    // The lease of a delivery ends ten seconds after this time limit. Then the other process can claim the delivery.
+    // The lease of a delivery ends ten seconds after its `timeout`. Then the other process can claim the delivery.
     const destination = { name: 'Hook', type: 'webhook', url: hook.url, concurrency: 2, timeout: 100 }
     const config = { destinations: [destination] }
     const [first, second] = (await Promise.all(

@@ -92,7 +92,7 @@ describeWithPostgres('rate limits on PostgreSQL', () => {
     expect(await limits[1]?.take('shop', 1)).toBeUndefined()
   })
 
-  test('old rate windows are deleted', async () => {
+  test('the rows of sources without recent requests are deleted', async () => {
     const { takeAll, advance, client } = await openLimits(1)
     await takeAll('old', 1, 1)
     await advance(59_999)
@@ -106,7 +106,7 @@ describeWithPostgres('rate limits on PostgreSQL', () => {
     await expect.poll(sources).toEqual([['new'], ['young']])
   })
 
-  test('a request that cannot be counted rejects, and the next one is counted', async () => {
+  test('if a request cannot be counted, take() rejects, and the next request is counted', async () => {
     const { client, limits } = await openLimits(1)
     await client.query('ALTER TABLE rate_window RENAME TO away')
 

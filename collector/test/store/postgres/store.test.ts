@@ -82,7 +82,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
   test('texts as long as a message are indexed, distinguished and counted', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
-    // This text does not compress well: an index would accept a long text that does.
+    // This text compresses badly: an index would accept a long text that compresses well.
     const long = Array.from({ length: 30_000 }, (_, index) =>
       String.fromCharCode(33 + ((index * index * 31) % 89)),
     ).join('')
@@ -290,7 +290,7 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await rowsOf(client, 'SELECT count(*) FROM delivery')).toEqual([['0']])
   })
 
-  test('days older than the newest maxEvents events are deleted as a whole, but never today', async () => {
+  test('days older than the newest maxEvents events are deleted as a whole, except the current day', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
     const client = await connect(address)

@@ -46,7 +46,7 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
 
     expect(await sendAll(300)).toBe(50)
     await clock.advance(1000)
-    // A process that has used up its share waits by its own clock, which the test cannot advance.
+    // A process that knows that the rate is used up waits by its own clock, which the test cannot advance.
     let taken = 0
     await expect.poll(async () => (taken += await sendAll(20))).toBeGreaterThanOrEqual(50)
 

@@ -95,7 +95,7 @@ describeWithPostgres('background work of the store', () => {
     expect(faults).toEqual([])
   })
 
-  test('while one process drops a day, other processes can start, and do not wait to drop the day too', async () => {
+  test('while one process drops a day, neither the start nor the upkeep of another process waits', async () => {
     const address = await newDatabase()
     const first = await openPostgres(address, KEEPS_ALL)
     await first.store.log.append([newEvent('a', { deliveries: hook })])

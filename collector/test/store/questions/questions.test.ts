@@ -97,7 +97,7 @@ describeWithPostgres('the results of queries on PostgreSQL', () => {
 
   const questions = allQuestions()
   test.each([...new Set(questions.map(({ name }) => name))])(
-    '%s: are those of SQLite',
+    '%s: the same as on SQLite',
     async (name) => {
       const asked = sampleOf(questions.filter((question) => question.name === name))
       let withResult = 0

@@ -234,7 +234,7 @@ const LINES = [
     '"\' OR 1=1 --"',
     'user:"\' OR 1=1 --"',
   ],
-  // Refused queries, with the same messages.
+  // Both stores refuse these lines, with the same messages.
   ...[
     'status:good',
     'delivery:lost',
