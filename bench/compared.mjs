@@ -61,8 +61,8 @@ function olderShape(client) {
 }
 
 /**
- * By the title of the row in the table. `run`: the actions of the child process. `answer`: the response of the server. `cell`:
- * the text of the cell, from the results.
+ * Each key is the title of a row in the table. `run`: the actions of the child process. `answer`: the response of the server.
+ * `cell`: the text of the cell, from the results.
  */
 const SCENARIOS = {
   'one bad event of ten (400): good ones that arrive': {

@@ -3,7 +3,7 @@
  *
  * Each feature is compared with the same burst without the feature. The two runs of a pair follow each other, in separate
  * processes. The result is the median of the ratios of all pairs. Two CPU times are compared: that of all threads, and that of
- * the main thread, which would delay the requests of a server. Only Node.js 23.9 and later report the time of the main thread:
+ * the main thread, because its work delays the requests of a server. Only Node.js 23.9 and later report the second, so use
  * `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
  *
  * `--before path/to/index.js` compares an older build with this one, without features. `--pairs 15` runs 15 pairs, not 11.

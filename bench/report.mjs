@@ -9,8 +9,8 @@ const MEGABYTE = 1024 * 1024
  * @param {object[]} of Results of a row, by round. `undefined` if the row was not run in a round.
  * @param {object[]} over Results of the other row, by round.
  * @param {{ isDifference?: boolean, harness?: object[] }} [how] `isDifference`: subtracts instead of dividing. `harness`:
- * results of the row without a client. Before CPU times are divided, their median is subtracted from both, so that the ratio
- * does not include the cost of making the calls.
+ * results of the row without a client. Before CPU times are divided, the median of these results is subtracted from both, so
+ * that the ratio does not include the cost of making the calls.
  */
 export function ratio(of, over, metric, { isDifference = false, harness } = {}) {
   const values = of.map((result, round) => {

@@ -123,7 +123,7 @@ async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   return results
 }
 
-/** The line overwrites the line before. */
+/** Overwrites the text of the previous call. */
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }

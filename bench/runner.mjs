@@ -26,8 +26,8 @@ export async function startSink() {
  * (`twice`). If the run fails, the result is `{ failed: reason }`.
  *
  * @param {object} run The argument of `child.mjs`, without URLs.
- * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options] `script`: run instead
- * of `child.mjs`.
+ * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options] `script` is run
+ * instead of `child.mjs`.
  */
 export async function runOnce(sink, run, options = {}) {
   await sink.reset()
@@ -38,7 +38,7 @@ export async function runOnce(sink, run, options = {}) {
   )
   if (result.failed) return result
   const counts = await sink.counts()
-  // Losses are not counted without a client (`none`), or if no request gets a response (`waiting`).
+  // If there is no client (`none`), or no request gets a response (`waiting`), losses are not counted.
   const expected = run.adapter === 'none' || run.shape === 'waiting' ? counts.unique : result.events
   return { ...result, sink: counts, lost: expected - counts.unique, twice: counts.events - counts.unique }
 }

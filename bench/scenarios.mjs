@@ -10,8 +10,8 @@
 /**
  * The targets of the SDK, as ratios. A run reports for each whether it is met, and fails if one is missed. The SDK is compared
  * with `floor`, a minimal client over `node:http`. In a process that uses `fetch`, the SDK sends over the undici dispatcher of
- * `fetch`. There its memory and its start (`overWithFetch`) are compared with `floor-dispatcher`, so that the dispatcher's
- * memory and loading time do not count against the SDK.
+ * `fetch`. For the memory and the start of such a process, `overWithFetch` names `floor-dispatcher` instead, so that the
+ * dispatcher's memory and loading time do not count against the SDK.
  */
 const LIMITS = {
   burst: 0.85,
@@ -374,7 +374,7 @@ const measured = [
   },
 ]
 
-/** If a scenario has the row `trackpost-fetch`, the targets of the SDK also apply to it. */
+/** If a scenario has the row `trackpost-fetch`, the targets of the SDK also apply to this row. */
 export const scenarios = measured.map((scenario) => ({
   ...scenario,
   targets: scenario.targets?.flatMap((target) => {

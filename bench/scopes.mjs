@@ -3,7 +3,7 @@
  * compared with calls to which the same context is passed. Usage: node bench/scopes.mjs [rounds]
  *
  * The three ways take turns in one process. The HTTP client responds at once, so that only the work of the SDK is measured.
- * Prints the CPU time per event, and the median of the ratios within each round.
+ * Prints, as medians of all rounds, the CPU time per event and its ratio to that of `explicit` in the same round.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { makeEvent } from './payload.mjs'

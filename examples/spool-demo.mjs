@@ -48,7 +48,7 @@ const missing = Array.from({ length: stored }, (_, index) => `order-${index + 1}
   (id) => !arrived.has(id),
 )
 console.log(
-  `${arrived.size} orders have arrived, ${receiver.duplicates.length} of them twice, known by their ids`,
+  `${arrived.size} orders have arrived, ${receiver.duplicates.length} of them twice, with the same id`,
 )
 console.log(`${missing.length} lost`)
 process.exitCode = missing.length === 0 ? 0 : 1

@@ -1,7 +1,7 @@
 // Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc writes from
 // the sources. Warnings, broken links or anchors, and exports without a docstring are errors. Usage:
 //   node scripts/build-docs.mjs            builds everything
-//   node scripts/build-docs.mjs --guides   keeps the reference of the last build, which takes most of the time
+//   node scripts/build-docs.mjs --guides   keeps the last reference, which takes most of the time to build
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
@@ -27,7 +27,7 @@ if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
 rmSync(SITE, { recursive: true, force: true })
 mkdirSync(PAGES, { recursive: true })
 await timed('guides', copyGuides)
-// At the same time, because each needs most of its time to read all types.
+// At the same time, because both are slow: each reads all types.
 if (!keepsReference)
   await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))

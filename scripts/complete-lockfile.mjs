@@ -1,6 +1,6 @@
 // Adds lockfile entries for platform packages (such as `@esbuild/darwin-arm64`) that the configured registry does not have. npm
 // leaves these packages out when it writes the lockfile, and then `npm ci` refuses the lockfile as incomplete:
-// https://github.com/npm/cli/issues/9846. An entry needs only a version and a platform, because npm skips other platforms.
+// https://github.com/npm/cli/issues/9846. In an entry, version and platform are enough: npm skips packages for other platforms.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const OS = [

@@ -1,5 +1,5 @@
 /**
- * Reorders the page of a class that typedoc has written: examples, constructor, members by group, and last the type parameters.
+ * Reorders the page that typedoc has written for a class: examples, constructor, members by group, type parameters.
  * `groups` maps the heading of each group to the names of its members. Throws if a member of the page is in no group.
  */
 export function groupMembers(markdown, groups) {

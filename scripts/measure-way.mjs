@@ -1,6 +1,6 @@
 // Measures which files and functions run for one `track` without plugins, from the call to its callback. Usage:
 //   npm run measure:way             prints the results with a stubbed HTTP client and over loopback
-//   npm run measure:way -- --check  fails above the limits below
+//   npm run measure:way -- --check  fails if a value exceeds its limit in LIMITS
 // V8's precise coverage counts files and functions. A copy of the sources, in which every function reports its call, shows
 // their order, the changes from one file to another, and the returns to analytics.ts. The files that an import of the client
 // loads are found by following static imports, without type imports.

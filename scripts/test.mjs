@@ -91,7 +91,7 @@ const STEPS = {
     inFull: true,
   },
   'bench:guard': { command: ['node', 'bench/guard.mjs'], inFull: true },
-  // Not part of `npm test`: the continuous integration runs it, because the README names this command too.
+  // Not part of `npm test`. The continuous integration runs this command, because the README names it.
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
 }
 
@@ -196,7 +196,7 @@ async function runCommand(name, isCaptured) {
   const env = {
     ...process.env,
     TEST_TIER: tier,
-    // Not for all steps: in its full size, the fault suite takes an hour.
+    // Not when all steps run: in its full size, the fault suite takes an hour.
     TEST_FULL: isFull && !isWhole ? '1' : '0',
     IS_BUILT: reports ? '1' : '0',
     ...(chosen.includes('pack') && { PACKED }),

@@ -114,8 +114,8 @@ export const BOTH_FILES = {
 }
 
 /**
- * The form of `npm test`: `default`, `rest` (tests that the default form leaves out, without `LONG_FILES`) or `full`. Default,
- * if vitest runs without scripts/test.mjs: `full`.
+ * The form of `npm test`: `default`, `rest` (tests that the default form leaves out, without `LONG_FILES`) or `full`. Without
+ * scripts/test.mjs, it is `full`.
  */
 export const TIER = process.env.TEST_TIER ?? 'full'
 

@@ -6,10 +6,11 @@
  * - `defaultsNote`: a note below the tables of the `default` scenarios, about a default of the client.
  * - `confirmNote`: a note below the table of the `confirm` scenario.
  * - `open(settings)`: creates a client. `track(event)` queues an event. `confirm(event)` resolves when the event is delivered.
- *   `close()` resolves when all events are delivered. So does `flush()`, if the client can be used after a flush.
+ *   `close()` resolves when all events are delivered. So does `flush()`, after which the client can still be used. Some
+ *   adapters have no `flush()`.
  *
  * `settings` are `{ url, flushAt, isDefault, maxWaiting, plugins, oauth, feature }`. With `isDefault`, only the key and the URL
- * are set, and `flushAt: 15` for clients with another default.
+ * are set, and `flushAt: 15` if the client has another default.
  */
 export const adapterNames = [
   'floor',

@@ -33,7 +33,7 @@ export async function open(
   return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
 }
 
-/** The directory of the spool is removed when the client is closed. With BENCH_SYNCS, prints the number of syncs. */
+/** Closing the client removes the directory of the spool and, with BENCH_SYNCS, prints the number of syncs. */
 async function openSpool(sync) {
   const { FileSpool } = await import(new URL('../../dist/spool.js', import.meta.url).href)
   const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
@@ -52,7 +52,7 @@ async function openSpool(sync) {
   return { spool, close }
 }
 
-/** The client of the warm-up has subscribed before the measured client. */
+/** Subscribes to each channel only once, although the warm-up and the measurement each open a client. */
 function subscribeOnce() {
   for (const name of CHANNELS) {
     if (!channel(`trackpost:${name}`).hasSubscribers) channel(`trackpost:${name}`).subscribe(() => {})

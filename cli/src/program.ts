@@ -118,7 +118,7 @@ function addSend(program: Command, context: CommandContext, onExit: OnExit): voi
       )
       .option('--timestamp <time>', 'when it happened, ISO-8601; default: now')
       .option('--message-id <id>', 'key for deduplication; default: random')
-      .option('--max-retries <number>', 'retries before the event has failed', wholeNumber(0, 1_000), 3)
+      .option('--max-retries <number>', 'retries before the event counts as failed', wholeNumber(0, 1_000), 3)
     addConnection(command)
   }
 }
@@ -126,7 +126,7 @@ function addSend(program: Command, context: CommandContext, onExit: OnExit): voi
 function addVerify(program: Command, context: CommandContext, onExit: OnExit): void {
   const command = program
     .command('verify')
-    .description('check that the service can be reached and accepts the write key, without an event')
+    .description('check that the service can be reached and accepts the write key; sends no event')
     .action(async (flags: VerifyFlags) => onExit(await runVerify(flags, context)))
   addConnection(command)
 }
@@ -143,7 +143,7 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
       collect,
     )
     .option('--map-file <path>', 'mapping file: JSON with map, set, type, rest')
-    .option('--type <kind>', 'kind of the events whose line does not name it')
+    .option('--type <kind>', 'kind of the events whose line has no type')
     .option(
       '--set <field=value>',
       'a value for every event: field=text or field:=JSON; can be repeated',

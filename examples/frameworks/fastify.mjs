@@ -13,7 +13,7 @@ const analytics = new Analytics({
 })
 
 const app = Fastify()
-// Not the onRequest hook: Fastify parses the body after it, in stream callbacks, which would leave the scope.
+// Not the onRequest hook: after it, Fastify parses the body in stream callbacks, which run outside the scope.
 // Behind a proxy: requestScope(request, { trustProxy: 1 }).
 app.addHook('preValidation', (request, _reply, done) => runWithScope(requestScope(request), done))
 // Scopes can be nested: this one adds the user.

@@ -67,7 +67,7 @@ function checkArrivals(check, expected, { events, duplicates, refused }, started
       check(false, `${id} did not arrive`)
       continue
     }
-    // The collector adds to `timestamp` the time between the sending and the arrival of the message.
+    // The collector moves `timestamp` forward by the time between the sending and the arrival of the message.
     const sent = { ...message, timestamp: message.originalTimestamp }
     const timeMs = Date.parse(sent.timestamp)
     const isNow = timeMs >= startedMs && timeMs <= endedMs

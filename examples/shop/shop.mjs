@@ -1,7 +1,7 @@
 /**
  * A small shop that tracks the actions of its visitors: WRITE_KEY=... PORT=8080 node shop.mjs
  *
- * Its log, on standard output, has one JSON object per line. One line tells the outcome of each event.
+ * Its log, on standard output, has one JSON object per line. Each event has one line with its outcome.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,5 +1,6 @@
 // Finds the small changes (mutants) that mutation testing can make to a source file, and writes a copy of the file that
-// contains all mutants. A mutant is inactive until `globalThis.isMutant(number)` returns true. So a file is transformed once.
+// contains all mutants. A mutant is inactive until `globalThis.isMutant(number)` returns true. So each file
+// is transformed only once.
 import ts from 'typescript'
 
 const OPERATORS = {

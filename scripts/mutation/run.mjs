@@ -35,7 +35,7 @@ const files = (folder, end) =>
   readdirSync(join(ROOT, folder), { recursive: true })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name))
-/** Tests of the built package would not notice any change. */
+/** Leaves out tests of the built package, which would not notice any change. */
 const isOfModule = (file) =>
   existsSync(join(ROOT, 'src', file.split('/')[1].replace('.test.ts', '.ts'))) &&
   !/\/proof\/|end-to-end/.test(file)

@@ -222,7 +222,7 @@ class ImportRun {
       this.#listed.push({ line: record.line + (problem.linesDown ?? 0), ...problem })
       if (flags.json !== true) this.#log(describeProblem(file, record, problem))
       if (this.#listed.length === flags.problems && flags.json !== true) {
-        this.#log(`... further ones are counted; --problems ${flags.problems * 10} lists more`)
+        this.#log(`... further problems are only counted; --problems ${flags.problems * 10} lists more`)
       }
     } else if (record.bytes.length === 0) this.#log(describeProblem(file, record, problem))
   }

@@ -65,8 +65,8 @@ const DATE_TIME =
 const LEAST_MS = 100_000_000_000
 
 /**
- * Converts the variants of ISO 8601 that databases write to a form that the SDK accepts. A time without a zone is read as UTC,
- * so that the result does not depend on the time zone of the machine.
+ * Databases write variants of ISO 8601. This converts them to a form that the SDK accepts. A time without a zone is read as
+ * UTC, so that the result does not depend on the time zone of the machine.
  */
 export function castTimestamp(value: unknown): CastResult {
   if (typeof value === 'number' && Math.abs(value) < LEAST_MS && value !== 0) {

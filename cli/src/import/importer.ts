@@ -135,7 +135,7 @@ export class Importer {
     if (this.problem === undefined && !this.#stop.signal.aborted) this.#window.passTo(input.position())
   }
 
-  /** Returns the time limit for closing if the import is stopped. The user may still stop it while the last lines are sent. */
+  /** Waits until the last lines are sent, or the import is stopped. In the second case, returns the time limit for closing. */
   async #closing(): Promise<{ timeout: number } | undefined> {
     if (!this.#stop.signal.aborted) {
       const flushed = this.#client.flush()

@@ -1,4 +1,4 @@
-// The imported module is bundled into the command line, since it has no dependencies.
+// The imported module is bundled into the package, since it has no dependencies.
 import { findJsonError } from '../../../collector/src/json/json-error.ts'
 import type { ParsedRecord } from './csv.ts'
 import type { Problem, SourceRecord } from './record.ts'

@@ -99,7 +99,7 @@ export function parseTarget(where: string, text: string): Omit<Assignment, 'sour
   const cast = colon === -1 ? undefined : text.slice(colon + 1)
   if (!isTarget(target)) {
     const meant = nearest(target, [...PLAIN_FIELDS, ...OBJECT_FIELDS])
-    const hint = meant === undefined ? 'for a property write properties.<name>' : `did you mean ${meant}?`
+    const hint = meant === undefined ? 'for a property, write properties.<name>' : `did you mean ${meant}?`
     throw new UsageError(`${where}: messages have no field ${printable(target)}; ${hint}`)
   }
   if (cast !== undefined && !isCast(cast)) {

@@ -80,7 +80,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     unused,
     columnOf: (target) => columns.get(target) ?? target,
     map(row) {
-      // In a rejects file, rows that could not be parsed have no notes. They stay shorter when the user corrects them.
+      // In a rejects file, rows that could not be parsed lack the note columns, even after the user has corrected them.
       if (row.length !== names.length && row.length !== withoutNotes) {
         const message = `expected ${withoutNotes} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }

@@ -1,4 +1,4 @@
-/** Why a line is not sent. */
+/** Why a line is not delivered. */
 export interface Problem {
   /** An error code of the SDK, or a kind of fault in the file. Problems are counted by this text. */
   readonly reason: string

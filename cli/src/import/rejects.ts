@@ -104,7 +104,7 @@ export class Rejects {
     await this.#file?.close()
   }
 
-  /** Removes the rows after the mark, because their lines are read again. Leaves a file that the user has edited as it is. */
+  /** Removes the rows after the mark, because their lines are read again. Does not change a file that the user has edited. */
   #goOn({ bytes, sha256 }: RejectsMark): void {
     let content: Buffer
     try {

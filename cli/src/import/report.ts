@@ -54,7 +54,7 @@ export function summarize(result: ImportResult, command: string): string {
   if (result.untimed > 0) {
     const has = result.untimed === 1 ? 'has' : 'have'
     text.push(
-      `${counted(result.untimed, 'line')} ${has} no timestamp: the service takes the time of the import`,
+      `${counted(result.untimed, 'line')} ${has} no timestamp: the time of the import is sent instead`,
     )
   }
   if (rejects !== undefined) {

@@ -14,7 +14,7 @@ export interface WindowLimits {
   readonly bytes: number
 }
 
-/** From the first line that is neither delivered nor refused to the last line that was read. Limits how much is read ahead. */
+/** The lines from the first that is neither delivered nor refused to the last that was read. Limits how much is read ahead. */
 export class Window {
   readonly #limits: WindowLimits
   readonly #onPass: (line: PendingLine) => void

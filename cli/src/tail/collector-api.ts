@@ -56,7 +56,7 @@ export class CollectorApi {
     return this.#get('api/events', query, signal) as Promise<EventPage>
   }
 
-  /** Reads what a message of the stream contains. */
+  /** Returns the same data as a message of the stream. */
   stats(signal: AbortSignal): Promise<News> {
     return this.#get('api/stats', {}, signal) as Promise<News>
   }

@@ -60,7 +60,7 @@ interface Pass {
   head?: string
 }
 
-/** After a lost connection, even between two pages, the next read continues after the last page. */
+/** After a lost connection, even between two pages, the next read continues after the last page that arrived. */
 class Reader {
   readonly #api: CollectorApi
   readonly #options: FollowOptions
