@@ -43,6 +43,6 @@ export default defineConfig({
   banner: {
     js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
   },
-  // If this is set, json-schema-to-typescript writes its log to stdout, between the types.
+  // If the environment has VERBOSE, json-schema-to-typescript would write its log to stdout, between the types.
   define: { 'process.env.VERBOSE': 'undefined' },
 })
