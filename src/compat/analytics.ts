@@ -4,8 +4,8 @@ import { fromCaller, guard } from '../errors/guard.ts'
 import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
-import { redactor } from '../policy/redact.ts'
-import { Log } from '../runtime/log.ts'
+import type { Logger } from '../runtime/log.ts'
+import { escapeControls, warn } from '../runtime/warn.ts'
 import { CompatError } from './error.ts'
 import {
   type AnalyticsNodeOptions,
@@ -113,7 +113,7 @@ export class CompatAnalytics {
   /** The `CompatError` made for each `DeliveryError`: all events of a failed batch share one error. */
   readonly #errors = new WeakMap<DeliveryError, CompatError>()
   readonly #handled = new WeakSet<DeliveryError>()
-  readonly #log: Log
+  readonly #logger: Logger | undefined
   readonly #logged = new Set<string>()
 
   /**
@@ -139,7 +139,7 @@ export class CompatAnalytics {
       // The stack of the error starts at the line that called this constructor.
       throw fromCaller(error, new.target)
     }
-    this.#log = new Log(settings.logger, redactor([writeKey]))
+    this.#logger = settings.logger
     // The `errorHandler` is called for `error` events only. If callbacks called it too, it would get the same error twice.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
@@ -246,11 +246,13 @@ export class CompatAnalytics {
     const { code, message } = error
     if (this.#logged.has(code)) return
     this.#logged.add(code)
-    this.#log.loss(
-      code,
+    const text = escapeControls(
       `an event was not delivered: ${message} (${code}). ` +
         `Further ones are counted in analytics.client.stats.failures.${code}.`,
     )
+    const logger = this.#logger
+    if (logger === undefined) warn(code, text)
+    else guard(() => logger.error({ code }, `trackpost: ${text}`), 'the logger')
   }
 
   #handle(reason: DeliveryError): unknown {
