@@ -123,7 +123,8 @@ describe('in a browser', () => {
       await result.click()
 
       await page.waitForURL(`**/${guide}*`)
-      expect(await page.locator('.vp-doc').textContent()).toContain(heading)
+      // The address changes before the content.
+      await page.locator('.vp-doc', { hasText: heading }).waitFor()
     })
   })
 
