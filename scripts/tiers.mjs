@@ -1,7 +1,7 @@
-// The two forms of `npm test`: these lists name the tests that only `npm test -- --full` runs. Test files that no list names
-// run in both forms. Paths begin at the root of the repository. A folder stands for all files below it.
+// The forms of `npm test`: these lists name the tests that `npm test` leaves out and `npm test -- --full` runs. Test files that
+// no list names run in both forms. Paths begin at the root of the repository. A folder stands for all files below it.
 
-/** Steps of scripts/test.mjs that only the full form runs, with a description of their tests. */
+/** Steps of scripts/test.mjs that the default form leaves out, with a description of their tests. */
 export const FULL_STEPS = {
   runtimes: 'the package on Node.js 16 to 26, Bun, Deno and workerd',
   frameworks: 'the examples with web frameworks',
@@ -12,7 +12,7 @@ export const FULL_STEPS = {
 
 /** By subject. */
 export const FULL_FILES = {
-  'the package in bundlers, in test runners, with every TypeScript, beside other libraries, and its types compared with their reports':
+  'the package in bundlers, in test runners, with every TypeScript, beside other libraries, and its public types compared with their recorded reports':
     [
       'test/package/bundlers.test.ts',
       'test/package/compat.test.ts',
@@ -23,7 +23,7 @@ export const FULL_FILES = {
       'test/package/testing.test.ts',
       'test/package/typescript.test.ts',
     ],
-  'examples that are measured or compared with another library': [
+  'examples with other libraries or with measurements': [
     'test/examples/observability.test.ts',
     'test/examples/opentelemetry.test.ts',
     'test/examples/proxy.test.ts',
@@ -89,7 +89,7 @@ export const LONG_FILES = [
   'test/package/typescript.test.ts',
 ]
 
-/** Only the full form runs these rows of docs/faults.md: their fault takes seconds of real time even with a faster clock. */
+/** The default form leaves out these rows of docs/faults.md: their fault takes seconds of real time even with a faster clock. */
 export const FULL_ROWS = [
   ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
   ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],

@@ -360,8 +360,8 @@ describe('refused lines', () => {
     const text = readFileSync(rejects, 'utf8')
     expect(first.stderr.split('\n').slice(0, 4)).toEqual([
       `${file}:2: column "total": expected a number, got "1,5"`,
-      `${file}:3: a quoted field has no end, or text after it`,
-      `${file}:5: a quoted field has no end, or text after it`,
+      `${file}:3: a quoted field has no closing quote, or text after its closing quote`,
+      `${file}:5: a quoted field has no closing quote, or text after its closing quote`,
       `${file}:6: expected 3 columns, got 2`,
     ])
     expect(text).toMatch(

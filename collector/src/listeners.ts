@@ -5,7 +5,7 @@ export interface Listeners {
   onRecovery(what: string, fault: string): void
 }
 
-/** Turns an error of a listener into a process warning. Otherwise, a listener that cannot log would end the process. */
+/** Turns an error of a listener into a process warning. Otherwise, an error in a listener would end the process. */
 export function listenersOf({ onFault, onRecovery }: Partial<Listeners>): Listeners {
   return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }
 }

@@ -29,9 +29,9 @@ export function roleOf({
   database,
 }: CollectorOptions): Pick<Shared, 'role' | 'hasStore'> | undefined {
   const hasStore = store !== undefined || database !== undefined
-  if (work && log === undefined) throw new ConfigError('work: expected --log nats://<host> (log)')
+  if (work && log === undefined) throw new ConfigError('work: expected --log nats://<host>, or log in code')
   if (work && !hasStore)
-    throw new ConfigError('work: expected --store <address> (store): where events are kept')
+    throw new ConfigError('work: expected --store <address>, or store in code: where events are kept')
   return log === undefined ? undefined : { role: work ? 'worker' : 'front', hasStore }
 }
 

@@ -37,9 +37,9 @@ export interface IntakeOptions {
   readonly askScope: () => Scope | undefined
   /** Reads the `disable` setting; `undefined` when the setting is `false`. Never throws. */
   readonly askDisabled: (() => boolean) | undefined
-  /** Called for each call, even with bad arguments. */
+  /** Called for each call that does not throw, even with bad arguments. */
   readonly onAccepted: (() => void) | undefined
-  /** Whether events with a callback are sent at the end of their turn: on edge runtimes, no later request can send them. */
+  /** Whether events with a callback are sent at the end of their turn: on edge runtimes, no later request may send them. */
   readonly isCallbackUrgent: boolean
 }
 
@@ -230,7 +230,8 @@ export class Intake {
     if (pipeline.run(item.kind, ctx, onDone, plugins)) return
     bytes ||= estimateBytes(ctx.event, settings.maxMessageBytes)
     if (line.hasRoom(bytes)) return line.enterPlugins(item, bytes)
-    // The room was not checked above (it is the plugin's first promise), or the plugin tracked an event that took the room.
+    // Room was not checked above, because the plugin has never returned a promise before; or the plugin tracked an event that
+    // took the room.
     isRefused = true
     outcomes.failFull(item)
   }

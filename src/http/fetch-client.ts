@@ -34,7 +34,7 @@ export class FetchHTTPClient implements ByteHTTPClient {
     this.#fetch = fetch
   }
 
-  /** Returns `isCompressed`. Other bodies are sent as text, because mocks of `fetch` compare text. */
+  /** Only for compressed bodies. Uncompressed bodies are sent as text, because mocks of `fetch` compare text. */
   takesBytes(isCompressed = false): boolean {
     return isCompressed
   }

@@ -203,8 +203,8 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
   }
   if (result === undefined || result === null) return undefined
   if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')
-  // `JSON.stringify` does not call `toJSON` on the result of `toJSON`. If the result has a `toJSON` too, it is removed, so that
-  // the keys are written.
+  // `JSON.stringify` calls `toJSON` only once. The message is stringified later, so a second `toJSON`, in the result of the
+  // first, is removed: it would be called then.
   return typeof result['toJSON'] === 'function' ? { ...result, toJSON: undefined } : result
 }
 

@@ -25,8 +25,8 @@ interface State {
 
 /**
  * Makes a deep copy of `value` as plain data that gives the same JSON. Dates stay Dates. Where `JSON.stringify` would throw,
- * the copy has a placeholder: a BigInt becomes its decimal string, a circular reference becomes `"[Circular]"`, and a value
- * that throws when it is read becomes `"[Throws]"`.
+ * the copy has a placeholder: a BigInt becomes its decimal string, a circular reference becomes `"[Circular]"`, and a
+ * property that throws when it is read becomes `"[Throws]"`. An error of the `toJSON` of `value` itself is thrown.
  *
  * @param limit Maximum bytes of `value` as JSON. Default: 32,768.
  * @throws DeliveryError with the code `unserializable` for more than 500 levels; `too_large` when there are more than `limit`

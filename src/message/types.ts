@@ -160,7 +160,7 @@ export interface Message<Time = string> {
   context: ExtraContext & { library: { name: string; version: string } }
   /** Destination switches. */
   integrations: Integrations
-  /** The runtime in which the message was made and its Node.js version, if it states one, as Bun and Deno also do. */
+  /** The runtime in which the message was made, and the Node.js version that it reports. Bun and Deno report one too. */
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
 

@@ -4,7 +4,7 @@ import type { HTTPHeaders } from '../http/client.ts'
 export const MAX_WAIT_MS = 300_000
 const FIRST_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 60_000
-/** Longer header values are not read, to protect the parser. */
+/** Longer times in headers are not read, to protect the parser. */
 const MAX_HEADER_LENGTH = 1_024
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'

@@ -236,7 +236,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** Warns once that the spool has thrown, as a spool of the user may do. */
+  /** Warns once that the spool has thrown. A spool of this package never throws, but one that a user has written may. */
   #warnOf(error: unknown): void {
     if (this.#hasWarned) return
     this.#hasWarned = true

@@ -160,7 +160,7 @@ export class Folders {
   #refuseOthers(path: string): void {
     if (path !== this.#options.directory) return
     const info = this.#options.fs.info(path)
-    const remedy = `give it to the user of this process alone (chmod 700), or name a new directory inside it`
+    const remedy = `give it to the user of this process alone (chmod 700), or use a new directory inside it`
     if (info?.isForeign === true) throw new Error(`it belongs to another user; ${remedy}`)
     if (info?.isOpenToOthers === true) throw new Error(`other users may write to it; ${remedy}`)
   }
@@ -184,7 +184,7 @@ export class Folders {
     const info = fs.info(join(directory, `${id}.lock`))
     let is = false
     if (info?.kind === 'file') {
-      // Both times are times of the file system, because the clocks of two machines may differ.
+      // Both times are times of the file system if possible, because the clocks of two machines may differ.
       const nowMs = fs.info(this.#lock)?.modifiedMs ?? this.#options.now()
       is = isAlive(this.#readOwner(id), nowMs - info.modifiedMs, processes)
     }

@@ -47,7 +47,7 @@ export type PluginInput =
 export interface PluginRun {
   /** The event after the plugin. Absent when the event was dropped. */
   readonly event?: ContextEvent
-  /** Why the event was dropped: the message of the plugin. Absent when the event was not dropped. */
+  /** Why the event was dropped: the message of its error. Absent when the event was not dropped. */
   readonly dropped?: string
   /** The notes on the event, from `ctx.log` and `ctx.report`. */
   readonly logs: readonly LogEntry[]

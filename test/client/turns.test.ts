@@ -72,7 +72,7 @@ describe('a plugin that is registered during a turn', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
   })
 
-  test('is also called for events inside an asynchronous plugin, and can drop them', async () => {
+  test('is also called for events that an asynchronous plugin is still processing, and can drop them', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register({ name: 'slow', type: 'enrichment', track: async (ctx) => ctx })
@@ -206,7 +206,7 @@ describe('a plugin that flushes or closes', () => {
   )
 })
 
-test('plugins of type after run only when asynchronous destinations have finished with the event', async () => {
+test("plugins of the type 'after' run only when asynchronous destinations have finished with the event", async () => {
   const { analytics, clock } = createAnalytics({ flushAt: 1 })
   const order: string[] = []
   const note = (name: string) => (): undefined => {

@@ -148,7 +148,7 @@ describe('a batch that is refused because of its content', () => {
     expect(client.batchSizes.at(-1)).toBe(16)
   })
 
-  test('a refused second half that is not sent again fails with rejected, even if the first half runs out of retries', async () => {
+  test('if the request limit keeps the second half from being split, it fails with `rejected`, even if the first half runs out of retries', async () => {
     const judge = refusing([...ids(32), 'a40'])
     const reply: Reply = (request) =>
       request.messageIds[0] === 'a17' ? status(503)(request) : judge(request)

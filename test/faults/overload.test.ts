@@ -25,7 +25,7 @@ for (const [text, bytes] of [
   row(
     'F09',
     `black hole for 60 s: connections accepted, no responses; events of 1 KB, ${text}`,
-    'events that do not fit are refused with queue_full; <= 4 sockets; RSS <= start + 144 MB during the outage, + 192 MB in the recovery, 64 MB in the default size; all accepted events are delivered',
+    'events that do not fit are refused with queue_full; <= 4 sockets; RSS <= start + 144 MB during the outage and start + 192 MB in the recovery (start + 64 MB in the default size of this test); all accepted events are delivered',
     async (row) => {
       const events = size(2_000, 200_000)
       const maxQueueBytes = size(131_072, 33_554_432)
@@ -43,7 +43,7 @@ for (const [text, bytes] of [
         {
           host: server.url,
           args: { events, bytes, outageMs: 60_000 / scale },
-          // Each event has a callback, so with the default maxRetries it would fail after four failed requests.
+          // Each event has a callback, so it counts as awaited: with the default maxRetries it would fail after four failures.
           settings: { maxQueueBytes, maxQueueSize: 1_000_000, maxRetries: 100 },
           scale,
           limitMs: 100_000,
@@ -113,8 +113,8 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
     `${fault === 'reset' || fault === 'silence' ? fault : `status ${fault}`} for 60 s under constant load`,
     '<= 15 requests in the first minute, however full the queue is; recovered within one backoff cap; 0 lost',
     async (row) => {
-      // The clock runs less fast when requests time out: the timeout of 10 s is scaled too, and the server must be
-      // able to respond within it even on a busy machine.
+      // With `silence`, requests time out. Their timeout of 10 s is scaled too, and the server must be able to respond
+      // within it even on a busy machine, so this clock runs less fast.
       const scale = fault === 'silence' ? 6 : 20
       const events = size(2_000, 60_000)
       const server = await serve({
@@ -364,7 +364,7 @@ row(
 
 row(
   'F75',
-  'one failed batch, meanwhile a full queue, then success',
+  'one failed batch, then a full queue, then success',
   'later batches are sent: a new event is delivered within one flush interval',
   async (row) => {
     const server = await serve({
@@ -402,7 +402,7 @@ row(
 
 row(
   'H05',
-  'a healthy run: many batches at once, in a process without a server',
+  'a healthy run: many batches at once, in a process that only sends',
   'one turn of the event loop starts at most 4 requests of 500,000 bytes, however full the queue is',
   async (row) => {
     const events = size(4_000, 40_000)

@@ -561,7 +561,7 @@ unproved(
 row(
   'F20',
   'an httpClient that throws, rejects with nothing, never settles, or responds with nonsense or too late',
-  'a counted retry or a timeout, or delivered if the status 200 can be read; the body of a late response is cancelled; 0 crashes',
+  'a counted retry or a timeout, or delivered if a response with the status 200 can be read; the body of a late response is cancelled; 0 crashes',
   async (row) => {
     const server = await serve()
 

@@ -43,7 +43,7 @@ describe('the context', () => {
   })
 })
 
-describe('an event that is replaced', () => {
+describe('replacing the event', () => {
   test.each([
     [undefined, 'undefined'],
     [null, 'null'],
@@ -51,7 +51,7 @@ describe('an event that is replaced', () => {
     ['x', 'a string'],
     [[], 'an array'],
     [() => {}, 'a function'],
-  ])('by %s is refused without an error in the plugin, and reported once', (nonsense, got) => {
+  ])('with %s has no effect and throws nothing in the plugin; it is reported once', (nonsense, got) => {
     const ctx = createContext()
     const { event } = ctx
 

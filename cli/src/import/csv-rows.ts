@@ -18,7 +18,7 @@ type RowEnd = number | 'more' | 'broken'
 
 const BROKEN_QUOTE: Problem = {
   reason: 'invalid_csv',
-  message: 'a quoted field has no end, or text after it',
+  message: 'a quoted field has no closing quote, or text after its closing quote',
 }
 
 /**

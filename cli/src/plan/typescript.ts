@@ -59,7 +59,7 @@ function shapeOf(file: PlanFile, path: readonly string[], schema: Schema): Shape
   return new SchemaShapes(file, path, schema).make()
 }
 
-/** Removes the type of the whole plan. The library needed that type only to give each part one name. */
+/** Removes the type of the whole plan. Only because of that type, the library names each part once. */
 function withoutRoot(code: string): string {
   return code.replace(/^export interface Plan \{\n(?:\w+: \w+\n)*\}\n/m, '')
 }

@@ -137,7 +137,7 @@ test('a message in another format is refused as a whole', () => {
   expect(decode(Buffer.from('1 k\n{}\n\nnull\n\n[]\nx\n')).broken).toHaveLength(3)
 })
 
-test('a message with a new key has the same events, and the key does not get longer', () => {
+test('a message with a new key has the same events, and a second new key does not make the key longer', () => {
   const payload = encode(odd)[0]?.payload ?? Buffer.alloc(0)
   const again = underNewKey(underNewKey(payload, '7'), '8')
 

@@ -1,4 +1,4 @@
-// The responses of the collector's API: see docs/api.md. Types that the store has too are imported from the store.
+// The responses of the collector's API: see docs/api.md. Some types are imported from the store.
 import type { Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 

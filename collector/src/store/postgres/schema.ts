@@ -26,12 +26,12 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
  *
  * - Column `day` is the day of storing in UTC, by the clock of the database server, and the partition key. `log_day` has the
  *   first sequence number of each day, by which the partition of a sequence number is found.
- * - Indexes contain `brief(text)` instead of a text, because an index cannot contain long texts. So a query compares both the
+ * - Indexes contain `brief(text)` instead of a text that may be long, because an index cannot contain long texts. So a query compares both the
  *   short form and the text.
  * - `log_head` has one row. Every append locks this row first, so that events become visible in the order of their sequence
  *   numbers. `floor` is the newest sequence number that was deleted by a clear.
- * - `consumed` has the idempotency key of each commit, or of each group in it: a commit that is repeated because its response
- *   was lost is not written again.
+ * - `consumed` has the idempotency keys of each commit, one for each group of events. If a commit is repeated because its
+ *   response was lost, it is not written again.
  * - `rate_window` is unlogged, so that requests do not wait for the disk. A crash empties the table, which only resets the rate
  *   limits.
  */

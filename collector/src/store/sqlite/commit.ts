@@ -22,7 +22,7 @@ const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
-/** If a group is sent again after this time, messageIds show that its events are known. */
+/** The key of a group is kept for this time. After it, the messageIds show that the events of the group are known. */
 const KEYS_KEPT_MS = 3 * 24 * 60 * 60 * 1000
 
 /** The caller begins and ends the transaction. */
