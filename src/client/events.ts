@@ -7,7 +7,7 @@ import type { FlushSummary } from './ledger.ts'
 
 /** The argument of an `error` listener: one event was lost. */
 export interface ErrorEvent {
-  /** `delivery_failure` for an event that failed after it was queued, except with `queue_full`; otherwise `reason.code`. */
+  /** `delivery_failure` if the event failed after it was queued; otherwise, and for `queue_full`, `reason.code`. */
   code: string
   /** The error; its `code` is the precise reason. */
   reason: DeliveryError
