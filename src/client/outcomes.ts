@@ -89,11 +89,11 @@ export class Outcomes {
     // `after` plugins run after the outcome, and a flush must wait for these plugins too.
     ledger.beginWork(item)
     ledger.settle(item, error?.code)
-    if (callback !== undefined) this.#call(item, error, ctx)
+    const isUntold = callback === undefined || this.#call(item, error, ctx)
     if (error === undefined) {
       if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
     } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
-    else if (callback === undefined && !isDeferred) this.#options.warnings.reportLoss(error)
+    else if (isUntold && !isDeferred) this.#options.warnings.reportLoss(error)
     if (isFollowed && ctx !== undefined) this.countWork(item, pipeline.conclude(kind, ctx))
     ledger.endWork(item)
     if (ledger.pending === 0) this.#options.onDrained()
@@ -165,22 +165,26 @@ export class Outcomes {
   }
 
   get #deferred(): DeliveryError {
-    return new DeliveryError(
-      'deferred',
-      'the client was closed; the event is in the spool, for the next start',
-    )
+    return new DeliveryError('deferred', 'the client was closed; the event is in the spool')
   }
 
-  #call({ callback, asyncContext }: Item, error: DeliveryError | undefined, ctx: Context | undefined): void {
+  /** @returns Whether the callback has returned itself: in this way, `trackpost/compat` says that it has told nobody. */
+  #call(
+    { callback, asyncContext }: Item,
+    error: DeliveryError | undefined,
+    ctx: Context | undefined,
+  ): boolean {
+    let result: unknown
     const call = (): void => {
       guard(
-        () => callback?.(error, ctx),
+        () => (result = callback?.(error, ctx)),
         'a callback',
         (reason) => this.#options.warnings.take('callback', reason, ctx),
       )
     }
     if (asyncContext === undefined) call()
     else asyncContext.runInAsyncScope(call)
+    return result === callback
   }
 
   /** The item has the `messageId` only if the outcome channel had a subscriber when the event was tracked. */

@@ -4,8 +4,6 @@ import { fromCaller, guard } from '../errors/guard.ts'
 import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
-import type { Logger } from '../runtime/log.ts'
-import { escapeControls, warn } from '../runtime/warn.ts'
 import { CompatError } from './error.ts'
 import {
   type AnalyticsNodeOptions,
@@ -113,8 +111,6 @@ export class CompatAnalytics {
   /** The `CompatError` made for each `DeliveryError`: all events of a failed batch share one error. */
   readonly #errors = new WeakMap<DeliveryError, CompatError>()
   readonly #handled = new WeakSet<DeliveryError>()
-  readonly #logger: Logger | undefined
-  readonly #logged = new Set<string>()
 
   /**
    * Makes a client.
@@ -139,7 +135,6 @@ export class CompatAnalytics {
       // The stack of the error starts at the line that called this constructor.
       throw fromCaller(error, new.target)
     }
-    this.#logger = settings.logger
     // The `errorHandler` is called for `error` events only. If callbacks called it too, it would get the same error twice.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
@@ -221,7 +216,8 @@ export class CompatAnalytics {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)
       call.event = ctx?.event
-      if (typeof callback !== 'function') return this.#logLoss(error)
+      // So the client logs the loss of an event that nobody hears of.
+      if (typeof callback !== 'function') return onOutcome
       if (!this.enable) return callback()
       return callback(call.error, toData(call.event === undefined ? [] : [call.event]))
     }
@@ -238,21 +234,6 @@ export class CompatAnalytics {
       void this.client.flush()
     }
     return this
-  }
-
-  /** Once for each code. `Analytics` does not log these losses, because to it, every call of this class has a callback. */
-  #logLoss(error: DeliveryError | undefined): void {
-    if (error === undefined || error.code === 'deferred' || this.client.listenerCount('error') > 0) return
-    const { code, message } = error
-    if (this.#logged.has(code)) return
-    this.#logged.add(code)
-    const text = escapeControls(
-      `an event was not delivered: ${message} (${code}). ` +
-        `Further ones are counted in analytics.client.stats.failures.${code}.`,
-    )
-    const logger = this.#logger
-    if (logger === undefined) warn(code, text)
-    else guard(() => logger.error({ code }, `trackpost: ${text}`), 'the logger')
   }
 
   #handle(reason: DeliveryError): unknown {

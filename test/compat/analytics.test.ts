@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Analytics, type AnalyticsNodeOptions, CompatError, RudderAnalytics } from '../../src/compat.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -215,7 +216,7 @@ describe('failures', () => {
       prepare = (_analytics: Analytics) => {},
       callback?: () => void,
     ) => {
-      const analytics = new Analytics('wk', { httpClient: setUp(402).httpClient, ...options })
+      const analytics = new Analytics('wk-secret', { httpClient: setUp(402).httpClient, ...options })
       prepare(analytics)
       for (const event of ['A', 'B']) analytics.track({ userId: 'u', event }, callback)
       await analytics.flush().catch(() => {})
@@ -226,9 +227,19 @@ describe('failures', () => {
       await lose({})
 
       expect(warned).toEqual([
-        'an event was not delivered: [402] Payment Required (rejected). ' +
-          'Further ones are counted in analytics.client.stats.failures.rejected.',
+        expect.stringMatching(/^an event was not delivered: \[402\] Payment Required \(rejected\)\./),
       ])
+    })
+
+    test('that nobody hears of is logged without the write key', async () => {
+      const plugin = {
+        name: 'p',
+        type: 'before',
+        track: (ctx) => ctx.cancel(new Error('not with wk-secret')),
+      } as Plugin
+      await lose({}, ({ client }) => void client.register(plugin))
+
+      expect(warned).toEqual([expect.stringContaining('not with [redacted] (plugin)')])
     })
 
     test('that nobody hears of goes to the logger', async () => {
