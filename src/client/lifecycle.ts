@@ -221,12 +221,13 @@ export class Lifecycle {
   }
 }
 
-const EXIT_MESSAGE = 'the process ended before the delivery (exitTimeout)'
+const EXIT_MESSAGE = 'the process ended before delivery (exitTimeout)'
 
 /** In milliseconds; `undefined` means no limit. If `timeout` is not a number, the limit is `missing`. */
 function limitOf(timeout: unknown, missing: number | undefined): number | undefined {
   if (typeof timeout !== 'number' || Number.isNaN(timeout)) return missing
-  return timeout === 0 ? undefined : Math.max(timeout, 0)
+  // Not for -0, which is what is left of a time that was rounded.
+  return Object.is(timeout, 0) ? undefined : Math.max(timeout, 0)
 }
 
 /**

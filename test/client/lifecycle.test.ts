@@ -78,14 +78,14 @@ describe('flush', () => {
     await closing
   })
 
-  test('ends at once with a negative timeout: no time is left', async () => {
+  test.each([-500, -0])('ends at once with a timeout of %d: no time is left', async (timeout) => {
     const { analytics, clock } = createAnalytics({}, [silence])
     trackPurchases(analytics, 1)
 
-    const flushed = analytics.flush({ timeout: -500 })
+    const flushed = analytics.flush({ timeout })
     await clock.advance(0)
     expect(await flushed).toEqual({ delivered: 0, failed: 0, pending: 1 })
-    const closed = analytics.closeAndFlush({ timeout: -1 })
+    const closed = analytics.closeAndFlush({ timeout })
     await clock.advance(0)
 
     expect(await closed).toEqual({ delivered: 0, failed: 1, pending: 0 })
