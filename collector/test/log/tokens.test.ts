@@ -78,27 +78,63 @@ test.each(unsafe)(
   },
 )
 
-test('a write to a bucket that does not take writes yet is repeated, without reading the bucket', async () => {
+async function openManaged() {
   const { url } = await startNats()
   const connection = await connect({ servers: url })
   onTestFinished(() => connection.close())
-  const manager = await jetstreamManager(connection)
+  const seen = { reads: 0 }
+  connection.subscribe('$JS.API.STREAM.MSG.GET.>', { callback: () => void seen.reads++ })
+  await connection.flush()
+  const timers = vi.spyOn(systemClock, 'setTimer')
+  onTestFinished(() => timers.mockRestore())
+  /** Resolves when requests have been repeated after waits of 50 ms. */
+  const repeated = () =>
+    expect.poll(() => timers.mock.calls.filter(([, delayMs]) => delayMs === 50).length).toBeGreaterThan(1)
+  return { url, connection, manager: await jetstreamManager(connection), seen, repeated }
+}
+
+test('a write to a bucket that does not take writes yet is repeated, without reading the bucket', async () => {
+  const { url, manager, seen, repeated } = await openManaged()
   const { tokens } = await openTokens(url)
   expect(await tokens.assertions.use('a', soon(), Date.now())).toBe(true)
   const { config } = await manager.streams.info('KV_trackpost-assertions')
   await manager.streams.delete('KV_trackpost-assertions')
-  let reads = 0
-  connection.subscribe('$JS.API.STREAM.MSG.GET.>', { callback: () => void reads++ })
-  await connection.flush()
-  const timers = vi.spyOn(systemClock, 'setTimer')
-  onTestFinished(() => timers.mockRestore())
 
   const used = tokens.assertions.use('b', soon(), Date.now())
-  await expect.poll(() => timers.mock.calls.filter(([, delayMs]) => delayMs === 50).length).toBeGreaterThan(1)
+  await repeated()
   await manager.streams.add(config)
 
   expect(await used).toBe(true)
-  expect(reads).toBe(0)
+  expect(seen.reads).toBe(0)
+})
+
+test('a bucket is not read before it takes writes', async () => {
+  const { url, connection, manager, seen, repeated } = await openManaged()
+  await new Kvm(connection).create('model', { history: 1 })
+  const { config } = await manager.streams.info('KV_model')
+  // Without its subjects, the stream is there, but gets no writes.
+  await manager.streams.add({ ...config, name: 'KV_trackpost-keys', subjects: ['elsewhere'] })
+  const { tokens } = await openTokens(url)
+
+  const keys = tokens.tokenKeys.read()
+  await repeated()
+  expect(seen.reads).toBe(0)
+  await manager.streams.update('KV_trackpost-keys', { subjects: ['$KV.trackpost-keys.>'] })
+
+  expect(await keys).toBeUndefined()
+  expect(seen.reads).toBe(1)
+})
+
+test('a bucket that another process creates at the same time is opened', async () => {
+  const { url, manager, repeated } = await openManaged()
+  await manager.streams.add({ name: 'other', subjects: ['$KV.trackpost-keys.>'] })
+  const { tokens } = await openTokens(url)
+
+  const keys = tokens.tokenKeys.read()
+  await repeated()
+  await manager.streams.delete('other')
+
+  expect(await keys).toBeUndefined()
 })
 
 test('keys that somebody has deleted in NATS count as absent, and can be written again', async () => {

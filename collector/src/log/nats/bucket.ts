@@ -1,11 +1,13 @@
-import { DiscardPolicy, StorageType } from '@nats-io/jetstream'
+import { DiscardPolicy, JetStreamApiError, StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm, type KvStatus } from '@nats-io/kv'
 import { type Clock, sleep } from '../../clock.ts'
 import { type LogConnection, TIMEOUT_MS } from './connection.ts'
 
-/** A write that no stream has taken is repeated for about `TIMEOUT_MS`. */
+/** While another process is creating the bucket, requests are repeated for about `TIMEOUT_MS`. */
 const REPEAT_MS = 50
 const REPETITIONS = TIMEOUT_MS / REPEAT_MS
+/** The name or the subjects of a stream are in use: another process has created the stream at the same time. */
+const IN_USE: ReadonlySet<number> = new Set([10058, 10065])
 
 /** A bucket is a key-value store of NATS. */
 export interface BucketSettings {
@@ -37,7 +39,8 @@ export class Bucket {
     this.#opened ??= this.#open()
     const opened = this.#opened
     try {
-      return await whenTaken(use, await opened, this.#connection.clock)
+      const bucket = await opened
+      return await untilCreated(() => use(bucket), this.#connection.clock)
     } catch (cause) {
       if (this.#opened === opened) this.#opened = undefined
       throw cause
@@ -45,20 +48,24 @@ export class Bucket {
   }
 
   async #open(): Promise<KV> {
-    const { client, settings } = this.#connection
+    const { client, settings, clock } = this.#connection
     const { name, maxBytes, ttlMs } = this.#settings
-    const bucket = await new Kvm(client).create(name, {
-      max_bytes: maxBytes,
-      ...(ttlMs !== undefined && { ttl: ttlMs }),
-      replicas: settings.replicas,
-      history: 1,
-      timeout: TIMEOUT_MS,
-      // Reads must come from the leader, because other servers may lag behind.
-      allow_direct: false,
-    })
+    const kvm = new Kvm(client)
+    const create = () =>
+      kvm.create(name, {
+        max_bytes: maxBytes,
+        ...(ttlMs !== undefined && { ttl: ttlMs }),
+        replicas: settings.replicas,
+        history: 1,
+        timeout: TIMEOUT_MS,
+        // Reads must come from the leader, because other servers may lag behind.
+        allow_direct: false,
+      })
+    const bucket = await untilCreated(create, clock)
     // `create` opens an existing bucket without changing its settings.
     const found = await bucket.status()
     requireSafe(this.#settings, found)
+    await untilCreated(() => requireReady(bucket), clock)
     if (found.replicas !== settings.replicas) {
       this.#note(`log.replicas of the bucket ${name} is ${found.replicas}, not ${settings.replicas}`)
     }
@@ -72,16 +79,32 @@ export class Bucket {
   }
 }
 
-/** A bucket that another process has just created may not take writes yet. */
-async function whenTaken<T>(use: (bucket: KV) => Promise<T>, bucket: KV, clock: Clock): Promise<T> {
+/** Repeats a request while another process is creating the bucket, or its stream has no leader. */
+async function untilCreated<T>(attempt: () => Promise<T>, clock: Clock): Promise<T> {
   for (let left = REPETITIONS; ; left--) {
     try {
-      return await use(bucket)
+      return await attempt()
     } catch (cause) {
-      // The client's error for a write that no stream has taken. The client does not export its class.
-      if (left === 0 || (cause as Error).name !== 'JetStreamNotEnabled') throw cause
+      // The client reports a write without a stream as an error of this name, and does not export its class.
+      const isEarly =
+        cause instanceof JetStreamApiError
+          ? IN_USE.has(cause.code)
+          : (cause as Error).name === 'JetStreamNotEnabled'
+      if (left === 0 || !isEarly) throw cause
       await sleep(clock, REPEAT_MS)
     }
+  }
+}
+
+/**
+ * Resolves when the server has looked at a write that it cannot accept. A nats-server without a cluster crashes when a stream
+ * is read that is just being created (seen with 2.9.10), but it passes on writes only to a stream that is ready.
+ */
+async function requireReady(bucket: KV): Promise<void> {
+  try {
+    await bucket.put('probe', '', { previousSeq: Number.MAX_SAFE_INTEGER })
+  } catch (cause) {
+    if (!(cause instanceof JetStreamApiError)) throw cause
   }
 }
 

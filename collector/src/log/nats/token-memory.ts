@@ -68,8 +68,8 @@ class TokenKeys implements TokenKeyStore {
 }
 
 /**
- * Resolves with undefined if the entry exists. Unlike `KV.create`, does not read the bucket when no stream has taken the write:
- * a nats-server without a cluster crashes if a client reads a stream while it is being created (seen with 2.9.10).
+ * Resolves with undefined if the entry exists. Unlike `KV.create`, does not read the bucket when no stream has taken the write,
+ * for the reason given at `requireReady`.
  */
 async function create(bucket: KV, key: string, text: string): Promise<number | undefined> {
   const revision = await unlessTaken(bucket.put(key, text, { previousSeq: 0 }))
