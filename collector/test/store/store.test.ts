@@ -5,6 +5,7 @@ import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
 import { BATCHES_COMPARED } from '../../src/store/same-content.ts'
+import { Database as SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
 import { batchOf, newEvent } from './new-event.ts'
@@ -245,6 +246,31 @@ test('if the disk is too full to delete anything, clear() makes a new file; the 
   ])
   expect(await store.assertions.use('j1', 5000, 0)).toBe(false)
   expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
+})
+
+test('if the new file of clear() has no room for the keys of the log, the token keys and the database id stay', async () => {
+  const store = openStore({ path: newPath() })
+  await store.tokenKeys.replace(undefined, 'keys')
+  store.commit({ groups: [{ key: 'message 7', events: [newEvent('b')] }], requests: [], isOnce: true })
+  const isFull = () => {
+    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  }
+  vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(isFull)
+  const { run } = SqliteDatabase.prototype
+  vi.spyOn(SqliteDatabase.prototype, 'run').mockImplementation(function (
+    this: SqliteDatabase,
+    sql,
+    ...values
+  ) {
+    return sql.includes('INTO consumed') ? isFull() : run.call(this, sql, ...values)
+  })
+  onTestFinished(() => void vi.restoreAllMocks())
+
+  expect(store.clear()).toBe(true)
+
+  expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
+  expect(store.isSameFile()).toBe(true)
+  expect(store.commit(batchOf([newEvent('c')]))).toMatchObject([{ seq: 2, reason: null }])
 })
 
 test('nothing can be written after the database file was removed', () => {

@@ -26,7 +26,7 @@ import { Retention, type Trimmed } from './retention.ts'
 import { executorOn, runNow, stepRunner } from './steps.ts'
 
 /** When a full file is replaced, only the newest idempotency keys are kept: a log repeats messages within minutes. */
-const MAX_KEYS_CARRIED = 100_000
+const MAX_KEYS_CARRIED = 10_000
 
 export interface SyncStoreOptions {
   /** A file path, or `:memory:`. */
@@ -163,7 +163,7 @@ export class SyncStore {
       this.#retention.clear()
       return false
     } catch (cause) {
-      if ((cause as { code?: unknown }).code !== 'SQLITE_FULL' || this.database.path === MEMORY) throw cause
+      if (!isFull(cause) || this.database.path === MEMORY) throw cause
       this.#startOver()
       return true
     }
@@ -174,19 +174,26 @@ export class SyncStore {
     const kept = { id: readMeta(database, 'id'), openings: readMeta(database, 'openings') }
     const epoch = readMeta<number>(database, 'epoch') + 1
     const meta = { ...kept, epoch, floor: newestSeq(database) }
-    const tables = [
-      ['assertion', 'SELECT jti, expires_at FROM assertion'],
-      ['consumed', `SELECT key, at FROM consumed ORDER BY at DESC LIMIT ${MAX_KEYS_CARRIED}`],
-      ['meta', "SELECT key, value FROM meta WHERE key = 'token_keys'"],
-    ] as const
-    const carried = tables.map(([table, query]) => ({ table, rows: database.all<Row>(query) }))
+    const tokenKeys = database.all<Row>("SELECT key, value FROM meta WHERE key = 'token_keys'")
+    const assertions = database.all<Row>('SELECT jti, expires_at FROM assertion')
+    const consumed = database.all<Row>(
+      `SELECT key, at FROM consumed ORDER BY at DESC LIMIT ${MAX_KEYS_CARRIED}`,
+    )
+    const insert = (table: string, rows: readonly Row[]): void => {
+      for (const row of rows) database.run(`INSERT INTO ${table} VALUES (?, ?)`, ...Object.values(row))
+    }
     database.startOver()
     database.transaction(() => {
       for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
-      for (const { table, rows } of carried) {
-        for (const row of rows) database.run(`INSERT INTO ${table} VALUES (?, ?)`, ...Object.values(row))
-      }
+      insert('meta', tokenKeys)
+      insert('assertion', assertions)
     })
+    try {
+      database.transaction(() => insert('consumed', consumed))
+    } catch (cause) {
+      // There may be no room for many keys. The old file is gone, so the rest must stay without them.
+      if (!isFull(cause)) throw cause
+    }
     this.#commit.failed()
   }
 
@@ -245,4 +252,8 @@ export class SyncStore {
 function searchInNumbers(filter: EventFilter) {
   const { after, before } = filter
   return inNumbers({ search: searchOf(filter), after, before })
+}
+
+function isFull(cause: unknown): boolean {
+  return (cause as { code?: unknown }).code === 'SQLITE_FULL'
 }
