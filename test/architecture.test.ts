@@ -51,6 +51,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
       'listeners.ts',
       'network-address.ts',
       'part-health.ts',
+      'percent-decoding.ts',
       'plain-text.ts',
       'record.ts',
       'version.ts',

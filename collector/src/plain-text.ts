@@ -24,12 +24,3 @@ export function storable(value: string): string {
   const text = value.toWellFormed()
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
 }
-
-/** Percent-decodes a text. Returns the text unchanged if its encoding is invalid. */
-export function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}

@@ -10,7 +10,7 @@ import { readTarget } from './http/target.ts'
 import type { TrackingApi } from './ingest/tracking-api.ts'
 import type { TrustedProxies } from './network-address.ts'
 import { OPS_PATHS, type OpsApi } from './ops/ops-api.ts'
-import { decoded } from './plain-text.ts'
+import { decoded } from './percent-decoding.ts'
 import { isKind, type Kind } from './record.ts'
 import { isStoreUnavailable } from './store/unavailable.ts'
 

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { ReleaseResult } from '../destinations/release.ts'
 import { readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson } from '../http/reply.ts'
-import { decoded } from '../plain-text.ts'
+import { decoded } from '../percent-decoding.ts'
 
 const MAX_BODY_BYTES = 65_536
 const MAX_RELEASED = 100

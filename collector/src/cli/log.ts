@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
-import { decoded } from '../plain-text.ts'
+import { decoded } from '../percent-decoding.ts'
 
 type Level = 'info' | 'error'
 

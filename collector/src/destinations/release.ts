@@ -1,5 +1,5 @@
 import { stringifyExact } from '../json/exact-json.ts'
-import { decoded } from '../plain-text.ts'
+import { decoded } from '../percent-decoding.ts'
 import type { EventRecord, Message } from '../record.ts'
 
 /** Releasing an event means sending it to another service. */

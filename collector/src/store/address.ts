@@ -1,4 +1,4 @@
-import { decoded } from '../plain-text.ts'
+import { decoded } from '../percent-decoding.ts'
 
 export function isPostgres(address: string): boolean {
   return /^postgres(ql)?:/i.test(address)

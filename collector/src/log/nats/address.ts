@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from '@nats-io/transport-node'
 import { ConfigError } from '../../config/config-error.ts'
-import { decoded } from '../../plain-text.ts'
+import { decoded } from '../../percent-decoding.ts'
 
 /**
  * Parses an address such as `nats://user:password@host:4222,other:4222`. `shown` is the address without the login.
