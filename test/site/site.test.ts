@@ -124,7 +124,7 @@ describe('in a browser', () => {
 
       await page.waitForURL(`**/${guide}*`)
       // The address changes before the content.
-      await page.locator('.vp-doc', { hasText: heading }).waitFor()
+      await page.locator('main').getByRole('heading', { name: heading }).first().waitFor()
     })
   })
 
