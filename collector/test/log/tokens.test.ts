@@ -39,45 +39,6 @@ async function openTokens(url: string, settings: object = {}) {
   return { tokens: opened.tokens, notes }
 }
 
-const soon = () => Date.now() + 60_000
-
-const unsafe: Array<[string, Partial<StreamConfig>, RegExp]> = [
-  ['in memory', { storage: StorageType.Memory }, /has other limits: expected storage file, found memory$/],
-  [
-    'with an age limit',
-    { max_age: 2_000_000_000, duplicate_window: 1_000_000_000 },
-    /has other limits: expected .*ttl.*, found 2000 ms$/,
-  ],
-  [
-    'that drops old values',
-    { discard: DiscardPolicy.Old },
-    /has other limits: expected discard new, found old$/,
-  ],
-]
-
-test.each(unsafe)(
-  'a bucket %s is refused, and is created again when somebody has deleted it',
-  async (_what, limits, reason) => {
-    const { url } = await startNats()
-    const connection = await connect({ servers: url })
-    onTestFinished(() => connection.close())
-    const manager = await jetstreamManager(connection)
-    for (const name of ['trackpost-keys', 'trackpost-assertions']) {
-      await new Kvm(connection).create(`${name}-model`, { history: 1 })
-      const { config } = await manager.streams.info(`KV_${name}-model`)
-      await manager.streams.add({ ...config, name: `KV_${name}`, subjects: [`$KV.${name}.>`], ...limits })
-    }
-    const { tokens } = await openTokens(url)
-
-    await expect(tokens.assertions.use('a', soon(), Date.now())).rejects.toThrow(reason)
-    await expect(tokens.tokenKeys.read()).rejects.toThrow(reason)
-    for (const name of ['trackpost-keys', 'trackpost-assertions']) await manager.streams.delete(`KV_${name}`)
-
-    expect(await tokens.assertions.use('a', soon(), Date.now())).toBe(true)
-    expect(await tokens.tokenKeys.read()).toBeUndefined()
-  },
-)
-
 async function openManaged() {
   const { url } = await startNats()
   const connection = await connect({ servers: url })
@@ -97,6 +58,42 @@ async function openManaged() {
     expect.poll(() => timers.mock.calls.filter(([, delayMs]) => delayMs === 50).length).toBeGreaterThan(1)
   return { url, connection, manager: await jetstreamManager(connection), reads, repeated }
 }
+
+const soon = () => Date.now() + 60_000
+
+const unsafe: Array<[string, Partial<StreamConfig>, RegExp]> = [
+  ['in memory', { storage: StorageType.Memory }, /has other limits: expected storage file, found memory$/],
+  [
+    'with an age limit',
+    { max_age: 2_000_000_000, duplicate_window: 1_000_000_000 },
+    /has other limits: expected .*ttl.*, found 2000 ms$/,
+  ],
+  [
+    'that drops old values',
+    { discard: DiscardPolicy.Old },
+    /has other limits: expected discard new, found old$/,
+  ],
+]
+
+test.each(unsafe)(
+  'a bucket %s is refused, and is created again when somebody has deleted it',
+  async (_what, limits, reason) => {
+    const { url, connection, manager } = await openManaged()
+    for (const name of ['trackpost-keys', 'trackpost-assertions']) {
+      await new Kvm(connection).create(`${name}-model`, { history: 1 })
+      const { config } = await manager.streams.info(`KV_${name}-model`)
+      await manager.streams.add({ ...config, name: `KV_${name}`, subjects: [`$KV.${name}.>`], ...limits })
+    }
+    const { tokens } = await openTokens(url)
+
+    await expect(tokens.assertions.use('a', soon(), Date.now())).rejects.toThrow(reason)
+    await expect(tokens.tokenKeys.read()).rejects.toThrow(reason)
+    for (const name of ['trackpost-keys', 'trackpost-assertions']) await manager.streams.delete(`KV_${name}`)
+
+    expect(await tokens.assertions.use('a', soon(), Date.now())).toBe(true)
+    expect(await tokens.tokenKeys.read()).toBeUndefined()
+  },
+)
 
 test('a write to a bucket that does not take writes yet is repeated, without reading the bucket', async () => {
   const { url, manager, reads, repeated } = await openManaged()
@@ -143,9 +140,7 @@ test('a bucket that another process creates at the same time is opened', async (
 })
 
 test('keys that somebody has deleted in NATS count as absent, and can be written again', async () => {
-  const { url } = await startNats()
-  const connection = await connect({ servers: url })
-  onTestFinished(() => connection.close())
+  const { url, connection } = await openManaged()
   const { tokens } = await openTokens(url)
   await tokens.tokenKeys.replace(undefined, 'old')
   await (await new Kvm(connection).open('trackpost-keys')).delete('keys')
