@@ -117,6 +117,22 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S50: [['collector/test/oauth.test.ts', 'an assertion can be used only once, even by parallel requests']],
 }
 
+test.each(['package-lock.json', 'bench/package-lock.json'])(
+  '%s has a checksum for every package, and names no registry',
+  (path) => {
+    const { packages } = JSON.parse(read(path)) as {
+      packages: Record<string, { integrity?: string; link?: boolean; resolved?: string }>
+    }
+    const installed = Object.entries(packages).filter(
+      ([name, { link }]) => name.includes('node_modules/') && link !== true,
+    )
+
+    expect(installed.length).toBeGreaterThan(50)
+    expect(installed.filter(([, { integrity }]) => integrity?.startsWith('sha512-') !== true)).toEqual([])
+    expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
+  },
+)
+
 /** Rows that are proved by tests of this file. */
 const PROVED_HERE = ['S12', 'S19', 'S28', 'S29', 'S36']
 
