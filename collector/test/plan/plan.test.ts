@@ -77,6 +77,50 @@ test.each([
   expect(() => new TrackingPlan(wrong as TrackingPlanFile)).toThrow(message)
 })
 
+test.each([
+  ['pattern', { type: 'object', properties: { id: { pattern: '^(a+)+$' } } }, { id: `${'a'.repeat(5000)}!` }],
+  [
+    'additionalProperties',
+    { type: 'object', patternProperties: { '^(a+)+$': {} }, additionalProperties: false },
+    { [`${'a'.repeat(5000)}!`]: 1 },
+  ],
+])(
+  'a text on which a %s would backtrack for ever is checked in linear time',
+  (keyword, schema, properties) => {
+    const plan = new TrackingPlan({ track: { A: schema } })
+
+    expect(plan.check('track', 'A', { properties }).map((one) => one.keyword)).toEqual([keyword])
+  },
+)
+
+test.each(['(?=a)b', '(a)\\1', '('])(
+  'a plan whose pattern %s cannot be checked in linear time is refused, and the error names the event and the pattern',
+  (pattern) => {
+    const plan = { track: { A: { properties: { id: { pattern } } } } }
+
+    expect(() => new TrackingPlan(plan)).toThrow(`track:A: the pattern ${JSON.stringify(pattern)}`)
+  },
+)
+
+test('patterns are not anchored, and may have names, Unicode classes and escapes of JavaScript', () => {
+  const plan = new TrackingPlan({
+    track: { A: { properties: { id: { pattern: '(?<x>\\p{Lu}\\u0041\\d+)' } } } },
+  })
+
+  expect(plan.check('track', 'A', { properties: { id: 'eÉA7!' } })).toEqual([])
+})
+
+test.each([
+  ['https://shop.example/a?b', 0],
+  ['HTTP://127.0.0.1:80', 0],
+  ['mailto:ada@example.com', 1],
+  ['shop', 1],
+])('the format url takes %s: %i violations', (url, count) => {
+  const plan = new TrackingPlan({ track: { A: { properties: { url: { format: 'url' } } } } })
+
+  expect(plan.check('track', 'A', { properties: { url } })).toHaveLength(count)
+})
+
 test('an event with violations is accepted; violations are marked, counted, and can be searched and waited for', async () => {
   const path = join(newFolder(), 'plan.json')
   writeFileSync(path, JSON.stringify(file))
