@@ -23,6 +23,7 @@ export const GUIDES = [
     pages: ['observability', 'spool', 'oauth', 'self-hosted', 'cluster', 'performance'],
   },
   { text: 'Changing over', pages: ['compared', 'migration/*'] },
+  { text: 'About', pages: ['versions'] },
 ]
 
 /** A sidebar of its own, for people who work on the library itself. */
