@@ -152,7 +152,7 @@ test('a webhook gets each accepted message, with the configured headers and a ke
       message: { messageId: 'hooked', type: 'track' },
       headers: {
         'x-secret': 's3',
-        'idempotency-key': expect.stringMatching(/^[0-9a-f]{12}-1$/),
+        'idempotency-key': expect.stringMatching(/^[0-9a-f]{12}-1-[0-9a-f]{16}$/),
         'x-trackpost-attempt': '1',
       },
     },

@@ -476,6 +476,26 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again?.key).not.toBe(once?.key)
   })
 
+  test('the key of a delivery identifies the event, not only its number in the database', async () => {
+    // Without the id of the database.
+    const keyIn = async ({ log, deliveries }: EventStore, ...event: Parameters<typeof newEvent>) => {
+      await log.append([newEvent(event[0], { deliveries: hook, ...event[1] })])
+      const [claimed] = await deliveries.claim('Hook', 1, 60_000)
+      return claimed?.key.replace(/^[^-]*-/, '')
+    }
+
+    const keys = [
+      await keyIn(await openOne(), 'a'),
+      await keyIn(await openOne(), 'b'),
+      await keyIn(await openOne(), 'a', { source: 'other' }),
+      await keyIn(await openOne(), 'a', { receivedAtMs: 1_000_001 }),
+    ]
+
+    expect(keys.every((key) => key?.startsWith('1-'))).toBe(true)
+    expect(new Set(keys).size).toBe(4)
+    expect(await keyIn(await openOne(), 'a')).toBe(keys[0])
+  })
+
   test('until it expires, an assertion can be used only once, whichever process gets it', async () => {
     const { first, second } = await openTwo()
     const stores = Array.from({ length: 10 }, (_, turn) => (turn % 2 === 0 ? first : second))

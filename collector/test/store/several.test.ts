@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -108,7 +108,8 @@ test('while a collector posts an event to a webhook, no other collector posts it
   expect(received).toHaveLength(6)
 })
 
-test('two events never have the same idempotency key, even in different databases, or after a database was cleared', async () => {
+/** A webhook that accepts everything, and lists the idempotency keys that it gets. */
+async function openKeyReceiver(): Promise<{ url: string; keys: string[] }> {
   const keys: string[] = []
   const server = createServer((request, response) => {
     keys.push(String(request.headers['idempotency-key']))
@@ -119,6 +120,11 @@ test('two events never have the same idempotency key, even in different database
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return { url, keys }
+}
+
+test('two events never have the same idempotency key, even in different databases, or after a database was cleared', async () => {
+  const { url, keys } = await openKeyReceiver()
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
   const database = join(newFolder(), 'events.db')
   for (const path of [database, join(newFolder(), 'events.db'), database]) {
@@ -129,6 +135,27 @@ test('two events never have the same idempotency key, even in different database
     await collector.close()
   }
 
+  expect(new Set(keys).size).toBe(3)
+})
+
+test('after a restore from a backup, new events do not have the idempotency keys of events that are lost', async () => {
+  const { url, keys } = await openKeyReceiver()
+  const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
+  const database = join(newFolder(), 'events.db')
+  const run = async (delivered: number) => {
+    const collector = await startCollector({ port: 0, database, config })
+    await post(collector, '/v1/track', track())
+    await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(delivered)
+    await collector.close()
+  }
+  await run(1)
+  copyFileSync(database, `${database}.backup`)
+  await run(2)
+
+  copyFileSync(`${database}.backup`, database)
+  await run(2)
+
+  expect(keys.map((key) => key.split('-')[1])).toEqual(['1', '2', '2'])
   expect(new Set(keys).size).toBe(3)
 })
 

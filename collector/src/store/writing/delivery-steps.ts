@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { BUCKET_MS } from '../buckets.ts'
 import { numberOf } from '../cursor.ts'
 import type { Bounds, Dialect, StepContext } from '../dialect.ts'
@@ -9,6 +10,8 @@ import { all, first, type Query, raw, sql } from '../sql.ts'
 
 /** Attempts that are stored for each delivery. The last one is in the row of `delivery`, the others in `attempt`. */
 const ATTEMPTS_KEPT = 20
+
+const DIGEST_CHARACTERS = 16
 
 interface DeliveryBefore {
   seq: number
@@ -46,10 +49,11 @@ export function* claim(
     seq: number
     source: string
     messageId: string | null
+    receivedAt: number
     body: string
     inherited: number | null
   }>(
-    sql`SELECT event.seq AS seq, source.name AS source, message_id AS "messageId", body, inherited
+    sql`SELECT event.seq AS seq, source.name AS source, message_id AS "messageId", received_at AS "receivedAt", body, inherited
         FROM event JOIN source ON source.id = source_id WHERE ${dialect.among(seqs)}`,
   )
   const texts = yield* inheritedOf(
@@ -62,9 +66,19 @@ export function* claim(
     if (event === undefined) return []
     const { source, messageId, inherited } = event
     const body = mergedText(event.body, texts.get(inherited ?? 0))
-    const key = `${id}-${seq}${round === 0 ? '' : `-${round}`}`
+    const key = `${id}-${seq}-${digestOf(event)}${round === 0 ? '' : `-${round}`}`
     return [{ eventId: String(seq), attempts, source, messageId, body, key }]
   })
+}
+
+/**
+ * Identifies the event in the key of its delivery. After a restore from a backup, new events get numbers that other events had
+ * before, and receivers would take them for repeats.
+ */
+function digestOf(event: { source: string; messageId: string | null; receivedAt: number }): string {
+  const { source, messageId, receivedAt } = event
+  const text = JSON.stringify([source, messageId, receivedAt])
+  return createHash('sha256').update(text).digest('hex').slice(0, DIGEST_CHARACTERS)
 }
 
 /** `dueAtMs` 0 means at once. */
