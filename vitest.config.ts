@@ -13,7 +13,7 @@ const replacing = [
   'test/auth/private-key.web.test.ts',
   'test/client/requests.test.ts',
   'test/client/verify.test.ts',
-  'test/http/dispatcher.test.ts',
+  'test/http/default-client.test.ts',
   'test/http/node-client.test.ts',
   'test/message/utf8.test.ts',
   'test/runtime/*.test.ts',

@@ -1,15 +1,7 @@
 import { read } from '../message/utf8.ts'
-import { type Clock, nextTurn, setDeadline } from '../runtime/clock.ts'
-import type {
-  AbortSignalLike,
-  ByteHTTPClient,
-  HTTPClient,
-  HTTPClientRequest,
-  HTTPHeaders,
-  HTTPResponse,
-} from './client.ts'
-import { takesPlainSignal } from './fetch-client.ts'
-import { BodyReader, cancelBody, carriedResponse } from './response.ts'
+import { type Clock, setDeadline } from '../runtime/clock.ts'
+import type { ByteHTTPClient, HTTPClient, HTTPClientRequest, HTTPHeaders, HTTPResponse } from './client.ts'
+import { BodyReader, cancelBody } from './response.ts'
 
 export interface ResponseHead {
   readonly status: number
@@ -68,7 +60,7 @@ class ClientExchange implements Exchange {
   readonly finished: Promise<void>
   readonly #request: ExchangeRequest
   readonly #clock: Clock
-  readonly #abortion: ReturnType<typeof createAbort>
+  readonly #abortion = new AbortController()
   readonly #deadlineMs: number
   #resolve: (result: ExchangeResult) => void = () => {}
   #finish: () => void = () => {}
@@ -82,7 +74,6 @@ class ClientExchange implements Exchange {
   constructor(client: HTTPClient, request: ExchangeRequest, clock: Clock) {
     this.#request = request
     this.#clock = clock
-    this.#abortion = createAbort(client)
     this.result = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -129,10 +120,7 @@ class ClientExchange implements Exchange {
   }
 
   #onFailure(cause: unknown): void {
-    if (this.#isOver) return
-    const response = carriedResponse(cause)
-    if (response === undefined) this.#end(cause)
-    else this.#onResponse(response)
+    if (!this.#isOver) this.#end(cause)
   }
 
   #abort(cause: Error): void {
@@ -146,8 +134,7 @@ class ClientExchange implements Exchange {
       // On Cloudflare Workers, aborting throws if the incoming request in which the exchange began is over.
     }
     this.#reader?.cancel()
-    // The connection is closed only after this turn of the event loop.
-    void nextTurn().then(() => this.#finish())
+    this.#finish()
   }
 
   #end(cause: unknown): void {
@@ -198,48 +185,4 @@ function readHead(response: HTTPResponse | null | undefined): ResponseHead | str
   } catch {
     return 'the HTTP client resolved with an object that throws'
   }
-}
-
-export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' | 'abort'> {
-  try {
-    if ((client.makeRequest as { [takesPlainSignal]?: true })[takesPlainSignal]) return new PlainAbort()
-  } catch {
-    // If reading a property of the client throws, the call of the client will throw too, and that error is reported.
-  }
-  return new AbortController()
-}
-
-/** An `AbortController` and its signal in one object, at a tenth of the cost: every request needs a signal. */
-class PlainAbort implements AbortSignalLike {
-  aborted = false
-  reason: unknown
-  #listener: (() => void) | undefined
-
-  get signal(): AbortSignal {
-    return this as AbortSignalLike as AbortSignal
-  }
-
-  abort(reason: unknown): void {
-    if (this.aborted) return
-    this.aborted = true
-    this.reason = reason
-    this.#listener?.()
-  }
-
-  addEventListener(_type: 'abort', listener: () => void): void {
-    this.#listener = listener
-  }
-
-  removeEventListener(): void {
-    this.#listener = undefined
-  }
-}
-
-/** Returns a real `AbortSignal` for a signal that may be a {@link PlainAbort}. */
-export function toAbortSignal(signal: AbortSignal): AbortSignal {
-  if (!(signal instanceof PlainAbort)) return signal
-  const controller = new AbortController()
-  if (signal.aborted) controller.abort(signal.reason)
-  else signal.addEventListener('abort', () => controller.abort(signal.reason))
-  return controller.signal
 }

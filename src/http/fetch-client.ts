@@ -1,20 +1,5 @@
-import { read } from '../message/utf8.ts'
 import { systemClock } from '../runtime/clock.ts'
-import type {
-  AbortSignalLike,
-  ByteHTTPClient,
-  HTTPClient,
-  HTTPClientRequest,
-  HTTPFetchFn,
-  HTTPResponse,
-} from './client.ts'
-
-export function textUnlessCompressed({
-  headers,
-  body,
-}: HTTPClientRequest<string | Uint8Array>): string | Uint8Array {
-  return typeof body === 'string' || headers['Content-Encoding'] !== undefined ? body : read(body)
-}
+import type { ByteHTTPClient, HTTPClientRequest, HTTPFetchFn, HTTPResponse } from './client.ts'
 
 /**
  * An HTTP client that calls the global `fetch`, or a function with the same parameters. Never follows a redirect.
@@ -51,17 +36,6 @@ export class FetchHTTPClient implements ByteHTTPClient {
       signal: signalOf(request),
     })
   }
-}
-
-/** Marks a `makeRequest` function that needs only the members of {@link AbortSignalLike}, not a real `AbortSignal`. */
-export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
-
-/**
- * The mark is set on the function and not on the client, so that a subclass that overrides the function, or a wrapper, gets a
- * real signal.
- */
-export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {
-  Object.defineProperty(makeRequest, takesPlainSignal, { value: true })
 }
 
 /** If the request has no signal, returns a new one that is aborted after `httpRequestTimeout`. */

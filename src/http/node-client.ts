@@ -1,7 +1,7 @@
 import type * as HTTP from 'node:http'
 import { urlToHttpOptions } from 'node:url'
 import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
-import { signalOf, takePlainSignal } from './fetch-client.ts'
+import { signalOf } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
 /** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
@@ -17,8 +17,8 @@ interface Scheme {
 
 /**
  * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s. The default
- * client also sends with `node:http`, but only as long as nothing in the process uses `fetch`. Dispatchers and mocks for
- * `fetch` do not apply to a `NodeHTTPClient`. Never follows a redirect.
+ * client sends in the same way, unless the process has replaced `fetch` or set a dispatcher for it: these do not apply to a
+ * `NodeHTTPClient`. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
@@ -67,8 +67,6 @@ export class NodeHTTPClient implements ByteHTTPClient {
     return scheme
   }
 }
-
-takePlainSignal(NodeHTTPClient.prototype.makeRequest)
 
 /**
  * `import()` is used only if there is no `getBuiltinModule`: on Node.js 22 and later, importing node:http also loads undici,

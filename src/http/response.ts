@@ -1,13 +1,9 @@
-import { nextTurn } from '../runtime/clock.ts'
-import type { HTTPHeaders, HTTPResponse } from './client.ts'
-
 /** Reading a longer response body stops here, and its connection is closed. */
 export const MAX_RESPONSE_BYTES = 65_536
 
-/** The body of a `Response` or of an HTTP client in this folder, or a stream of Node.js. */
+/** The body of a `Response` of `fetch` or of `node-client.ts`. All other bodies are read with `text()`. */
 interface Body extends Partial<PushedBody> {
   getReader?(): ReadableStreamDefaultReader<Uint8Array>
-  [Symbol.asyncIterator]?(): AsyncIterator<Uint8Array | string>
   cancel?(): Promise<void>
   destroy?(): void
 }
@@ -56,10 +52,8 @@ export class BodyReader {
       const body = response.body as Body | null | undefined
       if (typeof body?.readTo === 'function') await body.readTo((chunk) => this.#add(chunk))
       else if (typeof body?.getReader === 'function') await this.#readStream(body.getReader())
-      else if (typeof body?.[Symbol.asyncIterator] === 'function') {
-        // If `#add` throws, leaving the loop closes the connection.
-        for await (const chunk of body as AsyncIterable<Uint8Array | string>) this.#add(chunk)
-      } else if (body !== null) this.#add((await response.text?.()) ?? '')
+      else if (typeof response.text === 'function') this.#add(await response.text())
+      else this.cancel()
       return undefined
     } catch (error) {
       return error instanceof Error ? error : new Error('the response body broke off')
@@ -76,7 +70,7 @@ export class BodyReader {
     this.#source = { body: reader }
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) return nextTurn()
+      if (done) return
       try {
         this.#add(value)
       } catch (error) {
@@ -114,52 +108,5 @@ export function cancelBody(response: unknown): void {
     else body?.destroy?.()
   } catch {
     // A custom HTTP client has returned a malformed response.
-  }
-}
-
-const MAX_CAUSES = 5
-
-/** Properties that HTTP libraries set on their errors. undici sets `statusCode`; other libraries set `status` or `response`. */
-interface StatusError {
-  readonly status?: unknown
-  readonly statusCode?: unknown
-  readonly statusText?: unknown
-  readonly statusMessage?: unknown
-  readonly headers?: unknown
-  readonly body?: unknown
-  readonly response?: unknown
-  readonly cause?: unknown
-}
-
-/**
- * Reads the response from an error of an HTTP client; `undefined` if there is none. Many HTTP clients reject unless the status
- * is 2xx: undici with `RetryAgent`, `interceptors.retry()` or `interceptors.responseError()`, and most wrappers of `fetch`. An
- * error with a 2xx status does not count as a response, because the body may have been cut off.
- */
-export function carriedResponse(cause: unknown): HTTPResponse | undefined {
-  let link = cause as StatusError | null | undefined
-  try {
-    for (let depth = 0; typeof link === 'object' && link !== null && depth < MAX_CAUSES; depth++) {
-      const response = toResponse(link.response as StatusError) ?? toResponse(link)
-      if (response !== undefined) return response
-      link = link.cause as StatusError | undefined
-    }
-  } catch {
-    // A property of the error throws when it is read.
-  }
-  return undefined
-}
-
-function toResponse(error: StatusError | null | undefined): HTTPResponse | undefined {
-  if (typeof error !== 'object' || error === null) return undefined
-  const { body, headers } = error
-  const status = error.status ?? error.statusCode
-  if (!Number.isInteger(status) || (status as number) < 300 || (status as number) > 599) return undefined
-  const statusText = error.statusText ?? error.statusMessage
-  return {
-    status: status as number,
-    statusText: typeof statusText === 'string' ? statusText : '',
-    ...(typeof headers === 'object' && headers !== null && { headers: headers as HTTPHeaders }),
-    text: async () => (typeof body === 'string' ? body : ''),
   }
 }

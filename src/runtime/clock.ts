@@ -67,21 +67,6 @@ export function soon(run: () => void): void {
 }
 
 /**
- * For the `fetch` of Node.js, which frees a connection only in the turn after the body has ended or the request was aborted. A
- * request that is sent earlier opens an unnecessary connection.
- */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    try {
-      setImmediate(resolve)
-    } catch {
-      // Not every runtime has `setImmediate`, and in edge functions of Next.js it throws.
-      resolve()
-    }
-  })
-}
-
-/**
  * A clock that agrees with its timers. When a timer runs, this clock advances at least to the time for which the timer was set,
  * because tests that fake timers rarely fake the monotonic clock too. If a test has mocked the underlying clock so that it
  * throws, this clock stands still.

@@ -91,9 +91,9 @@ export interface AnalyticsSettings {
    */
   logger?: Logger | undefined
   /**
-   * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the global
-   * `fetch`. On Node.js, `fetch` itself is not called: its undici dispatcher sends the requests, or `node:http` does as long as
-   * nothing in the process uses `fetch`.
+   * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: on
+   * Node.js `node:http`, or the global `fetch` if the process has replaced it or given it a proxy, a mock or interceptors; on
+   * other runtimes the global `fetch`.
    *
    * @example
    * new Analytics({ writeKey, httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }) })

@@ -1,11 +1,9 @@
 import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { HTTPClient, HTTPClientRequest, HTTPFetchRequest, HTTPHeaders } from '../../src/http/client.ts'
+import type { HTTPClientRequest, HTTPFetchRequest, HTTPHeaders } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
-import { createAbort } from '../../src/http/exchange.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
-import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { headerValue } from '../../src/policy/response.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
@@ -118,75 +116,6 @@ describe('the client over fetch', () => {
 
     expect(response.status).toBe(299)
   })
-})
-
-describe('the signal of a request', () => {
-  class Overriding extends NodeHTTPClient {
-    override makeRequest(request: HTTPClientRequest) {
-      return super.makeRequest(request)
-    }
-  }
-  const own = new NodeHTTPClient()
-  const patched = new NodeHTTPClient()
-  patched.makeRequest = (request) => own.makeRequest(request)
-  const throwing = new Proxy(own, {
-    get() {
-      throw new Error('no')
-    },
-  })
-
-  test.each<[string, HTTPClient]>([
-    ['over fetch', new FetchHTTPClient()],
-    ['that extends NodeHTTPClient', new Overriding()],
-    ['that wraps a NodeHTTPClient', { makeRequest: (request) => own.makeRequest(request) }],
-    ['whose makeRequest was patched', patched],
-    ['whose properties throw', throwing],
-  ])('is an AbortSignal for a client %s', (_label, client) => {
-    expect(createAbort(client).signal).toBeInstanceOf(AbortSignal)
-  })
-
-  test.each<[string, HTTPClient]>([
-    ['over node:http', own],
-    ['of the default settings', defaultClient()],
-  ])('works for the client %s, but is not an AbortSignal', (_label, client) => {
-    const abort = createAbort(client)
-    const { signal } = abort
-    const reason = new Error('no response within 10 ms')
-    const [heard, removed] = [vi.fn(), vi.fn()]
-
-    expect(signal).not.toBeInstanceOf(AbortSignal)
-    expect(signal.aborted).toBe(false)
-    signal.addEventListener('abort', removed)
-    signal.removeEventListener('abort', removed)
-    signal.addEventListener('abort', heard)
-    abort.abort(reason)
-    abort.abort(new Error('once more'))
-
-    expect(signal).toMatchObject({ aborted: true, reason })
-    expect(heard).toHaveBeenCalledTimes(1)
-    expect(removed).not.toHaveBeenCalled()
-  })
-
-  test.each([false, true])(
-    'becomes an AbortSignal when the default client falls back to fetch; aborted before: %s',
-    async (isAborted) => {
-      let given: AbortSignal | undefined
-      vi.stubGlobal('fetch', async (_url: string, { signal }: { signal: AbortSignal }) => {
-        given = signal
-        return new Response('{}')
-      })
-      const client = defaultClient()
-      const abort = createAbort(client)
-      const reason = new Error('the client was closed')
-
-      if (isAborted) abort.abort(reason)
-      await client.makeRequest(request({ signal: abort.signal }))
-      abort.abort(reason)
-
-      expect(given).toBeInstanceOf(AbortSignal)
-      expect(given).toMatchObject({ aborted: true, reason })
-    },
-  )
 })
 
 describe('reading a header', () => {

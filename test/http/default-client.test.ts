@@ -1,22 +1,20 @@
 import http from 'node:http'
-import { createServer, type Server, type Socket } from 'node:net'
-import { afterEach, expect, test, vi } from 'vitest'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { Agent, type Dispatcher, MockAgent, ProxyAgent } from 'undici'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
-import type { Dispatcher } from '../../src/http/dispatcher.ts'
-import { createAbort } from '../../src/http/exchange.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 
 // The transport of a process that has never used fetch is checked in test/runtimes/transport.test.ts.
 
-const DISPATCHER = Symbol.for('undici.globalDispatcher.1')
-const globals = globalThis as unknown as { [DISPATCHER]: Dispatcher | undefined }
 const open: (() => unknown)[] = []
 
 afterEach(async () => {
   vi.restoreAllMocks()
+  vi.unstubAllGlobals()
   await Promise.all(open.splice(0).map((close) => close()))
 })
 
@@ -24,54 +22,150 @@ function request(url: string): HTTPClientRequest {
   return { url, method: 'POST', headers: {}, body: '{}', httpRequestTimeout: 10_000 }
 }
 
-/** A service that sends `100 Continue` although the client has not asked for it, and then its response. */
-async function serveContinue(): Promise<string> {
-  const sockets = new Set<Socket>()
+/** Sets a dispatcher of the process until the end of the test. */
+function dispatchOver(dispatcher: object, key = 'undici.globalDispatcher.1'): void {
+  const globals = globalThis as unknown as Record<symbol, object | undefined>
+  const former = globals[Symbol.for(key)]
+  globals[Symbol.for(key)] = dispatcher
+  open.push(() => {
+    globals[Symbol.for(key)] = former
+  })
+}
+
+/** Adds an interceptor that fails every request. */
+function dispatched(dispatcher: Dispatcher): Dispatcher {
+  return dispatcher.compose(() => (_options, handler) => {
+    handler.onError?.(new Error('the interceptor was used'))
+    return true
+  })
+}
+
+describe('a process that has set a dispatcher for fetch', () => {
+  test('MockAgent: the request is mocked, and its body is text', async () => {
+    const agent = new MockAgent()
+    agent.disableNetConnect()
+    const body = (text: unknown): boolean => text === '{}'
+    agent
+      .get('http://tracking.invalid')
+      .intercept({ path: '/v1/batch', method: 'POST', body })
+      .reply(202, '{"success":true}')
+    dispatchOver(agent)
+
+    const response = await defaultClient().makeRequest(request('http://tracking.invalid/v1/batch'))
+
+    expect(response.status).toBe(202)
+    expect(await response.text?.()).toBe('{"success":true}')
+  })
+
+  test('ProxyAgent: the request goes through the proxy', async () => {
+    const asked: (string | undefined)[] = []
+    const proxy = await listen(() => {})
+    proxy.server.on('connect', ({ url }, socket) => {
+      asked.push(url)
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    })
+    open.push(() => proxy.close())
+    dispatchOver(new ProxyAgent(proxy.url))
+
+    await expect(defaultClient().makeRequest(request('http://tracking.invalid/v1/batch'))).rejects.toThrow()
+
+    expect(asked).toEqual(['tracking.invalid:80'])
+  })
+
+  test.each([
+    ['an agent with interceptors', () => dispatchOver(dispatched(new Agent()))],
+    [
+      'an agent with interceptors, of undici 8',
+      () => {
+        class Dispatcher1Wrapper {}
+        dispatchOver(new Dispatcher1Wrapper())
+        dispatchOver(dispatched(new Agent()), 'undici.globalDispatcher.2')
+      },
+    ],
+    ['an object of no known class', () => dispatchOver(Object.create(null))],
+  ])('%s: fetch is called', async (_label, set) => {
+    const { url, requests } = await serve()
+    const node = vi.spyOn(http, 'request')
+    set()
+
+    await expect(defaultClient().makeRequest(request(url))).rejects.toThrow('fetch failed')
+
+    expect(node).not.toHaveBeenCalled()
+    expect(requests).toEqual([])
+  })
+
+  test('a plain Agent: the request goes over node:http, as without one', async () => {
+    const { url } = await serve()
+    const node = vi.spyOn(http, 'request')
+    dispatchOver(new Agent({ connect: { timeout: 1 } }))
+
+    const response = await defaultClient().makeRequest(request(url))
+
+    expect(response.status).toBe(200)
+    expect(node).toHaveBeenCalledTimes(1)
+  })
+
+  test('a dispatcher that is set later applies from the next request on', async () => {
+    const { url } = await serve()
+    const client = defaultClient()
+
+    const first = await client.makeRequest(request(url))
+    dispatchOver(dispatched(new Agent()))
+    const second = client.makeRequest(request(url))
+
+    expect(first.status).toBe(200)
+    await expect(second).rejects.toThrow('fetch failed')
+  })
+})
+
+describe('a process that has replaced fetch', () => {
+  test('the replacement is called, and node:http again when fetch was restored', async () => {
+    const { url } = await serve()
+    const client = defaultClient()
+    vi.stubGlobal('fetch', async () => ({ status: 299, statusText: 'Replaced' }))
+
+    const replaced = await client.makeRequest(request(url))
+    vi.unstubAllGlobals()
+    const restored = await client.makeRequest(request(url))
+
+    expect([replaced.status, restored.status]).toEqual([299, 200])
+  })
+
+  test('a replacement that was there before the package was loaded is called', async () => {
+    vi.stubGlobal('fetch', async () => ({ status: 299, statusText: 'Replaced' }))
+    vi.resetModules()
+    const loaded = await import('../../src/http/default-client.node.ts')
+
+    const response = await loaded.defaultClient().makeRequest(request('http://127.0.0.1:9/'))
+
+    expect(response.status).toBe(299)
+  })
+
+  test('a fetch that was removed is not missed, whatever the dispatcher', async () => {
+    const { url } = await serve()
+    dispatchOver(dispatched(new Agent()))
+    vi.stubGlobal('fetch', undefined)
+
+    expect((await defaultClient().makeRequest(request(url))).status).toBe(200)
+  })
+})
+
+test('F21: a 100 Continue that was not asked for does not count as the response', async () => {
   const server: Server = createServer((socket) => {
-    sockets.add(socket.on('error', () => {}))
+    socket.on('error', () => {})
     socket.on('data', (chunk) => {
       if (!String(chunk).endsWith('{}')) return
-      socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
+      socket.end('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  open.push(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/v1/batch`
-}
+  open.push(() => server.close())
+  const address = server.address() as AddressInfo
 
-test('F21: when fetch cannot read an unexpected 100 Continue, requests use node:http from then on', async () => {
-  const url = await serveContinue()
-  const client = defaultClient()
-  // Node.js loads undici when one of its classes is first used.
-  expect(typeof globalThis.Headers).toBe('function')
-
-  await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
-  const response = await client.makeRequest(request(url))
+  const response = await defaultClient().makeRequest(request(`http://127.0.0.1:${address.port}/v1/batch`))
 
   expect(response.status).toBe(200)
   expect(await response.text?.()).toBe('{}')
-})
-
-test('a dispatcher that wraps the one of fetch is not bypassed', async () => {
-  const url = await serveContinue()
-  const client = defaultClient()
-  const original = globals[DISPATCHER] as Dispatcher
-  globals[DISPATCHER] = new Proxy(original, {
-    get: (target, name) =>
-      name === 'dispatch'
-        ? (...args: Parameters<Dispatcher['dispatch']>) => target.dispatch(...args)
-        : Reflect.get(target, name),
-  })
-  open.push(() => {
-    globals[DISPATCHER] = original
-  })
-
-  await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
-  await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
 })
 
 test('a response that switches the protocol (101) makes the request reject', async () => {
@@ -102,21 +196,18 @@ function watchConnections(): () => readonly Socket[] {
   }
 }
 
-async function serve(): Promise<Loopback> {
+async function serve(): Promise<Loopback & { requests: string[] }> {
+  const requests: string[] = []
   const server = await listen((request, response) => {
+    requests.push(String(request.url))
     request.resume().on('end', () => response.end('{}'))
   })
   open.push(() => server.close())
-  return server
+  return Object.assign(server, { requests })
 }
 
 test('a client that is closed while it is idle leaves no connection open', async () => {
   const { url } = await serve()
-  const original = globals[DISPATCHER]
-  globals[DISPATCHER] = undefined
-  open.push(() => {
-    globals[DISPATCHER] = original
-  })
   const connections = watchConnections()
   const analytics = new Analytics({ writeKey: 'wk', host: url })
   analytics.track({ userId: 'u', event: 'Commande passée' })
@@ -152,7 +243,7 @@ test('the connections of a shared client are closed when its owner closes them',
 test('a request that is aborted before node:http was loaded rejects', async () => {
   vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
   const client = new NodeHTTPClient()
-  const abortion = createAbort(client)
+  const abortion = new AbortController()
 
   const response = client.makeRequest({ ...request('http://127.0.0.1:9/'), signal: abortion.signal })
   abortion.abort(new Error('the client was closed'))

@@ -124,34 +124,25 @@ describe('discarding a body', () => {
     await discardBody(response as HTTPResponse)
   })
 
-  test('a stream of Node.js is read to its end', async () => {
-    const body = Readable.from([Buffer.from('{"ok"'), ':true}'])
+  test('a stream that nobody can read is destroyed, so that its connection is free', async () => {
+    const body = new Readable({ read() {} })
 
-    expect(await readAll({ body })).toBe('{"ok":true}')
-  })
+    await discardBody({ status: 200, statusText: 'OK', body } as HTTPResponse)
 
-  test('a stream of Node.js without an end is destroyed soon after 64 KiB', async () => {
-    let chunks = 0
-    const body = new Readable({
-      read() {
-        chunks++
-        this.push(Buffer.alloc(16_384))
-      },
-    })
-
-    const error = await discardBody({ status: 200, statusText: 'OK', body } as HTTPResponse)
-
-    expect(error?.message).toBe('the response body is longer than 65536 bytes')
     expect(body.destroyed).toBe(true)
-    expect(chunks).toBeLessThan(12)
   })
 
   test('bytes of another realm count as bytes', async () => {
     const bytes = runInNewContext('Uint8Array.from([79, 75])')
 
-    expect(await readAll({ body: Readable.from([bytes]) })).toBe('OK')
+    expect(await readAll({ body: new ReadableStream({ start: (to) => close(to, bytes) }) })).toBe('OK')
   })
 })
+
+function close(stream: ReadableStreamDefaultController, chunk: Uint8Array): void {
+  stream.enqueue(chunk)
+  stream.close()
+}
 
 describe('keeping the first bytes', () => {
   test.each([
@@ -173,13 +164,10 @@ describe('keeping the first bytes', () => {
 
     const errors = [
       await broken.read({
-        body: Readable.from(
-          (async function* () {
-            yield 'Bad '
-            yield 'Gateway'
-            throw new Error('terminated')
-          })(),
-        ),
+        body: new ReadableStream({
+          start: (stream) => stream.enqueue(new TextEncoder().encode('Bad Gateway')),
+          pull: () => Promise.reject(new Error('terminated')),
+        }),
       }),
       await long.read({ text: async () => 'x'.repeat(70_000) }),
     ]

@@ -67,7 +67,7 @@ test('on Node.js 26 a service with only HTTP/2 gets its events over fetch', asyn
   }
 })
 
-// `--jitless` disables WebAssembly. undici cannot parse a response without it, so events are sent over node:http. The
+// `--jitless` disables WebAssembly, without which undici cannot parse a response; node:http does not need it. The
 // program is CommonJS, since with this flag an ES module cannot import node:http on Node.js 22.
 test.each([16, 18, 20, 22, 24, 26])('on Node.js %i events are delivered with --jitless', async (node) => {
   let requests = 0

@@ -207,7 +207,7 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   else {
     expect(results['functionClient']).toEqual({ ...delivered(1), requests: 1 })
     expect(eventsOf('function')).toHaveLength(1)
-    // Only `fetch` adds this header. By default, the client uses node:http or the dispatcher of undici, which do not.
+    // Only `fetch` adds this header. By default, the client uses node:http.
     if (one.jsRuntime === 'node') expect(of('function')[0]?.fetchMode).toBe('cors')
   }
   if (one.jsRuntime === 'node')
