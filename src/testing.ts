@@ -21,5 +21,6 @@ export {
   createTestClient,
   type TestClient,
   type TestClientSettings,
+  type TestFailure,
   type WaitOptions,
 } from './testing/test-client.ts'

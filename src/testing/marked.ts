@@ -1,36 +1,33 @@
-/** Global symbols, because the matchers and the client may come from different copies of this module. */
-const MESSAGES: unique symbol = Symbol.for('trackpost.testing.messages') as never
-const UNDECIDED: unique symbol = Symbol.for('trackpost.testing.undecided') as never
+/** A global symbol, because the matchers and the client may come from different copies of this module. */
+const RECORD: unique symbol = Symbol.for('trackpost.testing.record') as never
 
-export interface Received {
+/** What a test client has seen. */
+export interface TestRecord {
   readonly messages: readonly object[]
+  /** The events that failed, each as its message with the `code` of its failure; `undefined` for a list of messages. */
+  readonly failed: (() => readonly object[]) | undefined
   /** Number of events that are still inside plugins and may be sent or dropped. */
-  readonly undecided: number
+  undecided(): number
+  /** Number of events without an outcome. */
+  pending(): number
 }
 
-/** Lets {@link receivedOf} find the messages of a client. */
-export function markMessages(analytics: object, messages: readonly unknown[], undecided: () => number): void {
-  Object.defineProperty(analytics, MESSAGES, { value: messages })
-  Object.defineProperty(messages, UNDECIDED, { value: undecided })
+/** Lets {@link recordOf} find what a client has seen, also by its `analytics` or its messages alone. */
+export function markRecord(analytics: object, record: TestRecord): void {
+  for (const one of [analytics, record.messages]) Object.defineProperty(one, RECORD, { value: record })
 }
 
 /**
- * Returns the messages of a test client, of its `analytics`, or of a list of messages.
+ * Returns what a test client has seen, given the client, its `analytics` or a list of messages.
  *
  * @throws TypeError when `received` is another value.
  */
-export function receivedOf(received: unknown): Received {
-  const messages = messagesOf(received)
-  const { [UNDECIDED]: undecided } = messages as { [UNDECIDED]?: () => number }
-  return { messages, undecided: undecided?.() ?? 0 }
-}
-
-function messagesOf(received: unknown): readonly object[] {
-  if (Array.isArray(received)) return received
-  if (typeof received === 'object' && received !== null) {
-    const { messages, [MESSAGES]: marked } = received as { messages?: unknown; [MESSAGES]?: unknown }
-    if (Array.isArray(marked)) return marked
-    if (Array.isArray(messages)) return messages
+export function recordOf(received: unknown): TestRecord {
+  const { messages } = (received ?? {}) as { messages?: unknown }
+  for (const one of [received, messages]) {
+    const { [RECORD]: record } = (one ?? {}) as { [RECORD]?: TestRecord }
+    if (record !== undefined) return record
+    if (Array.isArray(one)) return { messages: one, failed: undefined, undecided: () => 0, pending: () => 0 }
   }
   throw new TypeError('expected a test client, its analytics or a list of messages; see createTestClient()')
 }

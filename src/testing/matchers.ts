@@ -1,7 +1,9 @@
 import type { Analytics } from '../analytics.ts'
+import type { FailureCode } from '../errors/errors.ts'
 import type { EventName, Kind } from '../message/types.ts'
-import { type AsymmetricMatcher, differences, type Equals, isAsymmetric } from './differences.ts'
-import { receivedOf } from './marked.ts'
+import { type AsymmetricMatcher, isAsymmetric, isPart, type Matches } from './differences.ts'
+import { checkFields } from './fields.ts'
+import { recordOf } from './marked.ts'
 import type { FieldsOf, MessageOfKind, TrackMessage } from './messages.ts'
 import { type Diff, describe, reportNearest, show } from './report.ts'
 import type { TestClient } from './test-client.ts'
@@ -16,9 +18,21 @@ export interface MatcherResult {
 
 /** The `this` of a matcher in Jest and Vitest. It is absent when a matcher is called directly. */
 interface Runner {
-  readonly equals?: (one: unknown, other: unknown, testers?: unknown) => boolean
-  readonly customTesters?: unknown
-  readonly utils?: { readonly diff?: Diff }
+  readonly equals?: (one: unknown, other: unknown, testers: readonly unknown[]) => boolean
+  readonly customTesters?: readonly unknown[]
+  readonly utils?: {
+    readonly diff?: Diff
+    readonly iterableEquality?: unknown
+    readonly subsetEquality?: unknown
+  }
+}
+
+/** Returns what `toMatchObject` of the runner does. */
+function matchesOf({ equals, customTesters = [], utils }: Runner): Matches {
+  const { iterableEquality, subsetEquality } = utils ?? {}
+  if (equals === undefined || subsetEquality === undefined) return isPart
+  const testers = [...customTesters, iterableEquality, subsetEquality]
+  return (actual, expected) => equals(actual, expected, testers)
 }
 
 /** A part of a message of one kind. */
@@ -26,19 +40,22 @@ interface Wanted {
   readonly type: Kind
 }
 
-function find(
-  runner: unknown,
-  received: unknown,
-  wanted: Wanted,
-  call: string,
-  times?: number,
-): MatcherResult {
-  const { equals, customTesters, utils } = (runner ?? {}) as Runner
-  const isEqual: Equals = (actual, expected) => equals?.(actual, expected, customTesters) === true
-  const { messages, undecided } = receivedOf(received)
-  const found = messages.filter((message) => differences(wanted, message, isEqual).length === 0)
+interface Search {
+  readonly wanted: Wanted
+  /** What is looked for, for people. */
+  readonly call: string
+  readonly candidates: readonly object[]
+  /** Number of events that may become candidates. */
+  readonly undecided: number
+  readonly times?: number
+}
+
+function find(runner: unknown, { wanted, call, candidates, undecided, times }: Search): MatcherResult {
+  const { utils } = (runner ?? {}) as Runner
+  const matches = matchesOf((runner ?? {}) as Runner)
+  const found = candidates.filter((message) => matches(message, wanted))
   const report = (headline: string): string =>
-    reportNearest(headline, wanted, messages, { equals: isEqual, diff: utils?.diff })
+    reportNearest(headline, wanted, candidates, { matches, diff: utils?.diff })
   // Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`
@@ -61,6 +78,20 @@ looked for ${call}`),
       ? `expected no ${call}; it was there ${count}:`
       : `expected ${call} any other number of times than ${times}:`
   return { pass: true, message: () => [headline, ...lines].join('\n') }
+}
+
+function findSent(
+  runner: unknown,
+  received: unknown,
+  wanted: Wanted,
+  call: string,
+  times?: number,
+): MatcherResult {
+  const record = recordOf(received)
+  const { messages: candidates } = record
+  checkFields(wanted, candidates, wanted.type)
+  const search: Search = { wanted, call, candidates, undecided: record.undecided() }
+  return find(runner, times === undefined ? search : { ...search, times })
 }
 
 function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: string] {
@@ -94,7 +125,7 @@ function wantedOf(type: Kind, partial: unknown = {}): Wanted {
 export const matchers = {
   /** Finds a `track` message with this name and the values in `partial`. */
   toHaveTracked(this: unknown, received: unknown, event: unknown, partial?: unknown): MatcherResult {
-    return find(this, received, ...trackOf(event, partial))
+    return findSent(this, received, ...trackOf(event, partial))
   },
   /** Finds exactly `times` `track` messages with this name and the values in `partial`. */
   toHaveTrackedTimes(
@@ -106,27 +137,37 @@ export const matchers = {
   ): MatcherResult {
     if (!Number.isInteger(times) || times < 0)
       throw new TypeError('expected how many times: an integer from 0 on')
-    return find(this, received, ...trackOf(event, partial), times)
+    return findSent(this, received, ...trackOf(event, partial), times)
   },
   /** Finds an `identify` message with the values in `partial`. */
   toHaveIdentified(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return find(this, received, wantedOf('identify', partial), 'identify call')
+    return findSent(this, received, wantedOf('identify', partial), 'identify call')
   },
   /** Finds a `page` message with the values in `partial`. */
   toHavePaged(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return find(this, received, wantedOf('page', partial), 'page call')
+    return findSent(this, received, wantedOf('page', partial), 'page call')
   },
   /** Finds a `screen` message with the values in `partial`. */
   toHaveScreened(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return find(this, received, wantedOf('screen', partial), 'screen call')
+    return findSent(this, received, wantedOf('screen', partial), 'screen call')
   },
   /** Finds a `group` message with the values in `partial`. */
   toHaveGrouped(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return find(this, received, wantedOf('group', partial), 'group call')
+    return findSent(this, received, wantedOf('group', partial), 'group call')
   },
   /** Finds an `alias` message with the values in `partial`. */
   toHaveAliased(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return find(this, received, wantedOf('alias', partial), 'alias call')
+    return findSent(this, received, wantedOf('alias', partial), 'alias call')
+  },
+  /** Finds a `track` event with this name that failed, with the `code` and the other values in `partial`. */
+  toHaveFailed(this: unknown, received: unknown, event: unknown, partial?: unknown): MatcherResult {
+    const { failed, pending } = recordOf(received)
+    if (failed === undefined)
+      throw new TypeError('expected a test client or its analytics; see createTestClient()')
+    const [wanted, call] = trackOf(event, partial)
+    const candidates = failed()
+    checkFields(wanted, [{ type: 'track', code: '' }, ...candidates], 'track')
+    return find(this, { wanted, call: `failed ${call}`, candidates, undecided: pending() })
   },
 }
 
@@ -184,6 +225,19 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
   toHaveGrouped(partial?: PartOfKind<Received, 'group'>): Result
   /** An `alias` message with the values in `partial` was sent. */
   toHaveAliased(partial?: PartOfKind<Received, 'alias'>): Result
+  /**
+   * A `track` event with this name failed. While an event has no outcome, the assertion may fail, also with `not`: write
+   * `await analytics.flush()` before it.
+   *
+   * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
+   * @param partial The `code` of the failure, and the values that the message must have. They may be asymmetric matchers.
+   * @example
+   * expect(client).toHaveFailed('Order Completed', { code: 'rejected' })
+   */
+  toHaveFailed<Name extends EventName<MapsOf<Received>[0]>>(
+    event: Name | AsymmetricMatcher,
+    partial?: PartOfTrack<Received, Name> & { code?: FailureCode | AsymmetricMatcher },
+  ): Result
 }
 
 declare global {

@@ -1,23 +1,22 @@
 import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../line/store.ts'
 
 /** A store that also keeps a copy of each queued message for the test. */
-export class Recorder<Message> implements MessageStore {
+export class Recorder<Message extends { messageId: string }> implements MessageStore {
   /** Oldest first. Always the same array. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
-  /** The messages without an outcome. The value is the copy, or `undefined` once the message has been in a request. */
-  readonly #live = new Map<StoredMessage, Message | undefined>()
+  readonly #live = new Set<StoredMessage>()
   onMessage: () => void = () => {}
 
+  /** Number of messages whose event has no outcome. */
   get live(): number {
     return this.#live.size
   }
 
   put(json: string): StoredMessage {
     const stored = this.#store.put(json)
-    const message = JSON.parse(json) as Message
-    this.messages.push(message)
-    this.#live.set(stored, message)
+    this.#live.add(stored)
+    this.messages.push(JSON.parse(json) as Message)
     this.onMessage()
     return stored
   }
@@ -27,19 +26,17 @@ export class Recorder<Message> implements MessageStore {
   }
 
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void {
-    for (const { stored } of holders) if (stored !== undefined) this.#live.set(stored, undefined)
     this.#store.copy(holders, target, at)
   }
 
   release(stored: StoredMessage): void {
-    const unsent = this.#live.get(stored)
-    if (this.#live.delete(stored) && unsent !== undefined) this.#forget(unsent)
+    this.#live.delete(stored)
     this.#store.release(stored)
   }
 
-  /** Removes the copy of a message that was dropped before it was in a request, because it would not have been sent. */
-  #forget(message: Message): void {
-    const index = this.messages.lastIndexOf(message)
+  /** Removes the message of an event that failed. */
+  forget(messageId: string): void {
+    const index = this.messages.findIndex((message) => message.messageId === messageId)
     if (index >= 0) this.messages.splice(index, 1)
   }
 }

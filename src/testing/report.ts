@@ -1,5 +1,5 @@
 import { describe as describeType } from '../message/describe.ts'
-import { type Difference, differences, type Equals, isEmptied, sidesOf } from './differences.ts'
+import { type Difference, differences, isAsymmetric, isOpaque, type Matches, sidesOf } from './differences.ts'
 
 /** These limits keep the report readable. */
 const MAX_MESSAGES = 3
@@ -16,7 +16,7 @@ interface Candidate {
 export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
 
 interface Runner {
-  readonly equals?: Equals | undefined
+  readonly matches?: Matches | undefined
   readonly diff?: Diff | undefined
 }
 
@@ -24,14 +24,14 @@ export function reportNearest(
   headline: string,
   expected: unknown,
   messages: readonly object[],
-  { equals, diff }: Runner = {},
+  { matches, diff }: Runner = {},
 ): string {
-  const nearest = nearestTo(expected, messages, equals)
+  const nearest = nearestTo(expected, messages, matches)
   const lines = [headline, '']
   if (typeof expected !== 'function') {
     const [first] = nearest
     const isOfKind = first !== undefined && first.differences[0]?.path !== 'type'
-    const difference = isOfKind ? diff?.(...sidesOf(expected, first.message, equals)) : undefined
+    const difference = isOfKind ? diff?.(...sidesOf(expected, first.message, matches)) : undefined
     lines.push(difference ?? `expected: ${show(expected)}`, '')
   }
   if (messages.length === 0) return [...lines, 'nothing was sent at all'].join('\n')
@@ -39,7 +39,9 @@ export function reportNearest(
   for (const { message, differences } of nearest) {
     lines.push(`  ${describe(message)}`)
     for (const { path, expected, actual } of differences.slice(0, MAX_DIFFERENCES)) {
-      lines.push(`    ${path === '' ? 'it' : path}: expected ${show(expected)}, got ${show(actual)}`)
+      lines.push(
+        `    ${path === '' ? 'it' : path}: expected ${expected === undefined ? 'undefined' : show(expected)}, got ${show(actual)}`,
+      )
     }
     const left = differences.length - MAX_DIFFERENCES
     if (left > 0) lines.push(`    and ${left} more`)
@@ -47,9 +49,13 @@ export function reportNearest(
   return lines.join('\n')
 }
 
-function nearestTo(expected: unknown, messages: readonly object[], equals: Equals | undefined): Candidate[] {
+function nearestTo(
+  expected: unknown,
+  messages: readonly object[],
+  matches: Matches | undefined,
+): Candidate[] {
   const candidates = messages.map((message): Candidate => {
-    const all = typeof expected === 'function' ? [] : differences(expected, message, equals)
+    const all = typeof expected === 'function' ? [] : differences(expected, message, matches)
     // If the kind differs, other differences are not shown.
     const type = all.find(({ path }) => path === 'type')
     const found = type === undefined ? all : [type]
@@ -85,10 +91,10 @@ function pairsOf(name: string): string[] {
 }
 
 export function describe(message: object): string {
-  const { type, event, name, groupId, previousId, userId, anonymousId, properties, traits } =
+  const { type, event, name, groupId, code, previousId, userId, anonymousId, properties, traits } =
     message as Record<string, unknown>
   const title = [type, event ?? name ?? groupId].filter((part) => part !== undefined).join(' ')
-  const details = Object.entries({ previousId, userId, anonymousId, properties, traits }).filter(
+  const details = Object.entries({ code, previousId, userId, anonymousId, properties, traits }).filter(
     ([, value]) => value !== undefined,
   )
   return `${title} ${show(Object.fromEntries(details))}`
@@ -101,23 +107,22 @@ export function show(value: unknown): string {
 
 function textOf(value: unknown): string {
   if (value === undefined) return 'nothing'
-  const { asymmetricMatch, toAsymmetricMatcher } = (value ?? {}) as Record<string, unknown>
-  if (typeof asymmetricMatch === 'function') {
-    return typeof toAsymmetricMatcher === 'function' ? String(toAsymmetricMatcher.call(value)) : String(value)
+  if (isAsymmetric(value)) {
+    const { toAsymmetricMatcher } = value as { toAsymmetricMatcher?: unknown }
+    return String(typeof toAsymmetricMatcher === 'function' ? toAsymmetricMatcher.call(value) : value)
   }
-  // A Date also has no keys, but it is sent as text.
-  if (typeof value === 'object' && value !== null && isEmptied(value) && JSON.stringify(value) === '{}') {
-    return `{} (${describeType(value)})`
+  if (typeof value === 'bigint' || typeof value === 'number') return String(value)
+  // The arguments of a call may be expected, but messages are parsed JSON.
+  if (isOpaque(value)) return describeType(value)
+  // The replacer gets the result of toJSON, but `this` has the value itself.
+  function replace(this: Record<string, unknown>, name: string, part: unknown): unknown {
+    const original = this[name]
+    const isShown = original === value || !(isAsymmetric(original) || isOpaque(original))
+    if (isShown && typeof part !== 'bigint' && !Number.isNaN(part)) return part
+    return textOf(original)
   }
-  const replaceMatchers = (_: string, part: unknown): unknown =>
-    typeof part === 'bigint' ||
-    typeof (part as { asymmetricMatch?: unknown } | null)?.asymmetricMatch === 'function'
-      ? textOf(part)
-      : part
   try {
-    return typeof value === 'bigint'
-      ? String(value)
-      : (JSON.stringify(value, replaceMatchers) ?? String(value))
+    return JSON.stringify(value, replace) ?? String(value)
   } catch {
     return String(value)
   }

@@ -1,14 +1,15 @@
 import { Analytics } from '../analytics.ts'
-import { SettingsError } from '../errors/errors.ts'
+import { type DeliveryError, type FailureCode, SettingsError } from '../errors/errors.ts'
 import type { MessageStore } from '../line/store.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, EventName, Kind } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import type { AnalyticsSettings } from '../settings/settings.ts'
-import { differences } from './differences.ts'
+import { isPart } from './differences.ts'
 import { EagerClock } from './eager-clock.ts'
-import { markMessages } from './marked.ts'
+import { checkFields } from './fields.ts'
+import { markRecord } from './marked.ts'
 import type {
   AnyFilter,
   KindFilter,
@@ -35,15 +36,28 @@ export interface WaitOptions {
   timeout?: number | undefined
 }
 
+/** An event of a test client that failed. */
+export interface TestFailure<Events = AnyEvents, User = UserTraits, Group = GroupTraits> {
+  /** Why it failed. */
+  readonly code: FailureCode
+  /** The error that callbacks and `error` listeners get. */
+  readonly error: DeliveryError
+  /** The event, in the form of a message; absent when the arguments of the call were too malformed to make one. */
+  readonly message?: TestMessage<Events, User, Group>
+}
+
 /** A client for tests, with the messages that it has received. */
 export interface TestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits> {
   /** The real client, with a service in memory. Pass it to the code under test. */
   readonly analytics: Analytics<Events, User, Group>
   /**
    * The messages that would have been sent, oldest first. Always the same array. With synchronous plugins, it contains a
-   * message as soon as the call has returned. It does not contain events that a plugin drops.
+   * message as soon as the call has returned. It does not contain events that a plugin drops, and an event that fails later,
+   * because the service refuses it, is removed: see `failures`.
    */
   readonly messages: readonly TestMessage<Events, User, Group>[]
+  /** The events that failed, oldest first. Always the same array. */
+  readonly failures: readonly TestFailure<Events, User, Group>[]
   /**
    * Returns all messages that match, oldest first.
    *
@@ -83,7 +97,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
     filter: AnyFilter<Events, User, Group>,
     options?: WaitOptions,
   ): Promise<TestMessage<Events, User, Group>>
-  /** Removes all messages and all failures, for use between two tests that share a client. */
+  /** Removes all messages and failures, and what `failNext` has announced, for use between two tests that share a client. */
   clear(): void
   /**
    * Makes the next request fail. The client reacts as in production, but without waiting: a 503 is retried at once, and after
@@ -133,10 +147,24 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
   ) as unknown as Analytics<Events, User, Group>
   const { messages } = recorder
   recorder.onMessage = () => waiters.look(messages)
-  const find = (filter: unknown): Sent[] => messages.filter(predicateOf(filter))
+  const failures: TestFailure<Events, User, Group>[] = []
+  // Not told to the log, as without a listener: the test asks for it.
+  analytics.on('error', ({ reason, ctx }) => {
+    const failure = { code: reason.code as FailureCode, error: reason }
+    failures.push(
+      ctx === undefined ? failure : { ...failure, message: JSON.parse(JSON.stringify(ctx.event)) },
+    )
+    if (ctx !== undefined) recorder.forget(ctx.event.messageId)
+  })
+  const find = (filter: unknown): Sent[] => {
+    const matches = predicateOf(filter)
+    if (typeof filter === 'object') checkFields(filter as object, messages)
+    return messages.filter(matches)
+  }
   const client = {
     analytics,
     messages,
+    failures,
     find,
     last: (filter?: unknown) => (filter === undefined ? messages : find(filter)).slice(-1)[0],
     waitFor: (filter: unknown, { timeout = 1_000 }: WaitOptions = {}) =>
@@ -145,12 +173,18 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
       ),
     clear() {
       messages.length = 0
+      failures.length = 0
       service.recover()
     },
     failNext: (failure?: RequestFailure) => service.failNext(failure),
   }
-  // Pending events that are not in the store are inside plugins. A matcher whose result depends on such an event throws.
-  markMessages(analytics, messages, () => Math.max(0, analytics.stats.pending - recorder.live))
+  markRecord(analytics, {
+    messages,
+    failed: () => failures.map(({ code, message }) => ({ ...message, code })),
+    // Pending events that are not in the store are inside plugins. A matcher whose result depends on such an event throws.
+    undecided: () => Math.max(0, analytics.stats.pending - recorder.live),
+    pending: () => analytics.stats.pending,
+  })
   // The overloads only narrow the type of the result.
   return client as unknown as TestClient<Events, User, Group>
 }
@@ -171,7 +205,7 @@ function offline(settings: TestClientSettings, service: Service): AnalyticsSetti
 function predicateOf(filter: unknown): (message: unknown) => boolean {
   if (typeof filter === 'function') return (message) => Boolean(filter(message))
   if (typeof filter === 'object' && filter !== null) {
-    return (message) => differences(filter, message).length === 0
+    return (message) => isPart(message, filter)
   }
   throw new TypeError('expected a filter: a part of a message, or a function')
 }

@@ -23,6 +23,7 @@ beforeAll(async () => {
     await symlink(join(REPOSITORY, 'node_modules', name), target)
   }
   await project.add('test/package/runners/suite.cjs')
+  await project.add('test/package/runners/matcher-cases.cjs')
 })
 afterAll(() => project?.remove())
 
@@ -40,7 +41,7 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   },
   jest: {
     file: 'jest.test.cjs',
-    tests: 13,
+    tests: 81,
     run: (file) =>
       runTool(
         'jest',
@@ -58,7 +59,7 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   },
   vitest: {
     file: 'vitest.test.mjs',
-    tests: 13,
+    tests: 81,
     run: (file) => runTool('vitest', ['run', '--root', project.folder, file], project.folder),
   },
 }
@@ -131,6 +132,9 @@ const ACCEPTED: Record<string, string> = {
     expect(client).toHaveTracked(expect.stringMatching(/^Order /), { userId: 'ada' })
     expect(client).toHaveIdentified({ traits: { plan: 'pro' } })
     expect(client).toHaveGrouped({ groupId: 'g' })
+    expect(client).toHaveFailed('Order Completed', { code: 'rejected', properties: { total: 1 } })
+    const codes: string[] = client.failures.map(({ code, message }) => \`\${code} \${message?.type}\`)
+    console.log(codes)
     expect(loose.messages).toHaveTracked('Anything', { properties: { a: 1 } })`,
   'matchers of Jest': `${WITH_JEST}
     expect(client).toHaveTracked('Order Completed', { properties: { total: 1 }, userId: 'ada' })
@@ -176,6 +180,10 @@ const REFUSED: Record<string, [snippet: string, mentions: string]> = {
   'an unknown property in a matcher of Vitest': [
     `${WITH_VITEST} expect(client.analytics).toHaveTracked('Order Completed', { properties: { totl: 1 } })`,
     'totl',
+  ],
+  'an unknown code in a matcher of Vitest': [
+    `${WITH_VITEST} expect(client).toHaveFailed('Signed Up', { code: 'refused' })`,
+    'refused',
   ],
   'an unknown event in a count': [
     `${WITH_VITEST} expect(client).toHaveTrackedTimes('Order Complete', 1)`,

@@ -34,6 +34,7 @@ const {
   toHaveScreened,
   toHaveGrouped,
   toHaveAliased,
+  toHaveFailed,
 } = matchers
 
 describe('a matcher passes', () => {
@@ -58,10 +59,6 @@ describe('a matcher passes', () => {
       toHaveTrackedTimes(createShop(), 'Order Completed', 1, { userId: 'zoe' }),
     ],
     ['with 0, when there are none', toHaveTrackedTimes(createShop(), 'Signed Up', 0)],
-    [
-      'with any value of a property that is expected to be undefined',
-      toHaveTracked(createShop(), 'Order Completed', { userId: undefined }),
-    ],
     ['for identify', toHaveIdentified(createShop(), { traits: { plan: 'pro' } })],
     ['for page', toHavePaged(createShop(), { name: 'Pricing' })],
     ['for screen', toHaveScreened(createShop(), { name: 'Basket' })],
@@ -95,7 +92,8 @@ describe('a matcher fails', () => {
     ],
     ['with null instead of a value', toHaveTracked(createShop(), 'Order Completed', { userId: null })],
     ['with a field that is absent', toHaveAliased(createShop(), { anonymousId: 'v' })],
-    ['with names of Object.prototype', toHavePaged(createShop(), { constructor: Object })],
+    ['with names of Object.prototype', toHavePaged(createShop(), { properties: { constructor: Object } })],
+    ['with a value that is expected to be undefined', toHavePaged(createShop(), { name: undefined })],
     ['with another trait', toHaveIdentified(createShop(), { traits: { plan: 'free' } })],
     ['when only a screen has the name of the page', toHavePaged(createShop(), { name: 'Basket' })],
     ['with an empty client', toHaveGrouped(createTestClient())],
@@ -161,68 +159,94 @@ describe('the message of a failed matcher', () => {
   })
 })
 
-describe('expected values are compared in the form in which they are sent', () => {
-  class Money {
-    constructor(readonly cents: number) {}
+describe('a field that no message of this kind has is refused, also with not', () => {
+  test.each([
+    [
+      () => expect(createShop()).not.toHaveTracked('Order Completed', { usrId: 'zoe' } as never),
+      'track',
+      'usrId',
+    ],
+    [
+      () => expect(createShop()).toHaveTrackedTimes('Signed Up', 0, { traits: {} } as never),
+      'track',
+      'traits',
+    ],
+    [() => expect(createShop()).not.toHaveIdentified({ trait: {} } as never), 'identify', 'trait'],
+    [() => expect(createShop()).not.toHavePaged({ constructor: Object } as never), 'page', 'constructor'],
+    [() => expect(createShop()).not.toHaveFailed('Signed Up', { status: 400 } as never), 'track', 'status'],
+  ])('%s', (check, kind, field) => {
+    expect(check).toThrow(
+      `no ${kind} message has the field "${field}"; there are type, messageId, timestamp, userId, anonymousId`,
+    )
+  })
+})
+
+describe('toHaveFailed', () => {
+  async function createRefused() {
+    const client = createTestClient<Events>()
+    client.failNext({ status: 400 })
+    client.analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
+    client.analytics.track({ userId: 'zoe', event: 'Order Completed', properties: { total: 7 } })
+    await client.analytics.flush()
+    return client
   }
-  class Secret {
-    readonly #value = 7
-    get isSeven(): boolean {
-      return this.#value === 7
-    }
-  }
-  const passed: [label: string, value: unknown, others: unknown[]][] = [
-    ['NaN', Number.NaN, [0, 1, 'NaN']],
-    ['-Infinity', Number.NEGATIVE_INFINITY, [0, '-Infinity']],
-    ['minus zero', -0, [1]],
-    ['a bigint', 12n, [12, '13']],
-    ['a Date', new Date(0), [0, '1970']],
-    ['an invalid Date', new Date(Number.NaN), ['Invalid Date', {}]],
-    ['a boxed number', Object(5), ['5', 6]],
-    ['a Map', new Map([['a', 1]]), [{ a: 1 }, [], 'x']],
-    ['a Set', new Set([1]), [{ 0: 1 }, [1]]],
-    ['an Error', new Error('no'), [{ message: 'no' }]],
-    ['an instance', new Money(5), [{ cents: 6 }, {}]],
-    ['a list of such values', [Number.NaN, new Map()], [[null], [null, { a: 1 }]]],
-    ['the result of toJSON', { toJSON: () => ({ at: Number.NaN }) }, [{ at: 0 }]],
+
+  test('finds an event that failed, by its name, its code and its values', async () => {
+    const client = await createRefused()
+
+    expect(client).toHaveFailed('Order Completed')
+    expect(client.analytics).toHaveFailed(expect.stringMatching(/^Order /), { code: 'rejected' })
+    expect(client).toHaveFailed('Order Completed', { code: 'rejected', properties: { total: 42.5 } })
+    expect(client).not.toHaveFailed('Signed Up')
+    expect(client).not.toHaveFailed('Order Completed', { code: 'auth' })
+    expect(client).not.toHaveFailed('Order Completed', { userId: 'zoe' })
+  })
+
+  test('an event that the service refused does not count as tracked', async () => {
+    const client = await createRefused()
+
+    expect(client).toHaveTrackedTimes('Order Completed', 1)
+    expect(client).not.toHaveTracked('Order Completed', { userId: 'ada' })
+  })
+
+  test('shows the failures that there were', async () => {
+    const { pass, message } = toHaveFailed(await createRefused(), 'Order Completed', { code: 'auth' })
+
+    expect(pass).toBe(false)
+    expect(message()).toContain("expected failed track call of 'Order Completed'")
+    expect(message()).toContain(
+      '  track Order Completed {"code":"rejected","userId":"ada","properties":{"total":42.5}}',
+    )
+    expect(message()).toContain('code: expected "auth", got "rejected"')
+  })
+
+  test('throws while an event has no outcome, and for a list of messages', async () => {
+    const client = createTestClient<Events>()
+    client.analytics.track({ userId: 'ada', event: 'Signed Up' })
+
+    expect(() => expect(client).not.toHaveFailed('Signed Up')).toThrow('cannot decide yet')
+    expect(() => toHaveFailed([], 'Signed Up')).toThrow('expected a test client or its analytics')
+    await client.analytics.flush()
+
+    expect(client).not.toHaveFailed('Signed Up')
+  })
+})
+
+test('an expected value that no JSON has is shown by its type', () => {
+  const list = [
+    { type: 'track', event: 'E', properties: { total: 1, tags: {}, at: '1970-01-01T00:00:00.000Z' } },
   ]
+  const properties = { total: Number.NaN, tags: new Map(), at: new Date(0), is: undefined }
 
-  test.each(passed)('%s', (_label, value, others) => {
-    const client = createTestClient()
-    client.analytics.track({ userId: 'ada', event: 'E', properties: { value } })
+  const message = toHaveTracked(list, 'E', { properties }).message()
 
-    expect(toHaveTracked(client, 'E', { properties: { value } }).pass).toBe(true)
-    for (const other of others) {
-      const list = [{ type: 'track', event: 'E', properties: { value: other } }]
-      expect(toHaveTracked(list, 'E', { properties: { value } }).pass, String(other)).toBe(false)
-    }
-  })
-
-  test('an instance whose content is not sent', () => {
-    const client = createTestClient()
-    client.analytics.track({ userId: 'ada', event: 'E', properties: { value: new Secret() } })
-
-    expect(toHaveTracked(client, 'E', { properties: { value: new Secret() } }).pass).toBe(true)
-    const other = [{ type: 'track', event: 'E', properties: { value: { a: 1 } } }]
-    expect(toHaveTracked(other, 'E', { properties: { value: new Secret() } }).pass).toBe(false)
-  })
-
-  test('an expected function matches no message', () => {
-    const client = createTestClient()
-    client.analytics.track({ userId: 'ada', event: 'E', properties: { total: 5 } })
-
-    expect(toHaveTracked(client, 'E', { properties: { total: Number } }).pass).toBe(false)
-    expect(toHaveTracked(client, 'E', { properties: { sum: Number } }).pass).toBe(false)
-  })
-
-  test('the difference is shown', () => {
-    const list = [{ type: 'track', event: 'E', properties: { total: 1, tags: { a: 1 } } }]
-
-    const message = toHaveTracked(list, 'E', { properties: { total: Number.NaN, tags: new Map() } }).message()
-
-    expect(message).toContain('properties.total: expected null, got 1')
-    expect(message).toContain('properties.tags: expected {} (a Map), got {"a":1}')
-  })
+  expect(message).toContain(
+    'expected: {"type":"track","properties":{"total":"NaN","tags":"a Map","at":"a Date"}',
+  )
+  expect(message).toContain('properties.total: expected NaN, got 1')
+  expect(message).toContain('properties.tags: expected a Map, got {}')
+  expect(message).toContain('properties.at: expected a Date, got "1970-01-01T00:00:00.000Z"')
+  expect(message).toContain('properties.is: expected undefined, got nothing')
 })
 
 describe('while an event is inside a plugin', () => {

@@ -76,27 +76,46 @@ describe('messages', () => {
     await dropping.analytics.register({ name: 'consent', type: 'before', identify: () => null })
     const disabled = createTestClient({ disable: true })
 
-    dropping.analytics.on('error', () => {})
     dropping.analytics.identify({ userId: 'ada' })
     dropping.analytics.track(order(1))
     dropping.analytics.track(order(2))
     disabled.analytics.track(order(1))
 
+    await dropping.analytics.flush()
+
     expect(dropping.messages).toMatchObject([{ properties: { total: 1 } }])
     expect(disabled.messages).toEqual([])
-    await dropping.analytics.flush()
     expect(dropping.analytics.stats.failures).toMatchObject({ plugin: 1, queue_full: 1 })
   })
 
-  test('include an event whose request was rejected', async () => {
-    const { analytics, messages, failNext } = createTestClient()
+  test('do not include an event that the service refused: it is a failure', async () => {
+    const { analytics, messages, failures, failNext, clear } = createTestClient<Events>()
     failNext({ status: 400 })
 
     analytics.track(order(1), () => {})
+    analytics.track(order(2))
     await analytics.flush()
 
-    expect(analytics.stats).toMatchObject({ delivered: 0, failed: 1 })
-    expect(messages).toHaveLength(1)
+    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 1 })
+    expect(messages).toMatchObject([{ properties: { total: 2 } }])
+    expect(failures).toEqual([
+      {
+        code: 'rejected',
+        error: expect.objectContaining({ name: 'DeliveryError', status: 400 }),
+        message: expect.objectContaining({ ...order(1), type: 'track', timestamp: expect.any(String) }),
+      },
+    ])
+    clear()
+    expect(failures).toEqual([])
+  })
+
+  test('a call too malformed to make an event is a failure without a message', async () => {
+    const { analytics, failures } = createTestClient({ strict: false })
+
+    analytics.track(5 as never)
+    await analytics.flush()
+
+    expect(failures).toEqual([{ code: 'invalid', error: expect.any(DeliveryError) }])
   })
 })
 
@@ -204,6 +223,22 @@ describe('find, last and waitFor', () => {
     expect(() => analytics.alias({ previousId: 'v', userId: 'ada' })).not.toThrow()
 
     await expect(waiting).rejects.toThrow(TypeError)
+  })
+
+  test('a field that no message has is refused in a filter, unless a plugin has added it', async () => {
+    const { analytics, find, last } = createTestClient()
+    const fields = 'there are type, messageId, timestamp, userId,'
+
+    expect(() => find({ usrId: 'ada' } as never)).toThrow(`no message has the field "usrId"; ${fields}`)
+    expect(() => last({ usrId: 'ada' } as never)).toThrow(fields)
+    await analytics.register({
+      name: 'p',
+      type: 'before',
+      all: (ctx) => ctx.updateEvent('channel', 'server'),
+    })
+    analytics.track(order(1))
+
+    expect(find({ channel: 'server' } as never)).toHaveLength(1)
   })
 
   test('a value that is not a filter is refused', () => {

@@ -1,5 +1,6 @@
 import { createTestClient, matchers } from 'trackpost/testing'
 import { expect, test, vi } from 'vitest'
+import matcherCases from './matcher-cases.cjs'
 import suite from './suite.cjs'
 
 suite(test, {
@@ -28,4 +29,29 @@ test('the matchers', () => {
   expect(() => expect(client).toHaveTracked('Order Completed', { properties: { total: 43 } })).toThrow(
     /- +"total": 43,[\s\S]+\+ +"total": 42.5,/,
   )
+})
+
+test.each(matcherCases(expect))('decides as toMatchObject: %s', (label, value, expected, matches) => {
+  const message = { type: 'track', event: 'E', properties: { value } }
+  const partial = { properties: { value: expected } }
+  const passes = (check) => {
+    try {
+      check()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  const byRunner = passes(() => expect(message).toMatchObject(partial))
+  const isTracked = passes(() => expect([message]).toHaveTracked('E', partial))
+  const isNotTracked = passes(() => expect([message]).not.toHaveTracked('E', partial))
+  const isWhole = passes(() => expect(message).toEqual({ type: 'track', event: 'E', ...partial }))
+  const byMatcherAlone = matchers.toHaveTracked([message], 'E', partial).pass
+
+  expect(byRunner).toBe(matches !== false)
+  expect([isTracked, isNotTracked]).toEqual([byRunner, !byRunner])
+  expect(byMatcherAlone).toBe(matches === true)
+  // Only toEqual takes an undefined key for a missing one.
+  if (isWhole && !label.includes('undefined')) expect(isTracked).toBe(true)
 })
