@@ -59,6 +59,7 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
     'timestamp',
   ],
   timestamp_zone: ['Add the time zone: a Z at the end for UTC, or an offset such as +02:00.', 'timestamp'],
+  number: ['Send a smaller number, or a text.'],
   batch_field: ['Send an object there: { ... }, not a text, number or array.'],
   write_key_in_item: ['Take the writeKey out of the item, and send it once for the whole batch.', 'writeKey'],
 }

@@ -58,6 +58,7 @@ export const WARNINGS = {
   byte_order_mark: 'the body begins with a byte order mark, which JSON does not allow',
   timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was used',
   timestamp_zone: 'timestamp names no time zone; it was read as UTC',
+  number: 'a number is beyond the range of a double (about 1.8e308) and was replaced by null',
   batch_field: 'context or integrations of the batch is not an object and was left out',
   write_key_in_item:
     'a write key was found in an item, where it does not count; it belongs in the header or at the top of the body',

@@ -1,11 +1,15 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   exactDigits,
   mayBeInexact,
   parseExact,
+  parseInexact,
   stringifyExact,
   withExactNumbers,
 } from '../src/json/exact-json.ts'
@@ -13,18 +17,36 @@ import { contentComparer } from '../src/store/same-content.ts'
 import { openCollector, post } from './support.ts'
 
 const LONG = '12345678901234567891'
-const NUMBERS = `"id":${LONG},"rate":0.12345678901234567891,"far":1e400,"plain":1.5,"text":"${LONG}"`
+const NUMBERS = `"id":${LONG},"rate":0.12345678901234567891,"plain":1.5,"text":"${LONG}"`
 
 test.each([
   `{${NUMBERS},"list":[-${LONG},9007199254740993,{"${LONG}":"\\"${LONG}"}]}`,
   `["\\u0001exact:5","${LONG}"]`.replace('\\u0001exact:5', 'a\\\\'),
   LONG,
-  '[1e+1000,1.0000000000000000,123456789012345680000]',
+  '[123456789012345680000,0.1,100000000000000000000000]',
   '[123456789.12345678901,12345678901234.123456,{"a":-1234567.891234567890}]',
-  '{"a":1e400}',
 ])('%s is written with the same digits as it was read', (text) => {
   expect(stringifyExact(parseExact(text))).toBe(text)
   expect(stringifyExact(withExactNumbers(JSON.parse(text), parseExact(text)))).toBe(text)
+})
+
+test.each([
+  ['[1e400,{"a":-1E+309 }]', '[null,{"a":null}]'],
+  ['[1e-400,-1e-99999,0.000]', '[0,0,0]'],
+  ['[1.50,1.0000000000000000,2E3,1.000000000000E30]', '[1.5,1,2000,1e+30]'],
+  ['[52.520006599999999,13.404953999999999]', '[52.520006599999999,13.404953999999999]'],
+  [`[1e400,${LONG}]`, `[null,${LONG}]`],
+])('%s is stored as %s', (text, stored) => {
+  expect(stringifyExact(parseExact(text))).toBe(stored)
+})
+
+test('digits that JavaScript would not lose do not make a text inexact', () => {
+  const point =
+    '{"lat":52.52000659999999,"lng":13.404953999999998,"id":"12345678901234567890123","at":"1e999"}'
+
+  expect(parseInexact(point)).toBeUndefined()
+  expect(mayBeInexact('{"lat":52.52000659999999,"lng":13.404953999999998}')).toBe(false)
+  expect(parseInexact(`{"a":${'0'.repeat(1)}.${'0'.repeat(30_000)}1}`)).toBeUndefined()
 })
 
 test.each([`{"a":${LONG}\n}`, `[${LONG} , 1]`, `${LONG}\r\n`, '[1e400]', '{"a":1E+400 }'])(
@@ -130,4 +152,40 @@ test('numbers of any length are stored, shown, exported and delivered with all d
   }
   // `events()` in the same process returns JavaScript numbers.
   expect(collector.events()[0]?.message).toMatchObject({ userId: Number(LONG) })
+})
+
+test('only the message with a number that is out of range gets a warning, and null in its place', async () => {
+  const collector = await openCollector()
+  const item = (messageId: string, n: string) =>
+    `{"type":"track","event":"a","userId":"u","messageId":"${messageId}","properties":{"n":${n}}}`
+
+  await post(
+    collector,
+    '/v1/batch',
+    `{"batch":[${item('a', '1e131072')},${item('b', LONG)},${item('c', '1e-400')}]}`,
+  )
+  await post(collector, '/v1/batch', `{"context":{"n":1e309},"batch":[${item('d', '1')}]}`)
+
+  const { events } = (await (await fetch(`${collector.url}/api/events`)).json()) as {
+    events: Array<{ warnings?: string[]; message: { properties: object; context: object } }>
+  }
+  expect(events.map(({ warnings }) => warnings)).toEqual([['number'], undefined, undefined, ['number']])
+  expect(events.map(({ message }) => message.properties)).toEqual([
+    { n: null },
+    { n: Number(LONG) },
+    { n: 0 },
+    { n: 1 },
+  ])
+  expect(events[3]?.message.context).toEqual({ n: null })
+})
+
+test('a tracking plan sees null in place of a number that is out of range', async () => {
+  const plan = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'plan.json')
+  const schema = { type: 'object', properties: { n: { type: 'number' } } }
+  writeFileSync(plan, JSON.stringify({ track: { a: schema } }))
+  const collector = await openCollector({ plan })
+
+  await post(collector, '/v1/track', '{"userId":"u","event":"a","properties":{"n":1e999}}')
+
+  expect(collector.events()[0]).toMatchObject({ violations: 1, message: { properties: { n: null } } })
 })

@@ -1,4 +1,4 @@
-import { stringifyExact, withExactNumbers } from '../json/exact-json.ts'
+import { type Inexact, stringifyExact, withExactNumbers } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
 
 /** The fields that a batch passes on to its items. */
@@ -12,11 +12,11 @@ export interface Inheritance {
 /**
  * Returns undefined if the batch passes on no fields.
  *
- * @param exact The batch as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
+ * @param inexact The fields of the batch, if they have numbers that JavaScript cannot represent.
  */
 export function inheritanceOf(
   batch: { [field in InheritedField]: unknown },
-  exact?: unknown,
+  inexact?: Inexact,
 ): Inheritance | undefined {
   const fields: InheritedFields = {}
   for (const field of INHERITED_FIELDS) {
@@ -24,7 +24,8 @@ export function inheritanceOf(
     if (isFilled(value)) fields[field] = value
   }
   if (Object.keys(fields).length === 0) return undefined
-  const text = exact === undefined ? JSON.stringify(fields) : stringifyExact(withExactNumbers(fields, exact))
+  const text =
+    inexact === undefined ? JSON.stringify(fields) : stringifyExact(withExactNumbers(fields, inexact.exact))
   return { fields, text, bytes: Buffer.byteLength(text) }
 }
 

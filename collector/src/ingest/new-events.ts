@@ -2,6 +2,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Source } from '../auth/sources.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
+import { type Inexact, rounded } from '../json/exact-json.ts'
 import { isKind, type Kind, type Reason, type Violation } from '../record.ts'
 import type { NewEvent } from '../store/ports.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
@@ -28,11 +29,18 @@ export interface RequestContext {
  * For a message of a request that gets 200. Other requests need `refusedMessage`.
  *
  * @param bytes Size of the message as it was sent.
- * @param exact The message as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
+ * @param inexact The message, if it has numbers that JavaScript cannot represent.
  */
-export function newEvent(item: unknown, bytes: number, context: RequestContext, exact?: unknown): NewEvent {
+export function newEvent(
+  given: unknown,
+  bytes: number,
+  context: RequestContext,
+  inexact?: Inexact,
+): NewEvent {
   const { pathKind, envelope, caller, config, plan, requestId } = context
-  const message = readMessage(item, pathKind, envelope, bytes, exact)
+  const item = inexact?.isOutOfRange ? rounded(inexact.exact) : given
+  const message = readMessage(item, pathKind, envelope, bytes, inexact?.exact)
+  if (inexact?.isOutOfRange && !message.warnings.includes('number')) message.warnings.push('number')
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
   const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message

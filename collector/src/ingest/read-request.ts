@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { mayBeInexact, parseExact } from '../json/exact-json.ts'
+import { type Inexact, mayBeInexact, parseInexact } from '../json/exact-json.ts'
 import { findJsonError, position } from '../json/json-error.ts'
 import { type JsonShape, type Slice, scanJson } from '../json/scan-json.ts'
 import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
@@ -23,8 +23,10 @@ export interface TrackingRequest {
   items: unknown[]
   /** The place of each message in the body. */
   slices: readonly Slice[]
-  /** The whole body as `parseExact` returns it; undefined if the body has no long numbers. */
-  exact: unknown
+  /** The body, if it may have numbers that JavaScript cannot represent. */
+  inexactBody: Buffer | undefined
+  /** The fields of a batch except its messages, if they have such numbers. */
+  inexact: Inexact | undefined
   /** Warnings about every message of the request. */
   warnings: Warning[]
 }
@@ -62,11 +64,11 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   if (!isUtf8(bytes))
     return refusedAt('invalid_json', bytes, invalidUtf8At(bytes), 'the body is not UTF-8 here')
   let parsed: unknown
-  let exact: unknown
+  let inexactBody: Buffer | undefined
   try {
     const text = bytes.toString('utf8')
     parsed = JSON.parse(text)
-    if (mayBeInexact(text)) exact = parseExact(text)
+    if (mayBeInexact(text)) inexactBody = bytes
   } catch {
     return notJson(bytes)
   }
@@ -83,7 +85,8 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
       integrations: undefined,
       items: [parsed],
       slices,
-      exact,
+      inexactBody,
+      inexact: undefined,
       warnings,
     }
   }
@@ -92,7 +95,26 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
-  return { writeKey, sentAt, context, integrations, items: batch, slices: shape.items, exact, warnings }
+  const inexact = inexactBody && parseInexact(textAround(inexactBody, shape.items))
+  if (inexact?.isOutOfRange) warnings.push('number')
+  return {
+    writeKey,
+    sentAt,
+    context,
+    integrations,
+    items: batch,
+    slices: shape.items,
+    inexactBody,
+    inexact,
+    warnings,
+  }
+}
+
+/** The text of a batch without its messages. */
+function textAround(bytes: Buffer, items: readonly Slice[]): string {
+  const [first, last] = [items[0], items.at(-1)]
+  if (first === undefined || last === undefined) return bytes.toString('utf8')
+  return bytes.toString('utf8', 0, first.start) + bytes.toString('utf8', last.end)
 }
 
 function isObjectOrAbsent(value: unknown): boolean {

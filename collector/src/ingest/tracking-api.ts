@@ -7,6 +7,7 @@ import { type BodyResult, endEarly, readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { Turns } from '../http/turns.ts'
+import { parseInexact } from '../json/exact-json.ts'
 import type { Slice } from '../json/scan-json.ts'
 import type { EventWriter } from '../log/ports.ts'
 import { type Kind, REASONS, type Reason } from '../record.ts'
@@ -129,7 +130,7 @@ export class TrackingApi {
   ): Promise<NewEvent[]> {
     const { config, plan, turns } = this.#parts
     const envelope: Envelope = {
-      inheritance: inheritanceOf(parsed, parsed.exact),
+      inheritance: inheritanceOf(parsed, parsed.inexact),
       sentAt: parsed.sentAt,
       sentAtMs: readTime(parsed.sentAt)?.ms,
       receivedAtMs,
@@ -141,7 +142,8 @@ export class TrackingApi {
     const context = { pathKind, envelope, caller, config, plan, requestId: notes.id }
     return inSteps(parsed.items, turns, notes.inflatedBytes, (item, index) => {
       const { start, end } = parsed.slices[index] as Slice
-      return newEvent(item, end - start, context, exactItem(parsed.exact, pathKind, index))
+      const inexact = parsed.inexactBody && parseInexact(parsed.inexactBody.toString('utf8', start, end))
+      return newEvent(item, end - start, context, inexact)
     })
   }
 
@@ -222,11 +224,6 @@ export class TrackingApi {
     notes.refused(problem)
     replyProblem(response, problem)
   }
-}
-
-/** Returns one message from a body that `parseExact` has parsed. */
-function exactItem(body: unknown, pathKind: Kind | undefined, index: number): unknown {
-  return pathKind === undefined ? (body as { batch: unknown[] } | undefined)?.batch[index] : body
 }
 
 /** Maps messages to events, a few hundred in each turn of the event loop. */

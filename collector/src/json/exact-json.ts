@@ -10,35 +10,99 @@ const MARKED = /(^|[[:,\s])"\\u0001exact:(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?
 // `[\d.]` is repeated instead of `[\d.]{16}`: with a count, V8 tests every character, and this runs for each request. After an
 // exponent, the end of the number is tested too, because UUIDs often contain `1e123`.
 const MAY_BE_INEXACT = new RegExp(`${'[\\d.]'.repeat(16)}|\\d[eE]\\+?\\d\\d\\d+\\s*(?:[,\\]}]|$)`)
+/** Runs of characters that are a number which JavaScript may not represent, or a part of a string. */
+const SUSPECTS = /[\d.]{16,}(?:[eE][+-]?\d+)?|[\d.]+[eE]\+?\d{3,}/g
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** A number of at most this many characters has no more digits than JavaScript can represent. */
 const CHARACTERS_KEPT = 15
 
 /** A fast check: `false` only if JavaScript can represent all numbers of the text, except those too close to 0. */
 export function mayBeInexact(text: string): boolean {
-  return MAY_BE_INEXACT.test(text)
+  return (
+    MAY_BE_INEXACT.test(text) &&
+    (text.match(SUSPECTS)?.some((suspect) => fateOf(suspect) !== 'kept') ?? false)
+  )
+}
+
+/** A JSON text with numbers that JavaScript cannot represent. */
+export interface Inexact {
+  /** The value as {@link parseExact} returns it. */
+  exact: unknown
+  /** Whether a number is beyond the range of a double (about 1.8e308). */
+  isOutOfRange: boolean
 }
 
 /**
- * Numbers that JavaScript cannot represent exactly become marked strings.
+ * Returns undefined if JavaScript can represent all numbers of the text.
+ *
+ * @throws SyntaxError
+ */
+export function parseInexact(text: string): Inexact | undefined {
+  if (!mayBeInexact(text)) return undefined
+  let isOutOfRange = false
+  let isExact = true
+  const marked = text.replace(STRING_OR_NUMBER, (token) => {
+    const fate = token.startsWith('"') ? 'kept' : fateOf(token)
+    if (fate === 'kept') return token
+    isExact = false
+    if (fate === 'exact') return JSON.stringify(`${MARK}${token}`)
+    isOutOfRange = true
+    return 'null'
+  })
+  if (isExact) return undefined
+  return { exact: JSON.parse(marked), isOutOfRange }
+}
+
+/**
+ * Numbers that JavaScript cannot represent exactly become marked strings; numbers beyond the range of a double become null.
  *
  * @throws SyntaxError
  */
 export function parseExact(text: string): unknown {
-  return JSON.parse(
-    mayBeInexact(text)
-      ? text.replace(STRING_OR_NUMBER, (token) =>
-          token.startsWith('"') || isKept(token) ? token : JSON.stringify(`${MARK}${token}`),
-        )
-      : text,
-  )
+  const inexact = parseInexact(text)
+  return inexact === undefined ? JSON.parse(text) : inexact.exact
 }
 
-function isKept(token: string): boolean {
+/** What becomes of a number: JavaScript can represent it, its digits are kept as text, or it is out of range. */
+function fateOf(token: string): 'kept' | 'exact' | 'out of range' {
   const number = Number(token)
-  return Number.isFinite(number) && (token.length <= CHARACTERS_KEPT || String(number) === token)
+  if (!Number.isFinite(number)) return Number.isNaN(number) ? 'kept' : 'out of range'
+  // A number too close to 0 is 0.
+  if (token.length <= CHARACTERS_KEPT || number === 0) return 'kept'
+  const text = String(number)
+  if (text === token) return 'kept'
+  // A whole number with many zeros stays as it is: as an id, 1e+21 would be another text.
+  const hasSameForm = text.includes('e') === /e/i.test(token)
+  return hasSameForm && significantDigits(text) === significantDigits(token) ? 'kept' : 'exact'
 }
 
+/** The digits without the zeros at both ends: `-0.0150e3` has `15`. */
+function significantDigits(number: string): string {
+  const [mantissa = ''] = number.split(/[eE]/, 1)
+  const digits = mantissa.replace(/[-.]/g, '')
+  let start = 0
+  let end = digits.length
+  while (digits[start] === '0') start++
+  while (end > start && digits[end - 1] === '0') end--
+  return digits.slice(start, end)
+}
+
+/** Returns a value from `parseExact` with the nearest JavaScript numbers. */
+export function rounded(value: unknown): unknown {
+  return JSON.parse(stringifyExact(value))
+}
+
+/**
+ * The text of a number in the form in which it is stored: as JavaScript writes it, or with all its digits if JavaScript cannot
+ * represent it. Undefined if the text is no JSON number, or out of range.
+ */
+export function storedNumber(text: string): string | undefined {
+  if (!JSON_NUMBER.test(text)) return undefined
+  const fate = fateOf(text)
+  if (fate === 'out of range') return undefined
+  return fate === 'exact' ? text : JSON.stringify(Number(text))
+}
 /** Formats a value from `parseExact`, or a part of one, as JSON. */
 export function stringifyExact(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent)

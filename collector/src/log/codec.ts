@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { parseInexact, stringifyExact } from '../json/exact-json.ts'
 import type { NewEvent, NewRequest } from '../store/ports.ts'
 
 /**
@@ -163,6 +164,7 @@ function eventOf(line: string, body: string, inherited: string | undefined): New
   }
   const { inherits, ...own } = fields ?? {}
   const event = { ...own, ...(body !== '' && { body }) } as NewEvent
+  if (typeof event.body === 'string' && event.body !== '') event.body = soundBody(event.body)
   if (inherits === true) {
     if (!isObjectText(inherited))
       throw new DecodeError('the inherited fields of an event are missing or not an object')
@@ -172,6 +174,23 @@ function eventOf(line: string, body: string, inherited: string | undefined): New
   if (wrong !== undefined)
     throw new DecodeError(`the field ${wrong} of an event is missing or of another type`)
   return event
+}
+
+/**
+ * The text of a message as the store takes it. Another program, or a collector of an earlier version, may have written the text:
+ * what is no JSON object would break the queries for all events.
+ */
+function soundBody(text: string): string {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new DecodeError('the message of an event is not JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new DecodeError('the message of an event is not an object')
+  const inexact = parseInexact(text)
+  return inexact?.isOutOfRange ? stringifyExact(inexact.exact) : text
 }
 
 /** Remembers the last valid text, because the events of a batch have the same text. */

@@ -28,7 +28,8 @@ export interface PathValue {
   readonly exists: Sql
   text(operator: Operator, text: string): Sql
   begins(text: string): Sql
-  number(operator: Operator, number: number): Sql
+  /** @param number As it is stored, see `storedNumber`. Numbers beyond 2^53 are equal only if all their digits are. */
+  number(operator: Operator, number: string): Sql
   /** Whether the value is this JSON literal: `true`, `false` or `null`. */
   is(literal: string): Sql
 }

@@ -1,6 +1,7 @@
 import { parseExact, stringifyExact } from '../json/exact-json.ts'
 import type { Message } from '../record.ts'
 import type { NewEvent, SentDifference } from './ports.ts'
+import { storedMessage } from './stored-message.ts'
 
 /**
  * The fields of a batch that its messages inherit. They are merged one level deep: for each key, the value in the message
@@ -31,7 +32,8 @@ export function merged(
 }
 
 export function mergedText(body: string, inherited: string | null | undefined): string {
-  return inherited ? stringifyExact(merged(parseExact(body) as Message, inherited, parseExact)) : body
+  const message = inherited ? storedMessage(body) : null
+  return message === null ? body : stringifyExact(merged(message, inherited, parseExact))
 }
 
 function mergedWith(message: Message, inherited: InheritedFields): Message {

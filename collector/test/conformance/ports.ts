@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import type { EventRecord } from '../../src/record.ts'
 import { parseSearch } from '../../src/search/parse.ts'
 import { EVENT_VOCABULARY, EVERYTHING } from '../../src/search/syntax.ts'
 import { CursorError, type EventReader } from '../../src/store/event-reader.ts'
@@ -474,6 +475,49 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     const [again] = await deliveries.claim('Hook', 1, 1000)
     expect(again).toMatchObject({ eventId: id, body: once?.body })
     expect(again?.key).not.toBe(once?.key)
+  })
+
+  test('an event that is no JSON, or has a number with too many digits, breaks no query of others', async () => {
+    const { log, reader, deliveries } = await openOne()
+    const inherited = '{"context":{"locale":"de"}}'
+    const odd = ['{"properties":', '[]', 'null', `{"properties":{"n":1.${'1'.repeat(20_000)}}}`]
+    await log.append([
+      ...odd.map((body, index) => newEvent(`odd-${index}`, { body, inherited, deliveries: hook })),
+      newEvent('a', { body: '{"properties":{"n":5},"context":{"app":1}}', inherited }),
+    ])
+    const search = (text: string) =>
+      reader.ask('events', {
+        search: parseSearch(text, EVENT_VOCABULARY),
+        order: 'oldest',
+        limit: 10,
+        isFull: true,
+      })
+
+    for (const text of ['properties.n:5', 'context.locale:de context.app:1', 'properties.n>4.5'])
+      expect((await search(text)).events.map(({ messageId }) => messageId)).toEqual(['a'])
+    const all = (await search('')).events
+    expect(all).toHaveLength(5)
+    expect(all.slice(0, 3).map((event) => (event as EventRecord).message)).toEqual([null, null, null])
+    expect(await reader.ask('catalogue', {})).toMatchObject({ sampled: 2 })
+    expect(await deliveries.claim('Hook', 10, 60_000)).toHaveLength(4)
+    for (const { id } of all) expect(await reader.ask('event', { id })).not.toBeNull()
+  })
+
+  test.each([
+    ['12345678901234567891', '12345678901234567892'],
+    ['9007199254740993', '9007199254740992'],
+    ['0.12345678901234567891', '0.12345678901234567892'],
+    ['1e+23', '100000000000000000000001'],
+    ['-12345678901234567891', '12345678901234567891'],
+  ])('a search for the number %s does not find %s', async (one, other) => {
+    const { log, reader } = await openOne()
+    await log.append([one, other].map((n) => newEvent(n, { body: `{"properties":{"n":${n}}}` })))
+
+    for (const n of [one, other]) {
+      const search = parseSearch(`properties.n:${n}`, EVENT_VOCABULARY)
+      const { events } = await reader.ask('events', { search, order: 'oldest', limit: 10, isFull: false })
+      expect(events.map(({ messageId }) => messageId)).toEqual([n])
+    }
   })
 
   test('the key of a delivery identifies the event, not only its number in the database', async () => {

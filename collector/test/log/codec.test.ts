@@ -19,6 +19,24 @@ const odd: NewEvent[] = [
   newEvent('e', { violations: [{ path: '', keyword: 'unplanned', message: 'no' }], timestampMs: -1.5 }),
 ]
 
+test('an event whose message is no JSON object is broken; a number that is out of range becomes null', () => {
+  const bodies = ['{"a":', 'true', '[]', '{"n":1e131072,"id":12345678901234567891}']
+
+  const { events, broken } = decode(payloadOf(bodies.map((body) => newEvent('m', { body }))))
+
+  expect(broken.map(({ reason }) => reason)).toEqual([
+    'the message of an event is not JSON',
+    'the message of an event is not an object',
+    'the message of an event is not an object',
+  ])
+  expect(events.map(({ body }) => body)).toEqual(['{"n":null,"id":12345678901234567891}'])
+})
+
+function payloadOf(events: NewEvent[]): Buffer {
+  const [chunk] = encode(events)
+  return chunk?.payload ?? Buffer.alloc(0)
+}
+
 test('a written event is read unchanged, whatever it contains', () => {
   const [chunk, ...more] = encode(odd)
 

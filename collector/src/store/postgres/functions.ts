@@ -146,5 +146,11 @@ CREATE FUNCTION day_of(bigint) RETURNS date LANGUAGE sql STABLE PARALLEL SAFE
   AS $$ SELECT day FROM log_day WHERE first_seq <= $1 ORDER BY first_seq DESC LIMIT 1 $$;
 `
 
+/** Null for a text that is no JSON, or that `jsonb` cannot represent. */
+const MESSAGE_OF = `
+CREATE FUNCTION message_of(text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+  AS $$ BEGIN RETURN $1::jsonb; EXCEPTION WHEN data_exception OR program_limit_exceeded THEN RETURN NULL; END $$;
+`
+
 /** Created after the tables. */
-export const FUNCTIONS = `${DAY_OF}${APPEND}`
+export const FUNCTIONS = `${DAY_OF}${MESSAGE_OF}${APPEND}`

@@ -21,7 +21,7 @@ export function at(path: readonly string[]): PathValue[] {
           : sql`(${type} = 'string' AND ${asText} COLLATE "C" ${raw(operator)} ${jsonText(text)})`,
       begins: (text) => sql`(${type} = 'string' AND ${begins(asText, jsonText(text))})`,
       number: (operator, number) =>
-        sql`(${type} = 'number' AND ${value} ${raw(operator)} to_jsonb(${String(number)}::numeric))`,
+        sql`(${type} = 'number' AND ${value} ${raw(operator)} to_jsonb(${number}::numeric))`,
       is: (literal) => sql`${value} = ${literal}::jsonb`,
     },
   ]
@@ -51,15 +51,18 @@ const NUL = '\u0001\ufdd0'
 const SURROGATE = '\ufdd1'
 
 /**
+ * The function `message_of` returns null for a text that `jsonb` cannot represent, such as a number with 20,000 digits: one
+ * event must not break the searches for others.
+ *
  * JSON may contain U+0000 and lone surrogates as escapes, which `jsonb` refuses. They are replaced by noncharacters, so that
  * such messages can be searched too. Escaped backslashes are rewritten first, because otherwise `\\u0000` (a backslash, then
  * `u0000`) would be taken for an escaped U+0000.
  */
 export function jsonbOf(column: string): string {
-  return `(CASE WHEN strpos(${column}, '\\u') = 0 THEN ${column} ELSE
+  return `message_of(CASE WHEN strpos(${column}, '\\u') = 0 THEN ${column} ELSE
   regexp_replace(
     replace(replace(${column}, '\\\\', '\\u005c'), '\\u0000', '\\u0001\\ufdd0'),
-    '\\\\u(d[89a-f][0-9a-f]{2})', '\\\\ufdd1\\1', 'gi') END)::jsonb`
+    '\\\\u(d[89a-f][0-9a-f]{2})', '\\\\ufdd1\\1', 'gi') END)`
 }
 
 /** A key or text with the same replacements as in `jsonbOf`. */

@@ -7,7 +7,7 @@ import { SCHEMA } from './schema.ts'
 export const MIN_SERVER_VERSION = 14
 
 /** The version of the tables in `SCHEMA`, which are those of the first release (0.1.0). */
-const FIRST_VERSION = 3
+const FIRST_VERSION = 4
 /**
  * SQL migrations, each from one version of the tables to the next. The first one starts at `FIRST_VERSION`. A migration is
  * never changed after its release.
@@ -21,7 +21,7 @@ DECLARE
   one regprocedure;
 BEGIN
   FOR one IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
-    AND proname IN ('day_of', 'append')
+    AND proname IN ('day_of', 'message_of', 'append')
   LOOP
     EXECUTE 'DROP FUNCTION ' || one;
   END LOOP;

@@ -1,8 +1,6 @@
 import { type EventSchema, isNamed, keyOf, readKey, Samples, Shape } from '../../catalogue/samples.ts'
 import { schemaOf } from '../../catalogue/schema.ts'
-import { parseExact } from '../../json/exact-json.ts'
 import type { TrackingPlan } from '../../plan/plan.ts'
-import type { Message } from '../../record.ts'
 import { equals } from '../../search/filter.ts'
 import { type Search, term } from '../../search/syntax.ts'
 import { BUCKET_MS, bucketsOf, endOfBucket } from '../buckets.ts'
@@ -10,6 +8,7 @@ import { Budget } from '../budget.ts'
 import type { TimeRange } from '../event-reader.ts'
 import type { Catalogue, CatalogueDetail, CatalogueEntry } from '../query-results.ts'
 import { all, type Query, sql } from '../sql.ts'
+import { storedMessage } from '../stored-message.ts'
 import { closed, type QueryContext } from './context.ts'
 import { findEvents } from './find.ts'
 import { recordsOf } from './records.ts'
@@ -99,7 +98,8 @@ function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> 
             AND received_at >= ${fromMs} AND received_at < ${toMs} ORDER BY seq DESC LIMIT ${LIST_SAMPLES - samples.count}`,
     )
     for (const [index, { seq, kind, name, body, violations }] of rows.entries()) {
-      samples.add(kind, name, parseExact(body) as Message, String(seq), violations !== null)
+      const message = storedMessage(body)
+      if (message !== null) samples.add(kind, name, message, String(seq), violations !== null)
       if (index % SAMPLES_PER_PIECE === SAMPLES_PER_PIECE - 1) yield
     }
     if (samples.count >= LIST_SAMPLES || budget.isUsedUp) break

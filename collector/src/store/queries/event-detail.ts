@@ -1,10 +1,10 @@
-import { parseExact } from '../../json/exact-json.ts'
-import type { DestinationOutcome, EventRecord, Message, Violation } from '../../record.ts'
+import type { DestinationOutcome, EventRecord, Violation } from '../../record.ts'
 import { numberOf } from '../cursor.ts'
 import { differenceWith } from '../inherited.ts'
 import type { SentDifference } from '../ports.ts'
 import type { EventDetail, ShownAttempt, ShownDelivery } from '../query-results.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
+import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
 import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
@@ -112,8 +112,8 @@ function sentOf(
   row: DetailRow | undefined,
   inherited: string | undefined,
 ): Pick<EventDetail, 'sent' | 'difference'> {
-  if (!row?.sent || row.body === null || message === null) return { sent: null, difference: null }
-  const own = parseExact(row.body) as Message
+  const own = storedMessage(row?.body ?? null)
+  if (!row?.sent || own === null || message === null) return { sent: null, difference: null }
   const noted = JSON.parse(row.sent) as SentDifference
   const difference = differenceWith(own, inherited, noted)
   return { sent: asSent(own, noted), difference: differenceOf(message, difference) }

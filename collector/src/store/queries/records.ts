@@ -1,8 +1,9 @@
 import { parseExact } from '../../json/exact-json.ts'
-import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
+import type { DestinationOutcome, EventRecord, EventSummary } from '../../record.ts'
 import type { Dialect } from '../dialect.ts'
 import { merged } from '../inherited.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
+import { storedMessage } from '../stored-message.ts'
 import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
 import type { PageRoom } from './page-room.ts'
 
@@ -62,7 +63,8 @@ function* readSome(
     if (row === undefined) continue
     const inherited = texts.get(row.inherited ?? 0)
     if (room?.take(row.body, inherited) === false) return
-    const message = row.body === null ? null : merged(parse(row.body) as Message, inherited, parse)
+    const own = storedMessage(row.body, parse)
+    const message = own && merged(own, inherited, parse)
     into.push({ ...summaryOfRow(row, message, outcomes.get(seq) ?? []), message })
   }
 }

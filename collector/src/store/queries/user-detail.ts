@@ -1,10 +1,9 @@
-import { parseExact } from '../../json/exact-json.ts'
-import type { Message } from '../../record.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
 import type { Dialect, IdColumn, LookupColumn } from '../dialect.ts'
 import type { QueryParameters } from '../event-reader.ts'
 import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
+import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
@@ -201,7 +200,7 @@ class Traits {
 
   /** Must be called with the oldest event first. */
   add({ seq, kind, name, at, body }: TraitsRow): void {
-    const data = entriesOf((parseExact(body) as Message).traits)
+    const data = entriesOf(storedMessage(body)?.traits)
     const atText = new Date(at).toISOString()
     if (kind === 'group') {
       const groupId = name ?? ''

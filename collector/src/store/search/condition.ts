@@ -1,3 +1,4 @@
+import { storedNumber } from '../../json/exact-json.ts'
 import { type Comparison, type Search, SearchSyntaxError, type Value } from '../../search/syntax.ts'
 import { parseTime } from '../../search/time.ts'
 import type { Dialect, PathValue } from '../dialect.ts'
@@ -113,7 +114,7 @@ export function pathCondition(dialect: Dialect, { path, operator, values }: Comp
     if (value.is === 'prefix') return [at.begins(text)]
     const asText = at.text(operator, text)
     if (value.isQuoted) return [asText]
-    const number = numberOf(text)
+    const number = storedNumber(text.replace(/^\+/, '')) ?? numberOf(text)?.toString()
     if (number === undefined) {
       const isLiteral = operator === '=' && ['true', 'false', 'null'].includes(text)
       return isLiteral ? [asText, at.is(text)] : [asText]

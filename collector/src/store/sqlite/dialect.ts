@@ -45,6 +45,9 @@ export function dialectOf(database: Database): Dialect {
 
 const NOTHING = raw('')
 
+/** One event whose text is no JSON must not break the searches for others. SQLite parses the text once for all its uses. */
+const VALID_BODY = raw('CASE WHEN json_valid(body) THEN body END')
+
 const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   slices: (bounds, order, kind) => slices(bounds, order, SEGMENTS[kind]),
   within: (bounds, table = 'event') => sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last}`,
@@ -69,7 +72,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   newestByReason,
   like: raw('LIKE'),
   at(path) {
-    const message = isInherited(path[0]) ? holderOf(path) : raw('body')
+    const message = isInherited(path[0]) ? holderOf(path) : VALID_BODY
     return jsonPaths(path).map((at) => valueAt(message, at))
   },
   given(columns) {
@@ -168,7 +171,7 @@ function* newestByReason(
  */
 function holderOf(path: readonly string[]): Sql {
   const labels = path.slice(0, 2).map((key) => `.${label(key)}`)
-  return sql`CASE WHEN event.inherited IS NULL OR json_type(body, ${`$${labels.join('')}`}) IS NOT NULL THEN body
+  return sql`CASE WHEN NOT json_valid(body) THEN NULL WHEN event.inherited IS NULL OR json_type(body, ${`$${labels.join('')}`}) IS NOT NULL THEN body
       ELSE (SELECT handed.body FROM inherited AS handed WHERE handed.seq = event.inherited) END`
 }
 
@@ -180,9 +183,16 @@ function valueAt(message: Sql, path: string): PathValue {
     text: (operator, text) => sql`(${type} = 'text' AND ${value} ${raw(operator)} ${text})`,
     begins: (text) => sql`(${type} = 'text' AND ${begins(value, text)})`,
     number: (operator, number) =>
-      sql`(${type} IN ('integer', 'real') AND ${value} ${raw(operator)} ${number})`,
+      operator === '=' && isLong(number)
+        ? sql`(${type} IN ('integer', 'real') AND ${message} -> ${path} = ${number})`
+        : sql`(${type} IN ('integer', 'real') AND ${value} ${raw(operator)} CAST(${number} AS NUMERIC))`,
     is: (literal) => sql`${type} = ${literal}`,
   }
+}
+
+/** Whether SQLite, which calculates with doubles, could take the number for another one. */
+function isLong(number: string): boolean {
+  return number.length > 15 || Math.abs(Number(number)) > Number.MAX_SAFE_INTEGER
 }
 
 /** The first whole numbers in a path are tried both as array indexes and as keys. Numbers after these count as indexes. */
