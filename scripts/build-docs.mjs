@@ -1,12 +1,12 @@
-// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc writes from
-// the sources. Warnings, broken links or anchors, and exports without a docstring are errors. Usage:
+// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, the READMEs that are guides too, and the
+// reference, which typedoc writes from the sources. Warnings, broken links or anchors, and exports without a docstring are errors. Usage:
 //   node scripts/build-docs.mjs            builds everything
 //   node scripts/build-docs.mjs --guides   keeps the last reference, which takes most of the time to build
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CONTRIBUTORS, ENTRIES, GUIDES, MEMBERS_OF_ANALYTICS } from '../docs/.vitepress/guides.mjs'
+import { CONTRIBUTORS, ELSEWHERE, ENTRIES, GUIDES, MEMBERS_OF_ANALYTICS } from '../docs/.vitepress/guides.mjs'
 import { brokenLinks } from './check-links.mjs'
 import { groupMembers } from './group-members.mjs'
 
@@ -60,11 +60,19 @@ function fail(message) {
   process.exit(1)
 }
 
+/** The pages of the site, each with the path of its source in the repository. */
+function documents() {
+  return new Map([
+    ...guidesIn(DOCS).map((name) => [name, `docs/${name}.md`]),
+    ...Object.entries(ELSEWHERE).map(([name, { source }]) => [name, source]),
+  ])
+}
+
 /** Paths in docs/, without the extension. */
-function documents(folder = DOCS) {
+function guidesIn(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) return entry.name.startsWith('.') ? [] : documents(path)
+    if (entry.isDirectory()) return entry.name.startsWith('.') ? [] : guidesIn(path)
     return entry.name.endsWith('.md') ? [relative(DOCS, path).slice(0, -3)] : []
   })
 }
@@ -72,23 +80,44 @@ function documents(folder = DOCS) {
 function copyGuides() {
   for (const folder of ['public', 'images'])
     cpSync(join(DOCS, folder), join(PAGES, folder), { recursive: true })
-  for (const name of documents()) {
+  for (const [name, source] of documents()) {
     const target = join(PAGES, `${name}.md`)
     mkdirSync(dirname(target), { recursive: true })
-    writeFileSync(target, toPage(name, readFileSync(join(DOCS, `${name}.md`), 'utf8')))
+    writeFileSync(target, toPage(name, source))
   }
 }
 
-/** Removes hidden code. Links to files outside docs/, which are not on the site, become links to GitHub. */
-function toPage(name, markdown) {
-  return markdown
+/**
+ * Removes hidden code. A link to the source of another page becomes a link to that page, and a link to any other file a link to
+ * GitHub.
+ */
+function toPage(name, source) {
+  const { title } = ELSEWHERE[name] ?? {}
+  const markdown = readFileSync(join(ROOT, source), 'utf8')
+  const page = markdown
     .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
-    .replace(/(\]\()(\.{1,2}\/[^)\s]*)/g, (_, open, link) => {
-      const [path, anchor] = posix.join('docs', dirname(name), link).split('#')
-      if (path.startsWith('docs/')) return `${open}${link}`
-      if (!existsSync(join(ROOT, path))) fail(`docs/${name}.md: ${link} does not exist`)
-      return `${open}${REPOSITORY}/${path}${anchor === undefined ? '' : `#${anchor}`}`
-    })
+    // VitePress would take a placeholder such as `<name>` at the beginning of a line for a component.
+    .replace(/\n(<[a-z-]+>`)/g, ' $1')
+    .replace(
+      /(\]\(|(?:src|srcset)=")(?![a-z]+:|[#/])([^)\s"]+)/g,
+      (_, open, link) => open + target(source, link),
+    )
+  if (title === undefined) return page
+  return `---\neditLink: false\n---\n\n${page.replace(/^# .*$/m, `# ${title}`)}`
+}
+
+function target(source, link) {
+  const [path, anchor] = posix.join(posix.dirname(source), link).split('#')
+  if (path.startsWith('docs/images/')) return `/${path.slice('docs/'.length)}`
+  if (!existsSync(join(ROOT, path))) fail(`${source}: ${link} does not exist`)
+  if (/\.(?:png|svg)$/.test(path)) {
+    cpSync(join(ROOT, path), join(PAGES, 'images', path))
+    return `/images/${path}`
+  }
+  const [page] = [...documents()].find(([, one]) => one === path) ?? []
+  const isHome = page === 'index' || path === 'README.md'
+  const place = isHome ? '/' : page === undefined ? `${REPOSITORY}/${path}` : `/${page}`
+  return anchor === undefined ? place : `${place}#${anchor}`
 }
 
 async function makeReference() {
@@ -127,7 +156,7 @@ ${lines.join('\n')}
 function sidebar() {
   const titleOf = (name) =>
     /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))?.[1].replaceAll('`', '') ?? name
-  const all = documents().filter((name) => name !== 'index')
+  const all = [...documents().keys()].filter((name) => name !== 'index')
   const expand = (page) =>
     page.endsWith('/*')
       ? all.filter((name) => name.startsWith(page.slice(0, -1))).sort()

@@ -25,6 +25,16 @@ export default defineConfig({
   cleanUrls: true,
   markdown: {
     anchor: { slugify },
+    // Their contrast is at least 4.5:1, also in comments.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    // The empty corner of a table is no header.
+    config(markdown) {
+      const isEmpty = (tokens, index) => tokens[index].content === ''
+      markdown.renderer.rules.th_open = (tokens, index, options, _env, self) => {
+        if (isEmpty(tokens, index + 1)) tokens[index].tag = tokens[index + 2].tag = 'td'
+        return self.renderToken(tokens, index, options)
+      }
+    },
     // Braces are text in our documents.
     attrs: { disable: true },
   },

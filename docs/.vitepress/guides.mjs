@@ -20,11 +20,25 @@ export const GUIDES = [
   },
   {
     text: 'In production',
-    pages: ['observability', 'spool', 'oauth', 'self-hosted', 'cluster', 'performance'],
+    pages: ['observability', 'spool', 'oauth', 'self-hosted', 'performance'],
   },
+  { text: 'Command line', pages: ['command-line'] },
+  { text: 'Collector', pages: ['collector', 'collector/api', 'collector/comparison'] },
+  { text: 'Cluster', pages: ['cluster', 'collector/scale'] },
   { text: 'Changing over', pages: ['compared', 'migration/*'] },
-  { text: 'About', pages: ['versions'] },
+  { text: 'About', pages: ['versions', 'changelog', 'security', 'not-offered'] },
 ]
+
+/** Pages that are made from documents outside of docs/, each with its title on the site. */
+export const ELSEWHERE = {
+  collector: { source: 'collector/README.md', title: 'The collector' },
+  'collector/api': { source: 'collector/docs/api.md', title: 'API of the collector' },
+  'collector/comparison': { source: 'collector/docs/comparison.md', title: 'The page, compared' },
+  'collector/scale': { source: 'collector/docs/scale.md', title: 'How far it goes, and what it costs' },
+  'command-line': { source: 'cli/README.md', title: 'The command line' },
+  changelog: { source: 'CHANGELOG.md', title: 'Changelog' },
+  security: { source: 'SECURITY.md', title: 'Security' },
+}
 
 /** A sidebar of its own, for people who work on the library itself. */
 export const CONTRIBUTORS = [

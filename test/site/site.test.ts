@@ -22,6 +22,11 @@ const TYPES: Record<string, string> = {
   '.json': 'application/json',
 }
 
+const axe = readFileSync(
+  createRequire(join(REPOSITORY, 'collector/package.json')).resolve('axe-core/axe.min.js'),
+  'utf8',
+)
+
 const executablePath = findBrowser()
 const browserTest = executablePath === undefined ? test.skip : test
 
@@ -80,8 +85,8 @@ describe('the search', () => {
       index.search(question).map(({ id }: { id: string }) => id.split('#')[0]?.replace(/\.html$/, '') ?? '')
   })
 
-  test('is tested with at least 30 queries', () => {
-    expect(new Set(QUESTIONS.map(([question]) => question)).size).toBeGreaterThanOrEqual(30)
+  test('is tested with at least 60 queries', () => {
+    expect(new Set(QUESTIONS.map(([question]) => question)).size).toBeGreaterThanOrEqual(60)
   })
 
   test.each(QUESTIONS)('finds for %s the page %s first', (question, page) => {
@@ -106,6 +111,19 @@ async function open(path: string, run: (page: Page) => Promise<void>, width = 1_
   } finally {
     await page.close()
   }
+}
+
+/** One line for each violation that axe finds. */
+function violations(page: Page): Promise<string[]> {
+  return page.evaluate(async () => {
+    const { axe } = window as unknown as {
+      axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+    }
+    const result = await axe.run({ resultTypes: ['violations'] })
+    return result.violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`),
+    )
+  })
 }
 
 describe('in a browser', () => {
@@ -183,6 +201,56 @@ describe('in a browser', () => {
     expect(pages.length).toBeGreaterThan(15)
     expect(tooWide).toEqual([])
   })
+
+  browserTest.each(
+    (['light', 'dark'] as const).flatMap((scheme) =>
+      [1_440, 768, 390].map((width) => [scheme, width] as const),
+    ),
+  )('axe finds no violation in the %s at %i px', async (colorScheme, width) => {
+    const found: string[] = []
+    const look = async (page: Page): Promise<void> => {
+      await page.emulateMedia({ colorScheme })
+      for (const name of ['', 'five-minutes', 'collector', 'command-line', 'platforms', 'api/']) {
+        await page.goto(`${origin}/${name}`, { waitUntil: 'networkidle' })
+        await page.evaluate(axe)
+        found.push(...(await violations(page)).map((one) => `/${name}: ${one}`))
+      }
+    }
+
+    await open('/', look, width)
+
+    expect(found).toEqual([])
+  })
+
+  browserTest.each([
+    ['light', 'packages-light.svg'],
+    ['dark', 'packages-dark.svg'],
+  ] as const)(
+    'the home page in the %s says with one drawing which package one needs',
+    async (colorScheme, file) => {
+      await open('/', async (page) => {
+        await page.emulateMedia({ colorScheme })
+        await page.reload()
+        const shown = page.locator('.home-packages img:visible')
+
+        expect(await shown.count()).toBe(1)
+        expect(await shown.getAttribute('src')).toContain(file.split('.')[0])
+        for (const name of ['trackpost', 'trackpost-cli', 'trackpost-collector', 'trackpost-cluster'])
+          expect(await shown.getAttribute('alt')).toMatch(new RegExp(`\\b${name}\\b`))
+      })
+    },
+  )
+
+  browserTest.each(['', 'settings', 'api/'])(
+    'the page /%s ends with licence, versions and changelog',
+    async (path) => {
+      await open(`/${path}`, async (page) => {
+        const links = await page.locator('.site-footer a').allTextContents()
+
+        expect(links.join()).toMatch(/Versions and support.*Changelog.*Security.*MIT licence/)
+      })
+    },
+  )
 
   browserTest("the drawing of an event's path is shown, and has a text alternative", async () => {
     await open('/delivery', async (page) => {

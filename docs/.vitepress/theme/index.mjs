@@ -1,4 +1,13 @@
 import DefaultTheme from 'vitepress/theme'
+import { h } from 'vue'
+import SiteFooter from './SiteFooter.vue'
 import './style.css'
 
-export default DefaultTheme
+export default {
+  extends: DefaultTheme,
+  Layout: () =>
+    h(DefaultTheme.Layout, null, {
+      'doc-after': () => h(SiteFooter),
+      'layout-bottom': () => h(SiteFooter, { isHome: true }),
+    }),
+}
