@@ -1,32 +1,41 @@
-// Publishes the packages of this repository, the SDK first. The release workflow runs it after the build. A version that the
-// registry already has is skipped, so that a failed workflow can be started again. With --dry-run, npm uploads nothing.
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+// Publishes packed packages, as they are: `node scripts/publish.mjs FOLDER [flags of npm]`. A file that the registry already has
+// is left out, so that a release that failed half way can be started again.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
-const ROOT = new URL('..', import.meta.url)
-
-function readManifest(folder) {
-  return JSON.parse(readFileSync(new URL(`${folder}/package.json`, ROOT), 'utf8'))
-}
-
-function npm(args, options) {
-  return spawnSync('npm', args, { cwd: ROOT, encoding: 'utf8', ...options })
-}
-
-const isDryRun = process.argv.includes('--dry-run')
-const flags = isDryRun ? ['--dry-run', '--access', 'public'] : ['--provenance', '--access', 'public']
-const { workspaces } = readManifest('.')
-for (const folder of ['.', ...workspaces]) {
-  const { name, version } = readManifest(folder)
-  const found = npm(['view', `${name}@${version}`, 'version'], { stdio: ['ignore', 'pipe', 'ignore'] })
-  if (found.status === 0 && found.stdout.trim() === version) {
+const [folder, ...flags] = process.argv.slice(2)
+const files = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
+if (files.length === 0) fail(`${folder} has no packages`)
+// The SDK comes first.
+for (const path of files.sort().map((name) => join(folder, name))) {
+  const manifest = execFileSync('tar', ['-xzOf', path, 'package/package.json'], { encoding: 'utf8' })
+  const { name, version } = JSON.parse(manifest)
+  const integrity = `sha512-${createHash('sha512').update(readFileSync(path)).digest('base64')}`
+  const published = integrityOf(`${name}@${version}`)
+  if (published === integrity) {
     console.log(`${name}@${version} is already published`)
-    continue
+  } else if (published !== undefined) {
+    fail(`${name}@${version} is already published, with other contents than ${path}`)
+  } else if (spawnSync('npm', ['publish', path, ...flags], { stdio: 'inherit' }).status !== 0) {
+    fail(`${name}@${version} could not be published`)
   }
-  const where = folder === '.' ? [] : ['--workspace', folder]
-  const { status } = npm(['publish', ...flags, ...where], { stdio: 'inherit' })
-  if (status !== 0) {
-    console.error(`publish: ${name}@${version} could not be published`)
-    process.exit(1)
-  }
+}
+
+/** Returns `undefined` only if the registry says that it has no such version. */
+function integrityOf(spec) {
+  const args = ['view', spec, 'dist.integrity', '--json', ...flags]
+  const { status, stdout } = spawnSync('npm', args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const answer = stdout === '' ? undefined : JSON.parse(stdout)
+  if (status === 0 || answer?.error?.code === 'E404') return status === 0 ? answer : undefined
+  return fail(`the registry does not say whether it has ${spec}`)
+}
+
+function fail(message) {
+  console.error(`publish: ${message}`)
+  process.exit(1)
 }

@@ -1,70 +1,33 @@
-// Writes a software bill of materials (CycloneDX) for each package to sbom/NAME.cdx.json. A bill lists the published package,
-// its dependencies, and the packages that are compiled in (from the LICENSES.txt of the build), with the versions, licences and
-// hashes of the lockfile. Usage: `node scripts/sbom.mjs [folder ...]`. Default: all packages.
+// Writes a software bill of materials (CycloneDX) beside each packed package: `node scripts/sbom.mjs FOLDER`. `npm sbom` lists the
+// dependencies of a manifest; the packages that are compiled in, which dist/LICENSES.txt names, are added to them first.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, resolve } from 'node:path'
 import { readLicenses } from './licenses.mjs'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const readJSON = (path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
-
-const { workspaces } = readJSON('package.json')
-mkdirSync(join(ROOT, 'sbom'), { recursive: true })
-const folders = process.argv.slice(2).map((folder) => (folder === '.' ? '' : folder))
-for (const folder of folders.length > 0 ? folders : ['', ...workspaces]) {
-  const { name, components } = writeBill(folder)
-  console.log(`sbom/${name}.cdx.json: ${components} component(s) in addition to the package`)
-}
-
-/** `npm sbom` describes a folder, so a temporary folder gets the manifest of the package and its part of the lockfile. */
-function writeBill(folder) {
-  const lock = readJSON('package-lock.json')
-  const compiledIn = [...readLicenses(join(ROOT, folder, 'dist/LICENSES.txt')).keys()]
-  const versions = Object.fromEntries(compiledIn.map((name) => [name, versionOf(name, folder, lock)]))
-  const manifest = asInstalled(readJSON(join(folder, 'package.json')), versions)
+const folder = resolve(process.argv[2])
+for (const name of readdirSync(folder).filter((name) => name.endsWith('.tgz'))) {
   const alone = mkdtempSync(join(tmpdir(), 'trackpost-sbom-'))
+  const run = (program, ...args) => execFileSync(program, args, { cwd: alone, encoding: 'utf8' })
   try {
-    const { [folder]: own, ...packages } = lock.packages
-    lock.packages = { '': asInstalled(own, versions), ...packagesFor(folder, packages) }
+    run('tar', '-xzf', join(folder, name), '--strip-components=1')
+    const { devDependencies, peerDependencies, peerDependenciesMeta, workspaces, ...manifest } = JSON.parse(
+      readFileSync(join(alone, 'package.json'), 'utf8'),
+    )
+    const compiledIn = Object.fromEntries(
+      [...readLicenses(join(alone, 'dist/LICENSES.txt')).keys()].map((one) => {
+        const at = one.lastIndexOf('@')
+        return [one.slice(0, at), one.slice(at + 1)]
+      }),
+    )
+    manifest.dependencies = { ...manifest.dependencies, ...compiledIn }
     writeFileSync(join(alone, 'package.json'), JSON.stringify(manifest))
-    writeFileSync(join(alone, 'package-lock.json'), JSON.stringify({ ...lock, name: manifest.name }))
-    const npm = (...args) =>
-      execFileSync('npm', args, { cwd: alone, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-    const bill = npm('sbom', '--package-lock-only', '--sbom-format=cyclonedx')
-    writeFileSync(join(ROOT, 'sbom', `${manifest.name}.cdx.json`), bill)
-    return { name: manifest.name, components: JSON.parse(bill).components.length }
+    run('npm', 'install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund')
+    const bill = run('npm', 'sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=library')
+    writeFileSync(join(folder, name.replace(/\.tgz$/, '.cdx.json')), bill)
+    console.log(`${name}: ${JSON.parse(bill).components.length} component(s) in addition to the package`)
   } finally {
     rmSync(alone, { recursive: true })
   }
-}
-
-function versionOf(name, folder, { packages }) {
-  return (packages[join(folder, 'node_modules', name)] ?? packages[`node_modules/${name}`]).version
-}
-
-/**
- * Compiled-in packages become dependencies. Packages that an install leaves out are removed: optional peers, development
- * dependencies, and the other packages of the repository.
- */
-function asInstalled(
-  { devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest },
-  compiledIn,
-) {
-  return { ...rest, dependencies: { ...rest.dependencies, ...compiledIn } }
-}
-
-/** Entries below the folder of the package are moved to the top. Links and entries below other folders are left out. */
-function packagesFor(folder, packages) {
-  const top = `${folder}/node_modules/`
-  const entries = Object.entries(packages).filter(
-    ([path, { link }]) => path.startsWith('node_modules/') && link !== true,
-  )
-  const nested = Object.entries(packages).filter(([path]) => folder !== '' && path.startsWith(top))
-  return Object.fromEntries([
-    ...entries,
-    ...nested.map(([path, entry]) => [path.slice(folder.length + 1), entry]),
-  ])
 }

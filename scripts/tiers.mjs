@@ -19,6 +19,7 @@ export const FULL_FILES = {
       'test/package/migration.test.ts',
       'test/package/ported.test.ts',
       'test/package/public-types.test.ts',
+      'test/package/release.test.ts',
       'test/package/reproducible.test.ts',
       'test/package/testing.test.ts',
       'test/package/typescript.test.ts',

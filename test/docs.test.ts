@@ -107,16 +107,6 @@ describe('links between the documents', () => {
   })
 })
 
-test('every comment names its subject: none begins with "What"', () => {
-  const sources = files.filter((path) => /^(?:src|collector\/src|collector\/page\/src|cli\/src)\//.test(path))
-  const found = sources.flatMap((path) =>
-    [...read(path).matchAll(/^\s*(?:\/\*\*|\/\/|\*) What .*$/gm)].map(([line]) => `${path}: ${line.trim()}`),
-  )
-
-  expect(sources.length).toBeGreaterThan(300)
-  expect(found).toEqual([])
-})
-
 test('every npm script that a document names exists in the package that it is run in', () => {
   const scriptsOf = (folder: string): string[] =>
     Object.keys(JSON.parse(read(`${folder}package.json`)).scripts)

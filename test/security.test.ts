@@ -101,7 +101,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/github.test.ts', 'pins every action to a commit, and gives its version'],
     ['test/github.test.ts', 'has only the right to read the repository by default'],
   ],
-  S43: [['test/github.test.ts', 'S43']],
+  S43: [['test/package/sbom.test.ts', 'S43']],
   S44: [['test/github.test.ts', 'S44']],
   S45: [['test/faults/settings.test.ts', '--permission with access to the file system only']],
   S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],

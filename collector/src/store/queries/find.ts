@@ -23,16 +23,12 @@ export interface Found<R extends Numbered = Numbered> {
 
 interface SearchPlan {
   bounds: Bounds
-  slices: Iterable<Bounds>
+  kind: SliceKind
   /** See `Dialect.matching`. */
   matching(slice: Bounds): Sql
 }
 
-function* planOf(
-  { dialect, nowMs }: QueryContext,
-  query: NumberedSearch,
-  order: Paging['order'],
-): Query<SearchPlan> {
+function* planOf({ dialect, nowMs }: QueryContext, query: NumberedSearch): Query<SearchPlan> {
   const condition = eventCondition(dialect, query.search, nowMs)
   const bounds = { ...(yield* dialect.boundsOf(query)) }
   if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)
@@ -42,7 +38,7 @@ function* planOf(
   const to = toMs === undefined ? raw('') : sql` AND received_at < ${toMs}`
   return {
     bounds,
-    slices: dialect.slices(bounds, order, kindOf(condition), condition.comparisons),
+    kind: kindOf(condition),
     matching: (slice) => sql`${dialect.matching(condition, slice)}${from}${to}`,
   }
 }
@@ -57,7 +53,8 @@ export function* findEvents(
   query: InNumbers<EventSearch & Paging>,
   budget: Budget,
 ): Query<Found> {
-  const { bounds, slices, matching } = yield* planOf(context, query, query.order)
+  const { bounds, kind, matching } = yield* planOf(context, query)
+  const slices = context.dialect.slices(bounds, query.order, kind)
   const from = (slice: Bounds) => sql`event.seq AS seq FROM ${matching(slice)}`
   return yield* search(slices, bounds, query, budget, from)
 }
@@ -92,9 +89,9 @@ export function* search<R extends Numbered>(
 }
 
 export function* count(context: QueryContext, query: NumberedSearch): Query<EventCount> {
-  const { bounds, slices, matching } = yield* planOf(context, query, 'newest')
+  const { bounds, kind, matching } = yield* planOf(context, query)
   let count = 0
-  for (const slice of slices) {
+  for (const slice of context.dialect.slices(bounds, 'newest', kind)) {
     const row = yield* first<{ value: number }>(sql`SELECT count(*) AS value FROM ${matching(slice)}`)
     count += row?.value ?? 0
     if (slice.first > bounds.first && context.budget.isUsedUp)

@@ -1,4 +1,3 @@
-import { comparisonsOf } from '../../search/meanings.ts'
 import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
 import type { QueryParameters } from '../event-reader.ts'
 import type { RequestProblem } from '../ports.ts'
@@ -34,7 +33,7 @@ export function* listRequests(
     last: Math.min(newest, (query.before ?? Number.MAX_SAFE_INTEGER) - 1),
   }
   const found = yield* search<RequestRow>(
-    dialect.slices(bounds, query.order, 'rows', comparisonsOf(query.search)),
+    dialect.slices(bounds, query.order, 'rows'),
     bounds,
     // Reads one more request than the page can have, to find out whether there is a next page.
     { order: query.order, limit: query.limit + 1 },
