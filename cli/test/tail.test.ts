@@ -34,6 +34,18 @@ test('prints existing and new events, each once and in order', async () => {
   expect(names).toEqual(['two', 'three', 'live 0', 'live 1', 'live 2', 'live 3', 'live 4'])
 })
 
+test('with --count, prints the newest of the existing events', async () => {
+  for (const name of ['one', 'two', 'three']) await track(collector, name)
+
+  const { code, stdout } = await run(['tail', collector.url, '--count', '2', '--json'])
+
+  const names = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).name)
+  expect([code, names]).toEqual([0, ['two', 'three']])
+})
+
 test('prints all new events, even if they do not fit in one page of the API', async () => {
   const batch = (from: number): object => ({
     writeKey: 'web',

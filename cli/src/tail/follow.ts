@@ -101,8 +101,10 @@ class Reader {
   }
 
   async #readLast(): Promise<readonly EventSummary[]> {
-    const { q, last, signal } = this.#options
-    const limit = String(Math.max(1, Math.min(last, MAX_LIMIT)))
+    const { q, count = MAX_LIMIT, signal } = this.#options
+    // With a count, the newest events are wanted, not the oldest of the last ones.
+    const last = Math.min(this.#options.last, count, MAX_LIMIT)
+    const limit = String(Math.max(1, last))
     const page = await this.#api.events({ q, order: 'newest', limit, view: this.#view }, signal)
     this.#head = page.head
     return last === 0 ? [] : [...page.events].reverse()
