@@ -141,9 +141,33 @@ describe('formats', () => {
       { env: collector.env },
     )
 
-    expect(csv.stderr).toContain('columns that are not sent: plan')
+    expect(csv.stderr).toContain('columns that are not sent: plan (--rest sends them')
     expect(json.stderr).toContain('fields that were not sent: plan')
     expect(json.stderr).toContain('no line has nowhere')
+  })
+
+  test('a mapping is suggested for columns whose names say which field they are', async () => {
+    const file = newFile('a.csv', 'user_id,event_name,Created At,plan\nada,Paid,2024-01-02,pro\n')
+
+    const first = await run(['import', file, '--type', 'track', '--dry-run'])
+    const map = /--map '([^']+)'/.exec(first.stderr)?.[1] ?? ''
+    const second = await run(['import', file, '--type', 'track', '--dry-run', '--map', map])
+
+    expect(first.stderr).toContain(
+      "columns that are not sent: user_id, event_name, Created At, plan (for fields of the event, write --map 'userId=user_id,event=event_name,timestamp=Created At'; --rest sends them",
+    )
+    expect([second.code, second.stderr]).toEqual([
+      0,
+      expect.stringContaining('columns that are not sent: plan (--rest sends them as properties or traits)'),
+    ])
+  })
+
+  test('no mapping is suggested for a field that has a column or a value', async () => {
+    const file = newFile('a.csv', 'userId,user_id,event_name\nada,17,Paid\n')
+
+    const { stderr } = await run(['import', file, '--type', 'track', '--set', 'event=Paid', '--dry-run'])
+
+    expect(stderr).toContain('columns that are not sent: user_id, event_name (--rest sends them')
   })
 
   test('a mapping file, constant values and a file without a header are accepted', async () => {
@@ -230,6 +254,24 @@ test('a dry run reports every mistake with its line, and sends nothing', async (
   expect(stdout).toContain('7 lines: 1 valid, 6 invalid (invalid 3, invalid_json 2, too_large 1)')
   expect(existsSync(`${file}.trackpost-state.json`)).toBe(false)
   expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
+})
+
+test('a dry run shows the event that the first line becomes', async () => {
+  const file = newFile('a.csv', 'who,what,amount\nada,Paid,4.5\nbob,Paid,1\n')
+  const args = ['import', file, '--dry-run', '--type', 'track', '--map', 'userId=who,event=what', '--rest']
+
+  const text = await run(args)
+  const json = await run([...args, '--json'])
+
+  const example = {
+    type: 'track',
+    userId: 'ada',
+    event: 'Paid',
+    properties: { amount: '4.5' },
+    messageId: expect.any(String),
+  }
+  expect(JSON.parse(/^the first event: (.*)$/m.exec(text.stdout)?.[1] ?? '')).toEqual(example)
+  expect(JSON.parse(json.stdout).example).toEqual(example)
 })
 
 test('CSV without an event kind is refused as a whole, and nothing is sent', async () => {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { createDescription } from '../src/output/progress.ts'
+import { createDescription, showProgress } from '../src/output/progress.ts'
 import { launcher, ndjson, newFile, startServer } from './support.ts'
 
 const hasTerminal = spawnSync('script', ['--version']).status === 0
@@ -23,7 +23,7 @@ test.skipIf(!hasTerminal)(
     const [code] = await once(child, 'close')
 
     expect(code).toBe(1)
-    expect(output).toMatch(/[█░]{24} \d+ %, [\d,]+ lines?, [\d,]+\/s, .*failed/)
+    expect(output).toMatch(/[█░]{24} \d+ %, [\d,]+ lines?, \d failed, [\d,]+\/s/)
     // Printed lines must be above the bar, which is drawn again below them.
     const [, afterProblem = ''] = output.split('userId or anonymousId, got neither')
     expect(afterProblem.startsWith('\r\n\r\u001b[K')).toBe(true)
@@ -33,6 +33,22 @@ test.skipIf(!hasTerminal)(
     expect(output).not.toContain('\u001b[?25l')
   },
 )
+
+test('on a terminal with 60 columns, the number of failed lines stays', () => {
+  let output = ''
+  const terminal = { isTTY: true, columns: 60, write: (text: string) => (output += text) }
+  const progress = {
+    done: 1_000_000,
+    failed: 12,
+    share: 0.5,
+    paused: 'waits 60 s: [503] Service Unavailable',
+  }
+
+  showProgress(() => progress, terminal as never).stop()
+
+  expect(output).toContain('50 %, 1,000,000 lines, 12 failed, ')
+  expect(output.length).toBeLessThan(2 * '\r\u001b[K'.length + 60)
+})
 
 test('the time left is shown only after 3 s, because the slow first connection would distort the estimate', () => {
   let nowMs = 0

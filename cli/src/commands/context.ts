@@ -27,6 +27,6 @@ export function commandLine(
   return [name, ...kept, ...added].join(' ')
 }
 
-function shellQuoted(text: string): string {
+export function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

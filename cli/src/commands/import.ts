@@ -4,7 +4,7 @@ import { Checkpoint } from '../import/checkpoint.ts'
 import { keepHeapSmall } from '../import/heap.ts'
 import { Importer } from '../import/importer.ts'
 import { type Input, openInput } from '../import/input.ts'
-import { type MappingFlags, readMapping } from '../import/mapping.ts'
+import { type MappingFlags, readMapping, suggestMap } from '../import/mapping.ts'
 import { createObjectMapper, createRowMapper, type Mapper } from '../import/message.ts'
 import { MAX_RECORD_BYTES, type Problem, type SourceRecord } from '../import/record.ts'
 import { Rejects, rejectsPath } from '../import/rejects.ts'
@@ -21,7 +21,7 @@ import { createTarget, isSameTarget, readState, type State, statePath } from '..
 import { showProgress } from '../output/progress.ts'
 import { printable } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
-import { type CommandContext, commandLine } from './context.ts'
+import { type CommandContext, commandLine, shellQuoted } from './context.ts'
 
 export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly format?: Format
@@ -231,9 +231,16 @@ class ImportRun {
     const { file, input, mapper } = this.#parts
     if (input.format !== 'csv' || mapper.unused.length === 0) return
     const names = mapper.unused.map((name) => printable(name)).join(', ')
-    this.#log(
-      `${printable(file)}: columns that are not sent: ${names} (--rest sends them as properties or traits)`,
-    )
+    this.#log(`${printable(file)}: columns that are not sent: ${names} (${this.#remedy()})`)
+  }
+
+  /** What to write so that the unused columns or fields are sent. */
+  #remedy(): string {
+    const { mapper } = this.#parts
+    const pairs = suggestMap(mapper.unused, (target) => mapper.isMapped(target))
+    const rest = '--rest sends them as properties or traits'
+    if (pairs.length === 0) return rest
+    return `for fields of the event, write --map ${printable(shellQuoted(pairs.join(',')))}; ${rest}`
   }
 
   /** Called at the end: only then are all fields of a JSON file known. */
@@ -243,7 +250,7 @@ class ImportRun {
     const { unused, unseen } = mapper as Mapper<never> & { unseen: ReadonlySet<string> }
     const list = (names: Iterable<string>): string => [...names].map((name) => printable(name)).join(', ')
     if (unused.length > 0)
-      this.#log(`${printable(file)}: fields that were not sent: ${list(unused)} (--rest sends them)`)
+      this.#log(`${printable(file)}: fields that were not sent: ${list(unused)} (${this.#remedy()})`)
     if (unseen.size > 0) this.#log(`${printable(file)}: no line has ${list(unseen)}`)
   }
 
@@ -269,6 +276,7 @@ class ImportRun {
       rejects: rejects.mark?.path,
       dropped: this.#dropped,
       untimed: importer.untimed,
+      example: importer.example,
       problems: this.#listed,
       elapsedMs,
     }

@@ -41,6 +41,8 @@ export class Importer {
   readonly reasons = new Map<string, number>()
   /** Events without a timestamp. */
   untimed = 0
+  /** The event of the first line that could be mapped. */
+  example: Readonly<Record<string, unknown>> | undefined
   /** Why the import ended early. */
   problem: CommandError | undefined
   isInterrupted = false
@@ -179,6 +181,7 @@ export class Importer {
     }
     const { kind, params } = mapped
     const messageId = mapped.messageId ?? deriveMessageId(sourceName, record.line, record.bytes)
+    this.example ??= { type: kind, ...params, messageId }
     if (params['timestamp'] === undefined) this.untimed++
     const line = this.#window.add(record, messageId)
     call(this.#client, kind, { ...params, messageId }, (error) => this.#settle(line, error, mapper))

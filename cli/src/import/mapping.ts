@@ -115,6 +115,36 @@ export function isTarget(name: string): boolean {
   return path.length > 0 && path.every((part) => part !== '') && OBJECT_FIELDS.some((one) => one === field)
 }
 
+/** Usual names of columns, in lower case without separators, for fields that are not named so. */
+const ALIASES: Readonly<Record<string, string>> = {
+  user: 'userId',
+  uid: 'userId',
+  customerid: 'userId',
+  eventname: 'event',
+  time: 'timestamp',
+  date: 'timestamp',
+  createdat: 'timestamp',
+  occurredat: 'timestamp',
+  eventtime: 'timestamp',
+}
+
+/**
+ * Returns pairs for `--map`, such as `userId=user_id`, for columns whose names say which field they are.
+ *
+ * @param isTaken Whether another column already is this field.
+ */
+export function suggestMap(columns: readonly string[], isTaken: (target: string) => boolean): string[] {
+  const pairs = new Map<string, string>()
+  for (const column of columns) {
+    const bare = column.toLowerCase().replace(/[^a-z]/g, '')
+    const target = PLAIN_FIELDS.find((field) => field.toLowerCase() === bare) ?? ALIASES[bare]
+    // In the flag, a comma ends a pair.
+    if (target === undefined || isTaken(target) || pairs.has(target) || column.includes(',')) continue
+    pairs.set(target, `${target}=${column}`)
+  }
+  return [...pairs.values()]
+}
+
 function isCast(name: string): name is Cast {
   return CASTS.some((one) => one === name)
 }

@@ -20,6 +20,8 @@ export interface Mapper<Value> {
   readonly unused: readonly string[]
   /** Returns the column or field of the input from which a field of the message comes. */
   columnOf(target: string): string
+  /** Whether a field of the message has a column or a constant. */
+  isMapped(target: string): boolean
 }
 
 /** The messageId and the reason of a refused line, in the rejects file. An import of that file keeps the messageId. */
@@ -79,6 +81,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
   return {
     unused,
     columnOf: (target) => columns.get(target) ?? target,
+    isMapped: (target) => taken.has(target),
     map(row) {
       // In a rejects file, rows that could not be parsed lack the note columns, even after the user has corrected them.
       if (row.length !== names.length && row.length !== withoutNotes) {
@@ -125,18 +128,21 @@ export function createObjectMapper(
   const unseen = new Set(mapping.assignments.map(({ source }) => source))
   const unused = new Set<string>()
   const columns = new Map(mapping.assignments.map(({ target, source }) => [target, source]))
+  const taken = new Set([...targets, ...mapping.constants.map(([target]) => target)])
   return {
     get unused() {
       return [...unused]
     },
     unseen,
     columnOf: (target) => columns.get(target) ?? target,
+    isMapped: (target) => taken.has(target),
     map(fields) {
       const builder = new MessageBuilder(mapping)
       for (const name of Object.keys(fields)) {
         if (sources.has(name) || name === NOTE_FIELD) continue
         if (isTarget(name) && !name.includes('.')) {
           if (targets.has(name)) continue
+          taken.add(name)
           const problem = builder.set(name, fields[name], undefined)
           if (problem !== undefined) return { problem: { ...problem, column: name } }
         } else if (mapping.rest) builder.addRest(name, fields[name])

@@ -24,6 +24,8 @@ export interface ImportResult {
   readonly dropped: number
   /** Lines without a timestamp. */
   readonly untimed: number
+  /** The event of the first line that could be mapped. */
+  readonly example: Readonly<Record<string, unknown>> | undefined
   /** Only the first ones, at most as many as `--problems` allows. */
   readonly problems: readonly ListedProblem[]
   readonly elapsedMs: number
@@ -50,7 +52,10 @@ export function summarize(result: ImportResult, command: string): string {
   const text = [
     `${printable(file)}: ${counted(lines, 'line')}: ${outcomes.join(', ')}, in ${duration(elapsedMs)} (${perSecond}/s)`,
   ]
-  if (isDryRun) text.push('nothing was sent: this was a dry run')
+  if (isDryRun) {
+    text.push('nothing was sent: this was a dry run')
+    if (result.example !== undefined) text.push(`the first event: ${shorten(JSON.stringify(result.example))}`)
+  }
   if (result.untimed > 0) {
     const has = result.untimed === 1 ? 'has' : 'have'
     text.push(
@@ -73,6 +78,12 @@ export function summarize(result: ImportResult, command: string): string {
     )
   }
   return `${text.join('\n')}\n`
+}
+
+const MAX_EXAMPLE = 1_000
+
+function shorten(text: string): string {
+  return printable(text.length <= MAX_EXAMPLE ? text : `${text.slice(0, MAX_EXAMPLE)}...`)
 }
 
 export function toJson(result: ImportResult): string {
@@ -105,6 +116,7 @@ export function toJson(result: ImportResult): string {
     rejects: rejects ?? null,
     dropped,
     untimed: result.untimed,
+    ...(isDryRun && { example: result.example ?? null }),
     resumeLine: resumeLine ?? null,
     problem: problem ?? null,
     interrupted: isInterrupted,

@@ -19,6 +19,8 @@ export interface ProgressDisplay {
 const PLAIN_INTERVAL_MS = 10_000
 const BAR_FPS = 5
 const BAR_SIZE = 24
+/** On a narrower terminal, the numbers need the room of the bar. */
+const BAR_MIN_COLUMNS = 80
 /** The time left is estimated from the rate over this period. */
 const RATE_WINDOW_MS = 10_000
 /** The time left is not shown earlier: the first connection is slow, so the first estimates would be far too long. */
@@ -35,11 +37,13 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
   }
   const draw = (): void => {
     const progress = read()
-    const { share } = progress
+    // Some terminals report 0 columns.
+    const columns = stream.columns || 80
+    const share = columns < BAR_MIN_COLUMNS ? undefined : progress.share
     const filled = Math.round((share ?? 0) * BAR_SIZE)
     const bar = share === undefined ? '' : `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} `
-    // A wrapped line could not be cleared. Some terminals report 0 columns.
-    const text = `${bar}${describe(progress)}`.slice(0, (stream.columns || 80) - 1)
+    // A wrapped line could not be cleared.
+    const text = `${bar}${describe(progress)}`.slice(0, columns - 1)
     stream.write(`${CLEAR}${text}`)
   }
   const timer = setInterval(draw, 1_000 / BAR_FPS)
@@ -62,13 +66,17 @@ export function createDescription(now: () => number): (progress: Progress) => st
   const meter = new RateMeter(now)
   return ({ done, failed, share, paused }) => {
     const rate = meter.measure(done, share)
-    const parts = [counted(done, 'line'), `${Math.round(rate.lines).toLocaleString('en-US')}/s`]
+    // What matters most comes first, because a narrow terminal cuts the end off.
+    const parts = [
+      counted(done, 'line'),
+      `${failed.toLocaleString('en-US')} failed`,
+      `${Math.round(rate.lines).toLocaleString('en-US')}/s`,
+    ]
     if (share !== undefined) {
       parts.unshift(`${Math.floor(share * 100)} %`)
       if (rate.isSettled && rate.share > 0 && share < 1)
         parts.push(`${duration(((1 - share) / rate.share) * 1_000)} left`)
     }
-    parts.push(`${failed.toLocaleString('en-US')} failed`)
     if (paused !== undefined) parts.push(paused)
     return parts.join(', ')
   }
