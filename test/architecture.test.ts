@@ -65,6 +65,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['commands'],
     ['plan'],
     ['import'],
+    ['doctor'],
     ['client.ts', 'settings', 'tail'],
     ['errors.ts', 'output', 'version.ts'],
   ],

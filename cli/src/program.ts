@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import type { Kind } from 'trackpost'
 import { createCompletion, SHELLS } from './commands/completion.ts'
 import type { CommandContext } from './commands/context.ts'
+import { type DoctorFlags, runDoctor } from './commands/doctor.ts'
 import { type ImportFlags, runImport } from './commands/import.ts'
 import { runSend, type SendFlags } from './commands/send.ts'
 import { runTail, type TailFlags } from './commands/tail.ts'
@@ -25,7 +26,9 @@ Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent or w
 /** @param onExit Called with the exit code of the command that ran. */
 export function createProgram(context: CommandContext, onExit: OnExit): Command {
   const program = new Command('trackpost')
-    .description('Send, verify, import and watch tracking events, and write their types.')
+    .description(
+      'Send, verify, import and watch tracking events, write their types, and find out why they do not arrive.',
+    )
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -37,6 +40,7 @@ export function createProgram(context: CommandContext, onExit: OnExit): Command 
     .addHelpText('after', EXIT_HELP)
   addSend(program, context, onExit)
   addVerify(program, context, onExit)
+  addDoctor(program, context, onExit)
   addImport(program, context, onExit)
   addTypes(program, context, onExit)
   addTail(program, context, onExit)
@@ -128,6 +132,15 @@ function addVerify(program: Command, context: CommandContext, onExit: OnExit): v
     .command('verify')
     .description('check that the service can be reached and accepts the write key; sends no event')
     .action(async (flags: VerifyFlags) => onExit(await runVerify(flags, context)))
+  addConnection(command)
+}
+
+function addDoctor(program: Command, context: CommandContext, onExit: OnExit): void {
+  const command = program
+    .command('doctor')
+    .description('find out why events do not arrive; sends one test event if a collector is at the address')
+    .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
+    .action(async (flags: DoctorFlags) => onExit(await runDoctor(flags, context)))
   addConnection(command)
 }
 

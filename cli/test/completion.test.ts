@@ -14,7 +14,7 @@ async function script(shell: string): Promise<string> {
 
 /** Command lines, each with the completions that the shells must offer at its end. */
 const CASES = [
-  ['trackpost ', ['send', 'verify', 'import', 'types', 'tail', 'completion']],
+  ['trackpost ', ['send', 'verify', 'doctor', 'import', 'types', 'tail', 'completion']],
   ['trackpost send ', ['track', 'identify', 'page', 'screen', 'group', 'alias']],
   ['trackpost send track --us', ['--user-id']],
   ['trackpost send alias --ev', []],

@@ -117,6 +117,7 @@ test('every flag in the README exists', async () => {
     ['send', 'alias'],
     ['send', 'page'],
     ['verify'],
+    ['doctor'],
     ['import'],
     ['types'],
     ['tail'],

@@ -203,7 +203,7 @@ export async function startServer(
     request.on('end', () => {
       const bytes = Buffer.concat(parts)
       const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes
-      const { batch = [] } = JSON.parse(text.toString()) as { batch?: { messageId: string }[] }
+      const { batch = [] } = JSON.parse(text.toString() || '{}') as { batch?: { messageId: string }[] }
       const messageIds = batch.map(({ messageId }) => messageId)
       const status = respond(++server.requests, messageIds, response)
       if (status === undefined) taken.push(...messageIds)

@@ -4,6 +4,7 @@ import pc from 'picocolors'
 import { EXIT, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import { readConnection } from '../settings/connection.ts'
+import { toBase } from '../tail/base.ts'
 import { CollectorApi } from '../tail/collector-api.ts'
 import { follow } from '../tail/follow.ts'
 import { formatEvent } from '../tail/format.ts'
@@ -52,33 +53,20 @@ export async function runTail(
   return EXIT.delivered
 }
 
-function toBase(text: string): URL {
-  let base: URL
-  try {
-    base = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`)
-  } catch {
-    throw new UsageError(`expected the address of a collector, got ${printable(text)}`)
-  }
-  if (!/^https?:$/.test(base.protocol))
-    throw new UsageError(`expected an http address, got ${printable(text)}`)
-  if (base.port === '0') throw new UsageError('expected a port from 1 to 65535, got 0')
-  // The URL is an argument, so any user of the machine could see a password in it with `ps`.
-  if (base.username !== '' || base.password !== '')
-    throw new UsageError('the address must not hold credentials')
-  if (!base.pathname.endsWith('/')) base.pathname += '/'
-  base.search = ''
-  base.hash = ''
-  return base
-}
-
-function readToken(flags: TailFlags, context: CommandContext): string | undefined {
+export function readToken(
+  flags: Pick<TailFlags, 'adminTokenFile'>,
+  context: CommandContext,
+): string | undefined {
   const token = findToken(flags, context)
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw new UsageError('admin token: expected visible ASCII characters without spaces')
   return token
 }
 
-function findToken({ adminTokenFile }: TailFlags, { env }: CommandContext): string | undefined {
+function findToken(
+  { adminTokenFile }: Pick<TailFlags, 'adminTokenFile'>,
+  { env }: CommandContext,
+): string | undefined {
   if (adminTokenFile === undefined) return env['TRACKPOST_ADMIN_TOKEN'] || undefined
   try {
     return readFileSync(adminTokenFile, 'utf8').trim()

@@ -29,13 +29,25 @@ interface Layer {
 
 const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
 
+/** A connection, and where its parts come from, such as `the environment`; `undefined` for a default. */
+export interface FoundConnection {
+  readonly connection: Connection
+  readonly keyFrom: string | undefined
+  readonly placeFrom: string | undefined
+}
+
+/** As {@link findConnection}. @throws UsageError */
+export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
+  return findConnection(flags, env).connection
+}
+
 /**
  * Reads each setting from the first source that has it: the flags, then the environment, then the config file. `host` and
  * `region` belong together: both are taken from the first source that has one of them.
  *
  * @throws UsageError when a file that was named cannot be read, or when a setting is unknown, invalid or contradicts another.
  */
-export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
+export function findConnection(flags: ConnectionFlags, env: Environment): FoundConnection {
   const layers: Layer[] = [
     { source: 'the flags', ...flags },
     {
@@ -53,7 +65,11 @@ export function readConnection(flags: ConnectionFlags, env: Environment): Connec
     throw new UsageError(`region: expected default or eu, got ${printable(region)}`)
   }
   const key = layers.find(({ writeKey, writeKeyFile }) => (writeKey ?? writeKeyFile) !== undefined)
-  return { writeKey: key && keyOf(key), host: place?.host, region }
+  return {
+    connection: { writeKey: key && keyOf(key), host: place?.host, region },
+    keyFrom: key?.source,
+    placeFrom: place?.source,
+  }
 }
 
 /** @throws UsageError when no source has a write key. */

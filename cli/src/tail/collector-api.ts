@@ -14,6 +14,7 @@ export interface EventSummary {
   readonly userId: string | null
   readonly anonymousId: string | null
   readonly preview?: readonly { path: string; value: unknown }[]
+  readonly destinations?: readonly { name: string; state: string; reason: string | null }[]
 }
 
 export interface EventPage {
@@ -36,6 +37,9 @@ export class LostError extends Error {
   override name = 'LostError'
 }
 
+/** The collector requires another admin token, or any. */
+export class TokenError extends CommandError {}
+
 /** After this much silence, the connection counts as lost: the collector sends something every 2 s. */
 const SILENCE_MS = 3_000
 const REQUEST_TIMEOUT_MS = 30_000
@@ -54,6 +58,11 @@ export class CollectorApi {
   /** @throws LostError when the request may succeed later, CommandError when it never will. */
   events(query: Record<string, string | undefined>, signal: AbortSignal): Promise<EventPage> {
     return this.#get('api/events', query, signal) as Promise<EventPage>
+  }
+
+  /** @throws like {@link events}, and CommandError when no collector answers at this address. */
+  about(signal: AbortSignal): Promise<{ readonly version?: string }> {
+    return this.#get('api/about', {}, signal) as Promise<{ version?: string }>
   }
 
   /** Returns the same data as a message of the stream. */
@@ -133,7 +142,7 @@ export class CollectorApi {
       throw new LostError(
         `it responds with ${response.status}${message === undefined ? '' : ` (${message})`}`,
       )
-    if (response.status === 401) throw new CommandError(this.#tokenProblem(url))
+    if (response.status === 401) throw new TokenError(this.#tokenProblem(url))
     if (response.status === 400 && query['q'] !== undefined && message !== undefined) {
       if (position === undefined) throw new UsageError(`search: ${message}`)
       const mark = `${' '.repeat(position)}${'^'.repeat(Math.max(1, length ?? 1))}`
