@@ -1,9 +1,9 @@
-// A service that loses no event when it is stopped: WRITE_KEY=... PORT=8080 node http-service.mjs
+// A service that loses no event when it is stopped: TRACKPOST_WRITE_KEY=... PORT=8080 node http-service.mjs
 import { createServer } from 'node:http'
 import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })

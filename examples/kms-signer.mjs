@@ -1,5 +1,5 @@
 // OAuth with a private key that this process never gets. Another process holds the key and signs with it, like a KMS or an HSM.
-// To run it: WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
+// To run it: TRACKPOST_WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
 import { fork } from 'node:child_process'
 import { createPrivateKey, sign } from 'node:crypto'
 import { once } from 'node:events'
@@ -41,7 +41,7 @@ function startSigner() {
 async function track() {
   const signer = startSigner()
   const analytics = new Analytics({
-    writeKey: process.env.WRITE_KEY,
+    writeKey: process.env.TRACKPOST_WRITE_KEY,
     // `host` and `authServer` are only for a self-hosted service or for tests. If undefined, the public servers are used.
     host: process.env.TRACKPOST_HOST,
     oauthSettings: {

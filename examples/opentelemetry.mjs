@@ -1,5 +1,5 @@
 // Reports `stats` and `status` of a client as OpenTelemetry metrics. To run it:
-// npm install @opentelemetry/api @opentelemetry/sdk-metrics, then WRITE_KEY=... node opentelemetry.mjs
+// npm install @opentelemetry/api @opentelemetry/sdk-metrics, then TRACKPOST_WRITE_KEY=... node opentelemetry.mjs
 import { metrics } from '@opentelemetry/api'
 import {
   ConsoleMetricExporter,
@@ -15,7 +15,7 @@ const provider = new MeterProvider({
 metrics.setGlobalMeterProvider(provider)
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })

@@ -1,12 +1,12 @@
 // Sends events through an HTTP proxy. To run it: npm install undici, then
-// WRITE_KEY=... PROXY_URL=http://proxy.internal:3128 node proxy.mjs
+// TRACKPOST_WRITE_KEY=... PROXY_URL=http://proxy.internal:3128 node proxy.mjs
 import { Analytics } from 'trackpost'
 import { fetch, ProxyAgent } from 'undici'
 
 const proxy = new ProxyAgent(process.env.PROXY_URL)
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   // Any function with the parameters of fetch can be used. It should pass on all of `request`, including `signal`.

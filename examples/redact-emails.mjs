@@ -1,5 +1,5 @@
 // A plugin that removes e-mail addresses from every event before it leaves the process.
-// To run it: WRITE_KEY=... node redact-emails.mjs
+// To run it: TRACKPOST_WRITE_KEY=... node redact-emails.mjs
 import { Analytics } from 'trackpost'
 
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu
@@ -34,7 +34,7 @@ function redacted(value) {
 }
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })

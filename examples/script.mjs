@@ -1,8 +1,8 @@
-// A script that sends a few events and ends: WRITE_KEY=... node script.mjs
+// A script that sends a few events and ends: TRACKPOST_WRITE_KEY=... node script.mjs
 import Analytics from 'trackpost' // or: import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })

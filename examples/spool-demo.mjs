@@ -57,7 +57,7 @@ function start(orders) {
   const env = {
     ...process.env,
     DIRECTORY: directory,
-    WRITE_KEY: 'demo-write-key',
+    TRACKPOST_WRITE_KEY: 'demo-write-key',
     TRACKPOST_HOST: receiver.url,
   }
   const child = spawn(process.execPath, [SERVICE, String(orders)], {

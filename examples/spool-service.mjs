@@ -1,6 +1,6 @@
 /**
  * A service whose events survive a crash of its process. To run it:
- * DIRECTORY=... WRITE_KEY=... node examples/spool-service.mjs ORDERS
+ * DIRECTORY=... TRACKPOST_WRITE_KEY=... node examples/spool-service.mjs ORDERS
  *
  * It tracks one event for each of `ORDERS` orders. After every hundred, it waits for the disk and prints how many are stored.
  * It also delivers the events that an earlier process has left in the directory. It ends when no event is left.
@@ -8,7 +8,7 @@
 import { Analytics } from 'trackpost'
 import { FileSpool } from 'trackpost/spool'
 
-const { DIRECTORY: directory = './events', WRITE_KEY: writeKey, TRACKPOST_HOST: host } = process.env
+const { DIRECTORY: directory = './events', TRACKPOST_WRITE_KEY: writeKey, TRACKPOST_HOST: host } = process.env
 const orders = Number(process.argv[2] ?? 0)
 const name = process.argv[3] ?? 'order'
 

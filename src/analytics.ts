@@ -46,7 +46,7 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * reject when an event is not delivered. Nothing else throws or rejects. Methods may be detached from the client.
  *
  * @example
- * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY })
+ * const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY })
  * analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
  * await analytics.closeAndFlush()
  */

@@ -1,4 +1,4 @@
-// Hono on Node.js. To run it: WRITE_KEY=... PORT=8080 node hono.mjs
+// Hono on Node.js. To run it: TRACKPOST_WRITE_KEY=... PORT=8080 node hono.mjs
 //
 // Every event that is tracked during a request gets the user, the IP address and the page of this request.
 import { serve } from '@hono/node-server'
@@ -8,7 +8,7 @@ import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   scope: currentScope,

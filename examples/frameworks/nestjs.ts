@@ -1,5 +1,5 @@
 // NestJS. Compile it with `nest build`, or with TypeScript and its options experimentalDecorators and emitDecoratorMetadata.
-// Run it with WRITE_KEY=... PORT=8080.
+// Run it with TRACKPOST_WRITE_KEY=... PORT=8080.
 //
 // Every event that is tracked during a request gets the user, the IP address and the page of this request.
 import 'reflect-metadata'
@@ -12,7 +12,7 @@ import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 @Injectable()
 class Tracking implements OnApplicationShutdown {
   readonly #analytics = new Analytics({
-    writeKey: process.env['WRITE_KEY'] ?? '',
+    writeKey: process.env['TRACKPOST_WRITE_KEY'] ?? '',
     // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
     host: process.env['TRACKPOST_HOST'],
     scope: currentScope,

@@ -4,7 +4,7 @@ import { Analytics } from 'trackpost'
 
 // Created outside the handler: one client for all requests.
 const analytics = new Analytics({
-  writeKey: env.WRITE_KEY,
+  writeKey: env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: env.TRACKPOST_HOST,
   // Imported from cloudflare:workers. It always belongs to the current request.

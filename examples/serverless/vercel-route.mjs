@@ -6,7 +6,7 @@ import { Analytics } from 'trackpost'
 
 // Created outside the handler, so that later invocations reuse the client and its connection.
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
   waitUntil,

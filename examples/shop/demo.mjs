@@ -71,7 +71,7 @@ async function openCollector() {
 
 async function startShop(host) {
   const child = spawn(process.execPath, [fileURLToPath(new URL('shop.mjs', import.meta.url))], {
-    env: { ...process.env, WRITE_KEY, TRACKPOST_HOST: host, PORT: '0' },
+    env: { ...process.env, TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST: host, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   // If this program throws, the shop must end as well.

@@ -1,5 +1,5 @@
 /**
- * A small shop that tracks the actions of its visitors: WRITE_KEY=... PORT=8080 node shop.mjs
+ * A small shop that tracks the actions of its visitors: TRACKPOST_WRITE_KEY=... PORT=8080 node shop.mjs
  *
  * Its log, on standard output, has one JSON object per line. Each event has one line with its outcome.
  */
@@ -10,7 +10,7 @@ import { Analytics } from 'trackpost'
 const products = JSON.parse(readFileSync(new URL('products.json', import.meta.url), 'utf8'))
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
 })

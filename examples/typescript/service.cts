@@ -4,7 +4,7 @@ import type { Analytics, Callback, Plugin } from 'trackpost'
 import trackpost = require('trackpost')
 
 const analytics: Analytics = new trackpost.default({
-  writeKey: process.env['WRITE_KEY'] ?? '',
+  writeKey: process.env['TRACKPOST_WRITE_KEY'] ?? '',
   // `undefined` means the default.
   host: process.env['TRACKPOST_HOST'],
   maxRetries: undefined,

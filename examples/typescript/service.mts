@@ -62,7 +62,7 @@ class CountingClient implements HTTPClient {
 
 const client = new CountingClient()
 const settings: AnalyticsSettings = {
-  writeKey: process.env['WRITE_KEY'] ?? '',
+  writeKey: process.env['TRACKPOST_WRITE_KEY'] ?? '',
   // `undefined` means the default.
   host: process.env['TRACKPOST_HOST'],
   flushAt: undefined,

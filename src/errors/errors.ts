@@ -54,7 +54,7 @@ export class TrackpostError extends Error {
  *
  * @example
  * try {
- *   new Analytics({ writeKey: process.env.WRITE_KEY })
+ *   new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY })
  * } catch (error) {
  *   if (error instanceof SettingsError) console.error(error.setting, error.message)
  * }

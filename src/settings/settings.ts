@@ -10,7 +10,7 @@ import type { Signer } from './signer.ts'
  * `enable`, `enabled` and `disabled`. Any other unknown name causes a warning.
  *
  * @example
- * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
+ * const settings: AnalyticsSettings = { writeKey: process.env.TRACKPOST_WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
  * const analytics = new Analytics(settings)
  */
 export interface AnalyticsSettings {

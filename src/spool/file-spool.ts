@@ -49,7 +49,7 @@ export interface FileSpoolStats {
  * import { FileSpool } from 'trackpost/spool'
  *
  * const spool = new FileSpool({ directory: '/var/lib/shop/events' })
- * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, spool })
+ * const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY, spool })
  */
 export class FileSpool implements Spool {
   readonly #clock: Clock

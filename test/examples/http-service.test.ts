@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 async function visitAll(writeKey: string): Promise<void> {
-  const env = { WRITE_KEY: writeKey, TRACKPOST_HOST: receiver.url, PORT: '0' }
+  const env = { TRACKPOST_WRITE_KEY: writeKey, TRACKPOST_HOST: receiver.url, PORT: '0' }
   service = startNode([examplePath('http-service.mjs')], env)
   const [, url] = await service.output(/listening on (\S+)\n/)
   for (const path of PATHS) {

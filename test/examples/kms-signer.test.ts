@@ -31,7 +31,7 @@ test('an event is sent with a token whose assertion another process has signed',
   await writeFile(keyFile, CLIENT_PEM, { mode: 0o600 })
 
   const exit = await runNode([examplePath('kms-signer.mjs')], {
-    WRITE_KEY,
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
     CLIENT_ID,
     KEY_ID,
     KEY_FILE: keyFile,

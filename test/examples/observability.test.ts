@@ -34,7 +34,7 @@ function run(
   flags: string[] = [],
 ): Promise<Exit> {
   return runNode([...flags, `--input-type=${type}`, '-e', code], {
-    WRITE_KEY,
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
     TRACKPOST_HOST: receiver.url,
     ...env,
   })
@@ -51,7 +51,7 @@ describe('docs/observability.md', () => {
 
   test('Does it work', async () => {
     const fine = await run(example('Does it work'))
-    const wrong = await run(example('Does it work'), { WRITE_KEY: 'wk_of_somebody_else' })
+    const wrong = await run(example('Does it work'), { TRACKPOST_WRITE_KEY: 'wk_of_somebody_else' })
     receiver.faults.push({ status: 503 })
     const down = await run(example('Does it work'))
 
@@ -111,7 +111,7 @@ test('verify, channels and status also work in CommonJS', async () => {
     `const { Analytics } = require('trackpost')
     const heard = []
     require('node:diagnostics_channel').channel('trackpost:outcome').subscribe(({ kind }) => heard.push(kind))
-    const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
+    const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY, host: process.env.TRACKPOST_HOST })
     analytics.verify().then(async ({ authorized }) => {
       await analytics.promises.track({ userId: 'ada', event: 'Order Completed' })
       console.log(authorized, heard, analytics.status.lastDeliveredAt instanceof Date)
@@ -128,7 +128,7 @@ test('the build for edge runtimes has verify and status, and channels if the run
     `const { Analytics } = await import('trackpost')
     const { channel } = await import('node:diagnostics_channel')
     channel('trackpost:outcome').subscribe(() => console.log('outcome'))
-    const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
+    const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY, host: process.env.TRACKPOST_HOST })
     const { authorized } = await analytics.verify()
     await analytics.promises.track({ userId: 'ada', event: 'Order Completed' })
     console.log(authorized, analytics.status.lastDeliveredAt instanceof Date)`,

@@ -22,7 +22,7 @@ function pointsOf(stdout: string, name: string): string[] {
 
 test('the real SDK of OpenTelemetry collects the values of stats and status', async () => {
   const { code, stdout, stderr } = await runNode([examplePath('opentelemetry.mjs')], {
-    WRITE_KEY,
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
     TRACKPOST_HOST: receiver.url,
   })
 

@@ -17,7 +17,10 @@ function runExample(heading: string): Promise<Exit> {
   const section = document.split('\n## ').find((one) => one.startsWith(`${heading}\n`)) ?? ''
   const [, language = '', code = ''] = /```(ts|js)\n([\s\S]*?)```/.exec(section) ?? []
   const program = transformSync(code, { loader: language as 'ts', format: 'esm' }).code
-  return runNode(['--input-type=module', '--eval', program], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  return runNode(['--input-type=module', '--eval', program], {
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
+    TRACKPOST_HOST: receiver.url,
+  })
 }
 
 test('docs/plugins.md has eight examples, which the tests below run', () => {

@@ -55,7 +55,7 @@ async function startProxy(port: number): Promise<Proxy> {
 
 test('the events are sent through the proxy, to a host that only the proxy can reach', async () => {
   const exit = await runNode([examplePath('proxy.mjs')], {
-    WRITE_KEY,
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
     PROXY_URL: proxy.url,
     TRACKPOST_HOST: 'http://tracking-service',
   })

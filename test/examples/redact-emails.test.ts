@@ -10,7 +10,10 @@ beforeEach(async () => {
 afterEach(() => receiver.close())
 
 test('no e-mail address leaves the process, and everything else is sent', async () => {
-  const exit = await runNode([examplePath('redact-emails.mjs')], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  const exit = await runNode([examplePath('redact-emails.mjs')], {
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
+    TRACKPOST_HOST: receiver.url,
+  })
 
   expect(exit).toEqual({ code: 0, signal: null, stdout: 'delivered: 2, failed: 0\n', stderr: '' })
   expect(JSON.stringify(receiver.events)).not.toMatch(/@|%40/)

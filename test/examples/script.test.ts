@@ -10,7 +10,10 @@ beforeEach(async () => {
 afterEach(() => receiver.close())
 
 test('the script delivers its events and ends by itself', async () => {
-  const exit = await runNode([examplePath('script.mjs')], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  const exit = await runNode([examplePath('script.mjs')], {
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
+    TRACKPOST_HOST: receiver.url,
+  })
 
   expect(exit).toEqual({ code: 0, signal: null, stdout: 'delivered: 2, failed: 0\n', stderr: '' })
   expect(receiver.events).toMatchObject([
@@ -22,7 +25,7 @@ test('the script delivers its events and ends by itself', async () => {
 
 test('the script reports lost events, also by its exit code', async () => {
   const exit = await runNode([examplePath('script.mjs')], {
-    WRITE_KEY: 'not-the-key',
+    TRACKPOST_WRITE_KEY: 'not-the-key',
     TRACKPOST_HOST: receiver.url,
   })
 

@@ -21,7 +21,7 @@ function invoke(writeKey: string): Promise<Exit> {
     writeSync(1, JSON.stringify(answer))
     process.kill(process.pid, 'SIGKILL')`
   return runNode(['--input-type=module', '--eval', platform], {
-    WRITE_KEY: writeKey,
+    TRACKPOST_WRITE_KEY: writeKey,
     TRACKPOST_HOST: receiver.url,
   })
 }

@@ -64,7 +64,7 @@ async function start(name: string): Promise<string> {
   if (project === undefined) skip('the frameworks are not in the cache: node scripts/fetch-frameworks.mjs')
   const args = await (PREPARE[name] as (typeof PREPARE)[string])(project as Project)
   service = startNode(args, {
-    WRITE_KEY,
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
     TRACKPOST_HOST: receiver.url,
     PORT: '0',
     NEXT_MANUAL_SIG_HANDLE: 'true',

@@ -138,7 +138,7 @@ test.each(Object.entries(BUNDLERS))(
       expect(await readFile(file, 'utf8')).not.toMatch(/require\("trackpost"\)|from ?"trackpost"/)
 
       const exit = await runNode([file], {
-        WRITE_KEY,
+        TRACKPOST_WRITE_KEY: WRITE_KEY,
         CLIENT_KEY,
         TRACKPOST_HOST: receiver.url,
         AUTH_SERVER: `http://127.0.0.1:${(tokenServer.address() as AddressInfo).port}`,
@@ -160,7 +160,7 @@ test.each([
   const text = `import * as one from '${entries[0]}'
 import * as other from '${entries[1]}'
 const { Analytics, NodeHTTPClient } = { ...one, ...other }
-const { WRITE_KEY: writeKey, TRACKPOST_HOST: host } = process.env
+const { TRACKPOST_WRITE_KEY: writeKey, TRACKPOST_HOST: host } = process.env
 const analytics = new Analytics({ writeKey, host, httpClient: new NodeHTTPClient() })
 analytics.track({ userId: 'user-1042', event: 'Café Opened' })
 console.log(JSON.stringify(await analytics.closeAndFlush()))`
@@ -176,7 +176,10 @@ console.log(JSON.stringify(await analytics.closeAndFlush()))`
     outExtension: { '.js': '.mjs' },
   })
 
-  const exit = await runNode([join(outdir, 'main.mjs')], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  const exit = await runNode([join(outdir, 'main.mjs')], {
+    TRACKPOST_WRITE_KEY: WRITE_KEY,
+    TRACKPOST_HOST: receiver.url,
+  })
 
   expect(exit).toMatchObject({ code: 0, stderr: '', stdout: '{"delivered":1,"failed":0,"pending":0}\n' })
 })

@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close())
 
 function runInProject(path: string): Promise<Exit> {
-  return runNode([path], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  return runNode([path], { TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST: receiver.url })
 }
 
 /** Compiles with the strictest settings, which also check the declarations of the package. */

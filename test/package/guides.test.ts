@@ -80,7 +80,11 @@ async function runExample(
   }
   const path = await project.write(`${name}.mjs`, program)
   if (code.includes("from 'node:test'")) return textOf(await run(process.execPath, ['--test', path]))
-  const exit = await runNode([path], { WRITE_KEY, TRACKPOST_HOST: receiver.url }, project.folder)
+  const exit = await runNode(
+    [path],
+    { TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST: receiver.url },
+    project.folder,
+  )
   return { ...exit, code: exit.code ?? 1 }
 }
 
@@ -116,6 +120,24 @@ describe.each(guides)('$path', ({ path, examples }) => {
     if (example.output !== undefined) expect(stdout).toBe(example.output)
   })
 })
+
+test.each(['README.md', 'docs/five-minutes.md'])(
+  'the first program of %s exits with 1 when its events fail',
+  async (name) => {
+    const [first] = guides.find(({ path }) => path === name)?.examples ?? []
+    const path = await project.write('first.mjs', first?.code ?? '')
+
+    const exit = await runNode(
+      [path],
+      { TRACKPOST_WRITE_KEY: 'not-the-key', TRACKPOST_HOST: receiver.url },
+      project.folder,
+    )
+
+    expect(exit.code).toBe(1)
+    expect(exit.stdout).toContain('{ delivered: 0, failed: 2, pending: 0 }')
+    expect(exit.stderr).toContain('not delivered: auth')
+  },
+)
 
 test('every example in TypeScript compiles with strict settings', async () => {
   const typed = examples.filter(({ language }) => language === 'ts')

@@ -45,7 +45,7 @@ test.each(['oauth.mjs', 'oauth.cjs'])(
     const path = await project.add(`test/package/consumers/${name}`)
 
     const exit = await runNode(['--no-experimental-require-module', path], {
-      WRITE_KEY,
+      TRACKPOST_WRITE_KEY: WRITE_KEY,
       CLIENT_KEY,
       TRACKPOST_HOST: receiver.url,
       AUTH_SERVER: `http://127.0.0.1:${(tokenServer.address() as AddressInfo).port}`,

@@ -31,7 +31,7 @@ const total = {
       typeof total === 'number' ? { value: { total } } : { issues: [{ message: 'no number', path: ['total'] }] },
   },
 }
-const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
+const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY, host: process.env.TRACKPOST_HOST })
 const told = []
 analytics.on('error', ({ reason }) => told.push(reason.code + ': ' + reason.message))
 analytics.on('warning', ({ reason }) => told.push(...violationsOf(reason).map(({ path }) => 'warning: ' + path)))
@@ -63,7 +63,7 @@ test.each([
 ])('the plugins of the installed package work together, from %s', async (name, header) => {
   const path = await project.write(name, header + PROGRAM)
 
-  const exit = await runNode([path], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  const exit = await runNode([path], { TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST: receiver.url })
 
   expect(exit).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(exit.stdout)).toEqual({

@@ -3,7 +3,12 @@
 import { env } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
-const settings = { writeKey: env.WRITE_KEY, host: env.TRACKPOST_HOST, flushAt: 1, httpRequestTimeout: 300 }
+const settings = {
+  writeKey: env.TRACKPOST_WRITE_KEY,
+  host: env.TRACKPOST_HOST,
+  flushAt: 1,
+  httpRequestTimeout: 300,
+}
 const analytics = new Analytics(settings)
 
 export default {

@@ -4,7 +4,7 @@ import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
 
 const analytics = new Analytics({
-  writeKey: env.WRITE_KEY,
+  writeKey: env.TRACKPOST_WRITE_KEY,
   host: env.TRACKPOST_HOST,
   scope: currentScope,
   waitUntil,

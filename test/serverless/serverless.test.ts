@@ -89,7 +89,7 @@ class Deployed {
     if (module === 'vercel-route.mjs') runtime('vercel-functions')
     this.#child = spawn(node, ['platform.mjs'], {
       cwd: project.folder,
-      env: { MODULE: join(project.folder, module), WRITE_KEY, TRACKPOST_HOST: api.url },
+      env: { MODULE: join(project.folder, module), TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST: api.url },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
@@ -205,7 +205,7 @@ async function withWorker(
   const [entry, bundle] = [join(project.folder, name), `${name}.bundle.mjs`]
   const external = flags.length > 0 ? ['cloudflare:*', 'node:*'] : undefined
   await bundleWorker(entry, join(project.folder, bundle), external)
-  const bindings = { WRITE_KEY, TRACKPOST_HOST: api.url }
+  const bindings = { TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST: api.url }
   const worker = await startWorker(runtime('workerd'), project.folder, bundle, flags, bindings)
   try {
     await use(worker.url)

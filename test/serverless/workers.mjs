@@ -16,7 +16,7 @@ const clock = {
   hold: () => () => {},
 }
 
-const { WRITE_KEY, TRACKPOST_HOST, CLIENT_KEY } = env
+const { TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST, CLIENT_KEY } = env
 // One minute of real time: no request takes that long, even on a slow machine.
 const common = { writeKey: WRITE_KEY, host: TRACKPOST_HOST, httpRequestTimeout: 60_000 * SPEED }
 const oauthSettings = {

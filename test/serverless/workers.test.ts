@@ -133,7 +133,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     const bundle = `workers-${name.replace(/\W+/g, '-')}.mjs`
     const external = flags.length > 0 ? ['cloudflare:*', 'node:*'] : undefined
     await bundleWorker(join(project.folder, 'workers.mjs'), join(project.folder, bundle), external)
-    const given = { WRITE_KEY: 'wk_Serverless_7', TRACKPOST_HOST: api.url, ...bindings }
+    const given = { TRACKPOST_WRITE_KEY: 'wk_Serverless_7', TRACKPOST_HOST: api.url, ...bindings }
     worker = await startWorker(binary, project.folder, bundle, flags, given)
   })
   afterAll(() => worker?.stop())

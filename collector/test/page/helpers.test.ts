@@ -128,7 +128,7 @@ test('the shell passes any message to curl unchanged', () => {
   const command = asCurl(nasty, 'http://127.0.0.1:8787')
   // The shell prints the arguments that curl would get.
   const script = command.replace(/^curl/, 'printf "%s\\\\0"')
-  const printed = execFileSync('sh', ['-c', script], { env: { WRITE_KEY: 'k' }, encoding: 'utf8' })
+  const printed = execFileSync('sh', ['-c', script], { env: { TRACKPOST_WRITE_KEY: 'k' }, encoding: 'utf8' })
   const given = printed.split('\0')
   expect(given.slice(0, 5)).toEqual(['-u', 'k:', '-H', 'Content-Type: application/json', '-d'])
   expect(JSON.parse(given[5] ?? '')).toEqual(nasty)
@@ -141,7 +141,7 @@ test('the Trackpost code is the call that sends the message, without the fields 
   const body = code
     .replace(/^import .*$/m, '')
     .replace('await analytics.closeAndFlush()', '')
-    .replace('process.env.WRITE_KEY', '"k"')
+    .replace('process.env.TRACKPOST_WRITE_KEY', '"k"')
   const calls: unknown[] = []
   class Analytics {
     track(call: { timestamp: Date }): void {

@@ -1,6 +1,9 @@
 const { Analytics } = require('trackpost')
 
-const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
+const analytics = new Analytics({
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
+  host: process.env.TRACKPOST_HOST,
+})
 analytics.track({ userId: 'user-1042', event: 'Café Opened', properties: { module: 'named.cjs' } })
 analytics.closeAndFlush().then((summary) => {
   console.log(JSON.stringify({ ...summary, version: analytics.VERSION }))

@@ -1,6 +1,9 @@
 import { Analytics } from 'trackpost'
 
-const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
+const analytics = new Analytics({
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
+  host: process.env.TRACKPOST_HOST,
+})
 analytics.track({ userId: 'user-1042', event: 'Café Opened', properties: { module: 'named.mjs' } })
 const summary = await analytics.closeAndFlush()
 console.log(JSON.stringify({ ...summary, version: analytics.VERSION }))

@@ -1,7 +1,7 @@
 import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   host: process.env.TRACKPOST_HOST,
   oauthSettings: {
     clientId: 'client-1',

@@ -1,7 +1,7 @@
 const { Analytics } = require('trackpost')
 
 const analytics = new Analytics({
-  writeKey: process.env.WRITE_KEY,
+  writeKey: process.env.TRACKPOST_WRITE_KEY,
   host: process.env.TRACKPOST_HOST,
   oauthSettings: {
     clientId: 'client-1',

@@ -50,7 +50,7 @@ function kindOf(message: Message): string {
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
   const json = escaped(stringifyExact(body))
-  return `curl -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
+  return `curl -u "$TRACKPOST_WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
 }
 
 export function asTrackpost(message: Message, base: string): string {
@@ -66,7 +66,7 @@ export function asTrackpost(message: Message, base: string): string {
       : json
   return `import { Analytics } from 'trackpost'
 
-const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: '${base}' })
+const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY, host: '${base}' })
 analytics.${kindOf(message)}(${time})
 await analytics.closeAndFlush()
 `

@@ -8,7 +8,7 @@ import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
  */
 export function analytics() {
   globalThis.analytics ??= new Analytics({
-    writeKey: process.env.WRITE_KEY,
+    writeKey: process.env.TRACKPOST_WRITE_KEY,
     // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
     host: process.env.TRACKPOST_HOST,
     scope: currentScope,
