@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { About, ApiParts } from './api/api.ts'
+import { ClientTurns } from './api/client-turns.ts'
 import { PageAssets } from './assets.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
@@ -75,6 +76,7 @@ export class RunningCollector implements Collector {
   readonly #parts: PartWatch | undefined
   readonly #meter = new Meter()
   readonly #turns = new Turns()
+  readonly #queryTurns = new ClientTurns()
   readonly #page = new PageAssets()
   readonly #clock: Clock
   readonly #limits: ServerLimits
@@ -167,7 +169,7 @@ export class RunningCollector implements Collector {
             response,
             notes,
           )),
-      handleApi: (url, request, response) => this.#handleApi(url, request, response),
+      handleApi: (...given) => this.#handleApi(...given),
       servePage: (path, request, response) => this.#page.serve(path, request, response),
       onFault: this.#listeners.onFault,
     })
@@ -188,7 +190,12 @@ export class RunningCollector implements Collector {
     this.#parts?.start()
   }
 
-  async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  async #handleApi(
+    address: string,
+    url: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
     const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
       import('./api/faults.ts'),
@@ -203,7 +210,7 @@ export class RunningCollector implements Collector {
       const { handleShared } = await import('./api/log.ts')
       if (await handleShared(shared, this.#about, url, request, response)) return true
     }
-    return handleApi(this.#apiParts(), url, request, response)
+    return handleApi(this.#apiParts(), address, url, request, response)
   }
 
   #apiParts(): ApiParts {
@@ -214,6 +221,7 @@ export class RunningCollector implements Collector {
       stream,
       about: this.#about,
       actions: this.#backend.actions(),
+      turns: this.#queryTurns,
       now: () => this.#clock.now(),
       stats: () => this.stats(),
       wait: (options, signal) => waiters.waitInPages(options, signal),

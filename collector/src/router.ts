@@ -26,7 +26,7 @@ export interface RouterParts {
     | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
     | undefined
   /** Resolves with false if the API has no such path. */
-  handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
+  handleApi(address: string, url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
   /** Returns false if the page has no such file. */
   servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
   onFault(what: string, cause: unknown): void
@@ -157,7 +157,7 @@ export class Router {
     // The files of the page are public: they contain no data, and the page itself asks for the token.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
     admin.check(request, notes.address)
-    if (url !== undefined && (await handleApi(url, request, response))) return
+    if (url !== undefined && (await handleApi(notes.address, url, request, response))) return
     throw notFound()
   }
 

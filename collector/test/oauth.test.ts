@@ -234,6 +234,39 @@ test('failed logins are limited by address, but credentials that worked before k
   expect(unproven.headers.get('retry-after')).toBe('60')
 })
 
+test('failed logins of others with the same address do not concern a token or an assertion with a right signature', async () => {
+  const collector = await open({ config: { ...config, rejectUnknownKeys: true, failedLoginsPerMinute: 3 } })
+  const send = (authorization: string) =>
+    postPlain(collector, '/v1/track', track({ writeKey: 'shop-key' }), { authorization })
+  const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  for (let i = 0; i < 3; i++) await send(basic(`guess-${i}`))
+
+  const token = await tokenFor(collector)
+
+  expect((await send(`Bearer ${token}`)).status).toBe(200)
+  expect((await send(`Bearer ${token.slice(0, -4)}AAAA`)).status).toBe(429)
+  const forged = await requestToken(collector, await assertion(collector, { key: other }))
+  expect(forged.status).toBe(429)
+})
+
+test('expired tokens, and assertions that were used or have expired, do not count as failed logins', async () => {
+  const clock = fakeClock()
+  const limited = { ...config, rejectUnknownKeys: true, failedLoginsPerMinute: 3 }
+  const collector = await open({ config: limited, clock })
+  const token = await tokenFor(collector)
+  const used = await assertion(collector)
+  await requestToken(collector, used)
+  const headers = { authorization: `Bearer ${token}` }
+  clock.advance(90_000)
+
+  for (let i = 0; i < 4; i++) {
+    expect((await requestToken(collector, used)).status).toBe(401)
+    const expired = await postPlain(collector, '/v1/track', track({ writeKey: 'shop-key' }), headers)
+    expect(expired.status).toBe(401)
+  }
+  expect((await postPlain(collector, '/v1/track', track({ writeKey: 'blog-key' }))).status).toBe(200)
+})
+
 let smallKey = ''
 beforeAll(() => {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })

@@ -5,18 +5,18 @@ import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { goneSignal } from '../http/gone.ts'
 import { HttpProblem, JSON_TYPE, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
-import { Gate } from '../live/gate.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { SharedLog } from '../log/ports.ts'
 import { logState } from '../log/state.ts'
+import { networkOf } from '../network-address.ts'
 import { decoded } from '../percent-decoding.ts'
 import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { CursorError, type EventReader } from '../store/event-reader.ts'
 import type { ChangeFeed } from '../store/ports.ts'
 import { type Actions, handleAction } from './actions.ts'
-import { ConcurrencyLimit } from './concurrency-limit.ts'
+import type { ClientTurns } from './client-turns.ts'
 import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
 import { readCursorOrSeq, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
@@ -48,6 +48,7 @@ export interface ApiParts extends WaitParts {
   stream: LiveStream
   about: About
   actions: Actions
+  turns: ClientTurns
   now(): number
   stats(): Stats
   log?: SharedLog | undefined
@@ -123,8 +124,8 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   },
 }
 
-/** Paths that do not count towards `MAX_QUESTIONS`, because they query nothing or have a limit of their own. */
-const UNCOUNTED: ReadonlySet<string> = new Set([
+/** Paths whose requests do not take turns, because they query nothing or have a limit of their own. */
+const WITHOUT_TURN: ReadonlySet<string> = new Set([
   '/api/about',
   '/api/export',
   '/api/export/requests',
@@ -135,33 +136,23 @@ const UNCOUNTED: ReadonlySet<string> = new Set([
   '/api/wait',
 ])
 
-const MAX_QUESTIONS = 200
-const questions = new ConcurrencyLimit({
-  limit: MAX_QUESTIONS,
-  code: 'too_many_questions',
-  message: `${MAX_QUESTIONS} queries are running or waiting already: try again later`,
-  retrySeconds: 1,
-})
-
-/**
- * Writing a page with complete messages blocks the event loop for up to 10 ms. Without this limit, all finished pages would be
- * written in one turn of the event loop.
- */
-const FULL_PAGES = 4
-const fullPages = new Gate(FULL_PAGES)
-
 const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
-/** Returns false if there is no such path. */
+/**
+ * Returns false if there is no such path.
+ *
+ * @param address The network address of the client.
+ */
 export async function handleApi(
   parts: ApiParts,
+  address: string,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
   try {
-    return await route(parts, url, request, response)
+    return await route(parts, address, url, request, response)
   } catch (cause) {
     if (cause instanceof CursorError) {
       const [name] = [...url.searchParams].find(([, value]) => value === cause.cursor) ?? ['cursor']
@@ -176,6 +167,7 @@ export async function handleApi(
 
 async function route(
   parts: ApiParts,
+  address: string,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
@@ -198,9 +190,16 @@ async function route(
     handler === undefined
       ? oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
       : handler(asking, url, request, response)
-  const value = UNCOUNTED.has(pathname) ? await run() : await questions.run(parts.changes, run)
+  const value = WITHOUT_TURN.has(pathname)
+    ? await run()
+    : await parts.turns.run(clientOf(address, request), goneSignal(response), run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
+}
+
+/** A page and a script on one machine are two clients. */
+function clientOf(address: string, request: IncomingMessage): string {
+  return `${networkOf(address)} ${request.headers['user-agent'] ?? ''}`
 }
 
 function noLog(): HttpProblem {
@@ -232,12 +231,11 @@ async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise
   const isFull = view === 'full'
   const query = { ...readSearch(filter, now()), order, limit, cursor, isFull, isExact: true }
   if (!isFull) return reader.ask('events', query)
-  return fullPages.run(async () => {
-    const page = await reader.ask('events', query)
-    // Lets other work run first: another page may be ready to be written in the same turn of the event loop.
-    await nextTurn()
-    return page
-  })
+  const page = await reader.ask('events', query)
+  // Writing the page takes up to 10 ms. Other work runs first: another page may be ready to be written in this turn of the event
+  // loop.
+  await nextTurn()
+  return page
 }
 
 async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {

@@ -78,7 +78,7 @@ export class AssertionChecker {
     const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
     if (application === undefined || key === undefined) {
       // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
-      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
+      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id', true)
     }
     const nowMs = this.#clock.now()
     try {
@@ -93,7 +93,7 @@ export class AssertionChecker {
       })
       claims = verified.payload
     } catch (cause) {
-      throw new TokenError(401, 'invalid_client', describe(cause))
+      throw new TokenError(401, 'invalid_client', describe(cause), !isSigned(cause))
     }
     const { iat = 0, exp = 0, jti = '' } = claims
     if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
@@ -162,6 +162,11 @@ function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
     keys.set(keyId, key)
   }
   return keys
+}
+
+/** The signature is checked before the claims. */
+function isSigned(cause: unknown): boolean {
+  return cause instanceof errors.JWTExpired || cause instanceof errors.JWTClaimValidationFailed
 }
 
 /** Clients recognise a wrong clock by the words "expired" and "not yet valid". */

@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import { readCredentials } from './credentials.ts'
+import { type Credentials, readCredentials } from './credentials.ts'
 import type { LoginLimit } from './login-limit.ts'
 import type { Source, Sources } from './sources.ts'
 import type { TokenServer } from './tokens.ts'
@@ -43,9 +43,14 @@ export class Authenticator {
   async identify(authorization: string | undefined, bodyKey: unknown, address: string): Promise<Caller> {
     const credential = authorization ?? (typeof bodyKey === 'string' ? bodyKey : '')
     const seconds = this.#loginLimit.waitSeconds(address, credential)
-    if (seconds !== undefined) return { outcome: 'wait', seconds }
-    const caller = await this.#check(authorization, bodyKey)
-    if (caller.outcome === 'unauthorized') this.#loginLimit.failed(address)
+    const credentials = readCredentials(authorization, bodyKey)
+    // A token whose signature is right is no guess: failures of others with the same address do not concern its owner.
+    if (seconds !== undefined && credentials.scheme !== 'bearer') return { outcome: 'wait', seconds }
+    const caller = await this.#check(credentials, seconds === undefined)
+    if (caller.outcome === 'unauthorized' && caller.reason !== 'expired_token') {
+      if (seconds !== undefined) return { outcome: 'wait', seconds }
+      this.#loginLimit.failed(address)
+    }
     if (caller.outcome === 'source') this.#loginLimit.succeeded(credential)
     return caller
   }
@@ -60,8 +65,8 @@ export class Authenticator {
     return key === undefined ? null : (this.#sources.find(key)?.name ?? null)
   }
 
-  async #check(authorization: string | undefined, bodyKey: unknown): Promise<Caller> {
-    const credentials = readCredentials(authorization, bodyKey)
+  /** @param mayRead See `TokenServer.verify`. */
+  async #check(credentials: Credentials, mayRead: boolean): Promise<Caller> {
     switch (credentials.scheme) {
       case 'malformed':
         return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'malformed_credentials' }
@@ -77,12 +82,12 @@ export class Authenticator {
           : { outcome: 'unknown', reason: 'unknown_write_key' }
       }
       case 'bearer':
-        return this.#checkBearer(credentials.token, credentials.writeKey)
+        return this.#checkBearer(credentials.token, credentials.writeKey, mayRead)
     }
   }
 
-  async #checkBearer(token: string, writeKey: string | undefined): Promise<Caller> {
-    const owner = (await this.#tokens?.verify(token)) ?? 'invalid'
+  async #checkBearer(token: string, writeKey: string | undefined, mayRead: boolean): Promise<Caller> {
+    const owner = (await this.#tokens?.verify(token, mayRead)) ?? 'invalid'
     if (owner === 'invalid' || owner === 'expired') {
       const reason = owner === 'expired' ? 'expired_token' : 'bad_credentials'
       return { outcome: 'unauthorized', challenge: INVALID_TOKEN, reason }

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { networkOf } from '../network-address.ts'
 
 const WINDOW_MS = 60_000
 const MAX_ADDRESSES = 10_000
 const MAX_KNOWN = 1000
 
 /**
- * Limits failed logins by address, so that nobody can guess keys at full speed.
+ * Limits failed logins by address (IPv6: by network, see `networkOf`), so that nobody can guess keys at full speed.
  *
  * The last credentials that have worked (up to `MAX_KNOWN`) are not limited: on a developer's machine, all clients have the
  * same address, and one misconfigured client must not lock out the others.
@@ -25,11 +26,13 @@ export class LoginLimit {
 
   /** Returns undefined if the address may try these credentials now. */
   waitSeconds(address: string, credential: string): number | undefined {
-    const failed = this.#failures.get(address)
+    if (this.#failures.size === 0) return undefined
+    const network = networkOf(address)
+    const failed = this.#failures.get(network)
     if (failed === undefined || failed.count < this.#maxFailures) return undefined
     const leftMs = failed.startMs + WINDOW_MS - this.#clock.monotonic()
     if (leftMs <= 0) {
-      this.#failures.delete(address)
+      this.#failures.delete(network)
       return undefined
     }
     return this.#known.has(fingerprint(credential)) ? undefined : Math.ceil(leftMs / 1000)
@@ -37,20 +40,29 @@ export class LoginLimit {
 
   failed(address: string): void {
     const nowMs = this.#clock.monotonic()
-    const failed = this.#failures.get(address)
+    const network = networkOf(address)
+    const failed = this.#failures.get(network)
     if (failed !== undefined && nowMs - failed.startMs < WINDOW_MS) {
       failed.count++
       return
     }
-    if (this.#failures.size >= MAX_ADDRESSES) this.#failures.clear()
-    this.#failures.set(address, { count: 1, startMs: nowMs })
+    // Deleted first, so that the entries are in the order in which they started.
+    this.#failures.delete(network)
+    if (this.#failures.size >= MAX_ADDRESSES) forgetOldest(this.#failures)
+    this.#failures.set(network, { count: 1, startMs: nowMs })
   }
 
   succeeded(credential: string): void {
     const hash = fingerprint(credential)
-    if (this.#known.has(hash)) return
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    if (!this.#known.delete(hash) && this.#known.size >= MAX_KNOWN) forgetOldest(this.#known)
     this.#known.add(hash)
+  }
+}
+
+function forgetOldest(entries: Map<string, unknown> | Set<string>): void {
+  for (const oldest of entries.keys()) {
+    entries.delete(oldest)
+    return
   }
 }
 

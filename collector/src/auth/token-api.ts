@@ -39,13 +39,6 @@ export async function handleToken(
   if (type !== 'application/x-www-form-urlencoded') {
     return refuse(415, 'invalid_request', 'Content-Type must be application/x-www-form-urlencoded')
   }
-  const { address } = notes
-  const seconds = loginLimit.waitSeconds(address, '')
-  if (seconds !== undefined) {
-    return refuse(429, 'temporarily_unavailable', 'too many failed logins', {
-      'retry-after': String(seconds),
-    })
-  }
   // The form contains a credential, so only the size of the form is recorded.
   const read = await readBody(request, MAX_FORM_BYTES)
   if (read === 'aborted') return
@@ -66,7 +59,15 @@ export async function handleToken(
         'retry-after': String(STORAGE_RETRY_SECONDS),
       })
     }
-    if (cause.code === 'invalid_client') loginLimit.failed(address)
+    if (cause.isGuess) {
+      // Assertions with a right signature are never limited, whatever others with the same address do.
+      const seconds = loginLimit.waitSeconds(notes.address, '')
+      if (seconds !== undefined) {
+        const headers = { 'retry-after': String(seconds) }
+        return refuse(429, 'temporarily_unavailable', 'too many failed logins', headers)
+      }
+      loginLimit.failed(notes.address)
+    }
     refuse(cause.status, cause.code, cause.message)
   }
 }

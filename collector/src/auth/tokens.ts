@@ -120,9 +120,10 @@ export class TokenServer {
   /**
    * Returns the owner of a bearer token; `expired` if the token has expired or its key was revoked.
    *
+   * @param mayRead Whether the keys are read again for a key that is not known.
    * @throws an error of the store when the keys cannot be read.
    */
-  async verify(token: string): Promise<TokenOwner | 'expired' | 'invalid'> {
+  async verify(token: string, mayRead = true): Promise<TokenOwner | 'expired' | 'invalid'> {
     const askedAtMs = this.#clock.monotonic()
     let keys = await this.#keyring.current()
     const nowMs = this.#clock.now()
@@ -130,7 +131,7 @@ export class TokenServer {
     if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
     const keyId = keyIdOf(token)
     if (keyId === undefined) return 'invalid'
-    if (!keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
+    if (mayRead && !keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
       // Another process may have created the key since the keys were last read.
       keys = await this.#keyring.readSince(askedAtMs)
     }

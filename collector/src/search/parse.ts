@@ -1,3 +1,4 @@
+import { comparisonsOf } from './meanings.ts'
 import {
   type Comparison,
   EVERYTHING,
@@ -10,10 +11,8 @@ import {
 
 /** In UTF-16 code units. */
 export const MAX_SEARCH_CHARACTERS = 4000
-/** A pair of brackets counts as a term too. */
-const MAX_TERMS = 100
-/** Values of all terms together. Stores limit the number of parameters of a query. */
-const MAX_VALUES = 200
+/** See `comparisonsOf`. They are also parameters of a statement, whose number stores limit. */
+const MAX_COMPARISONS = 200
 const MAX_DEPTH = 20
 
 const OPERATORS: ReadonlyArray<[text: string, operator: Operator]> = [
@@ -49,8 +48,7 @@ class Parser {
   readonly #line: string
   readonly #vocabulary: Vocabulary
   #at = 0
-  #terms = 0
-  #valueCount = 0
+  #comparisons = 0
   #depth = 0
 
   constructor(line: string, vocabulary: Vocabulary) {
@@ -87,8 +85,6 @@ class Parser {
   }
 
   #term(): Search {
-    this.#terms++
-    if (this.#terms > MAX_TERMS) throw this.#error(`at most ${MAX_TERMS} terms`, this.#at, 1)
     const start = this.#at
     if (this.#peek() === '-') {
       this.#at++
@@ -102,7 +98,16 @@ class Parser {
       this.#at++
       return inner
     }
-    return this.#peek() === '"' ? { kind: 'text', text: this.#quoted() } : this.#wordOrComparison()
+    const term: Search =
+      this.#peek() === '"' ? { kind: 'text', text: this.#quoted() } : this.#wordOrComparison()
+    this.#comparisons += comparisonsOf(term)
+    if (this.#comparisons <= MAX_COMPARISONS) return term
+    throw this.#error(
+      `up to here, the line needs ${this.#comparisons} comparisons for each record, and the limit is ${MAX_COMPARISONS}: ` +
+        'a value counts once, a word with letters beyond ASCII up to four times, a whole number in a path twice',
+      start,
+      this.#at - start,
+    )
   }
 
   #nested<T>(start: number, read: () => T): T {
@@ -131,10 +136,6 @@ class Parser {
     const field = this.#field(keys, written, start)
     const valueStart = this.#at
     const values = this.#values()
-    this.#valueCount += values.length
-    if (this.#valueCount > MAX_VALUES) {
-      throw this.#error(`at most ${MAX_VALUES} values`, valueStart, this.#at - valueStart)
-    }
     if (operator !== '=' && operator !== '!=' && (values.length > 1 || values[0]?.is !== 'exact')) {
       throw this.#error('expected one value to compare with', valueStart, this.#at - valueStart)
     }

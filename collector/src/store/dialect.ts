@@ -21,6 +21,8 @@ export interface EventCondition {
    * table.
    */
   needsOnlyFacts: boolean
+  /** See `comparisonsOf`. */
+  comparisons: number
 }
 
 /** SQL conditions on the value at a path into the message. */
@@ -65,8 +67,12 @@ export interface Dialect {
   readonly last: number
   /** Bounds that contain all events received in a range of time, and perhaps others, so queries also compare the time. */
   boundsOf(range: TimeRange): Query<Bounds>
-  /** Divides bounds into slices, each small enough for one statement, in the order of the search. */
-  slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind): Iterable<Bounds>
+  /**
+   * Divides bounds into slices, each small enough for one statement, in the order of the search.
+   *
+   * @param comparisons Comparisons that the statement makes for each row; default 1.
+   */
+  slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind, comparisons?: number): Iterable<Bounds>
   within(bounds: Bounds, table?: SequencedTable): Sql
   hasDelivery(condition: Sql, slice: Bounds): Sql
   among(seqs: readonly number[], table?: SequencedTable): Sql

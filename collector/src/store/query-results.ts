@@ -122,6 +122,8 @@ export interface UserDetail {
   traits: Record<string, unknown>
   traitHistory: Array<{ at: string; eventId: string; changes: TraitChange[] }>
   groups: Array<{ groupId: string; traits: Record<string, unknown>; lastSeen: string }>
+  /** How many traits, changes and groups were found but left out; the newest are there. */
+  more: { traits: number; changes: number; groups: number }
   events: EventSummary[]
   next: string | null
   isComplete: boolean

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ApiParts, handleApi } from '../../src/api/api.ts'
+import { ClientTurns } from '../../src/api/client-turns.ts'
 import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
 import type { EventReader } from '../../src/store/event-reader.ts'
 import { openCollector, post, track } from '../support.ts'
@@ -52,89 +53,122 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
     changes: { state: () => ({}) },
     stream: { process: 'p', storeUnavailable: () => null },
     actions: {},
+    turns: new ClientTurns(),
     stats: () => ({}),
     now: Date.now,
   } as unknown as ApiParts
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://localhost')
-    handleApi(parts, url, request, response).catch((cause: HttpProblem) => {
+    handleApi(parts, '192.0.2.1', url, request, response).catch((cause: HttpProblem) => {
       if (!response.destroyed) replyProblem(response, cause)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  return (path: string, signal?: AbortSignal) =>
-    fetch(`http://127.0.0.1:${port}${path}`, signal === undefined ? {} : { signal })
+  return (path: string, signal?: AbortSignal, agent = 'script') =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { 'user-agent': agent },
+      ...(signal === undefined ? {} : { signal }),
+    })
 }
 
-test.each(['/api/count', '/api/events?view=summary', '/api/catalogue', '/api/export', '/api/users/ada'])(
-  'a query of %s is cancelled when its client hangs up, and another query can take its place',
-  async (path) => {
-    const signals: Array<AbortSignal | undefined> = []
+/** Resolves when the requests so far have arrived. */
+async function arrived(ask: Awaited<ReturnType<typeof openApi>>): Promise<void> {
+  expect((await ask('/api/stats')).status).toBe(200)
+}
+
+test.each([
+  ['/api/count', 4],
+  ['/api/events?view=summary', 4],
+  ['/api/events', 4],
+  ['/api/catalogue', 4],
+  ['/api/users/ada', 4],
+  ['/api/export', 10],
+])(
+  'at most some queries of %s run at a time: %i; one whose client hangs up makes room',
+  async (path, places) => {
+    const asked: AbortSignal[] = []
     const ask = await openApi((_name, _parameters, signal) => {
-      signals.push(signal)
-      return new Promise((_, reject) =>
-        signal?.addEventListener('abort', () => reject(signal.reason as Error)),
-      )
+      asked.push(signal as AbortSignal)
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     })
     const leave = new AbortController()
-    const places = path === '/api/export' ? 10 : 200
-    const asked = Array.from({ length: places }, () => ask(path, leave.signal).catch(() => {}))
-    await expect.poll(() => signals.length).toBe(places)
-    expect((await ask(path)).status).toBe(503)
+    onTestFinished(() => leave.abort())
+    const first = new AbortController()
+    const leaving = ask(path, first.signal).catch(() => {})
+    await expect.poll(() => asked.length).toBe(1)
+    for (let open = 1; open < places; open++) void ask(path, leave.signal).catch(() => {})
+    await expect.poll(() => asked.length).toBe(places)
+    const oneMore = path === '/api/export' ? undefined : ask(path, leave.signal).catch(() => {})
+    await arrived(ask)
+    expect(asked).toHaveLength(places)
 
-    leave.abort()
+    first.abort()
 
-    await Promise.all(asked)
-    await expect.poll(() => signals.every((signal) => signal?.aborted)).toBe(true)
-    const again = new AbortController()
-    onTestFinished(() => again.abort())
-    void ask(path, again.signal).catch(() => {})
-    await expect.poll(() => signals.length).toBe(places + 1)
+    await leaving
+    await expect.poll(() => asked[0]?.aborted).toBe(true)
+    void (oneMore ?? ask(path, leave.signal).catch(() => {}))
+    await expect.poll(() => asked.length).toBe(places + 1)
   },
 )
 
-test('at most four pages of whole events are read at a time, and a client that hangs up makes room for the next', async () => {
-  const asked: AbortSignal[] = []
-  const ask = await openApi((_name, _parameters, signal) => {
-    if (signal?.aborted) return Promise.reject(signal.reason)
-    asked.push(signal as AbortSignal)
-    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+test('the clients take turns: a query of the page waits for one query of a script, not for all that came before', async () => {
+  const asked: Array<{ q: unknown; answer(value: unknown): void }> = []
+  const ask = await openApi((_name, parameters) => {
+    const { q } = parameters as { q: unknown }
+    return new Promise((answer) => asked.push({ q, answer }))
   })
-  const leave = new AbortController()
-  onTestFinished(() => leave.abort())
-  const first = new AbortController()
-  void ask('/api/events', first.signal).catch(() => {})
-  await expect.poll(() => asked.length).toBe(1)
-  for (let open = 0; open < 9; open++) void ask('/api/events', leave.signal).catch(() => {})
+  const all = Array.from({ length: 50 }, () => ask('/api/users?q=script'))
   await expect.poll(() => asked.length).toBe(4)
-  // When this request gets its response, the requests before it have arrived.
-  expect((await ask('/api/stats')).status).toBe(200)
-  expect(asked).toHaveLength(4)
+  await arrived(ask)
+  all.push(ask('/api/users?q=page', undefined, 'browser'))
+  await arrived(ask)
 
-  first.abort()
+  for (let answered = 0; answered < 2; answered++) asked[answered]?.answer({})
+  await expect.poll(() => asked.length).toBe(6)
+  for (const { answer } of asked) answer({})
 
-  await expect.poll(() => asked.length).toBe(5)
+  expect(asked.map(({ q }) => q)).toEqual([...Array(5).fill('script'), 'page'])
+  for (let answered = 6; answered < all.length; answered++) {
+    await expect.poll(() => asked.length).toBeGreaterThan(answered)
+    asked[answered]?.answer({})
+  }
+  expect((await Promise.all(all)).every(({ status }) => status === 200)).toBe(true)
 })
 
-test('at most 200 queries wait at a time; one more gets 503, but /api/stats still responds', async () => {
+test('100 queries of a client and 200 in all wait; one more gets 503, but /api/stats still responds', async () => {
   const answers: Array<(value: unknown) => void> = []
-  const ask = await openApi(() => new Promise((answer) => answers.push(answer)))
+  let isOpen = false
+  const ask = await openApi(() => {
+    if (isOpen) return Promise.resolve({ count: 1, isComplete: true })
+    return new Promise((answer) => answers.push(answer))
+  })
+  const asked: Array<Promise<Response>> = []
+  const askFrom = (agent: string) => {
+    for (let count = 0; count < 100; count++) asked.push(ask('/api/count', undefined, agent))
+  }
+  const refused = async (agent: string) => {
+    await expect.poll(async () => (await ask('/api/count', AbortSignal.timeout(500), agent)).status).toBe(503)
+    const response = await ask('/api/count', undefined, agent)
+    expect(response.headers.get('retry-after')).toBe('1')
+    return response.json()
+  }
 
-  const asked = Array.from({ length: 200 }, (_, index) => ask(index % 2 ? '/api/count' : '/api/events/17'))
-  await expect.poll(() => answers.length).toBe(200)
-  const refused = await ask('/api/count')
-  expect(refused.status).toBe(503)
-  expect(refused.headers.get('retry-after')).toBe('1')
-  expect(await refused.json()).toMatchObject({ code: 'too_many_questions' })
+  askFrom('one')
+  expect(await refused('one')).toMatchObject({
+    code: 'too_many_questions',
+    message: expect.stringMatching(/^100/),
+  })
+  askFrom('other')
+  expect(await refused('third')).toMatchObject({
+    code: 'too_many_questions',
+    message: expect.stringMatching(/^200/),
+  })
   expect((await ask('/api/stats')).status).toBe(200)
 
+  isOpen = true
   for (const answer of answers) answer({ count: 1, isComplete: true })
   expect((await Promise.all(asked)).every(({ status }) => status === 200)).toBe(true)
-  answers.length = 0
-  const again = ask('/api/count')
-  await expect.poll(() => answers.length).toBe(1)
-  answers[0]?.({ count: 2, isComplete: true })
-  expect(await (await again).json()).toEqual({ count: 2, isComplete: true })
+  expect(await (await ask('/api/count')).json()).toEqual({ count: 1, isComplete: true })
 })

@@ -84,13 +84,32 @@ test.each([
   expect(caught).toMatchObject({ position, message: expect.stringMatching(message) })
 })
 
-test('length, terms, values and depth of a line are limited', () => {
+test('length, comparisons and depth of a line are limited', () => {
   const values = `event:${'a,'.repeat(200)}`
-  const lines = ['x'.repeat(4001), 'a '.repeat(101), `${values}a`, `${'('.repeat(21)}a`, `${'-'.repeat(30)}a`]
+  const lines = ['x'.repeat(4001), 'a '.repeat(201), `${values}a`, `${'('.repeat(21)}a`, `${'-'.repeat(30)}a`]
   parseSearch(values.slice(0, -1), EVENT_VOCABULARY)
   for (const line of lines) {
     expect(() => parseSearch(line, EVENT_VOCABULARY)).toThrow(SearchSyntaxError)
   }
+})
+
+test.each([
+  ['a '.repeat(200), 'bc', 2],
+  ['event:a '.repeat(200), '"b c"', 5],
+  ['é '.repeat(100), 'ä', 1],
+  ['Äa '.repeat(66), 'éa', 2],
+  [`event:${'a,'.repeat(199)}a `, 'event:b,c', 9],
+  ['properties.0.1.2.3:a '.repeat(25), '-(name:b)', 6],
+])('a line with 200 comparisons is searched; one more term is refused at its place', (line, term, length) => {
+  parseSearch(line, EVENT_VOCABULARY)
+  let caught: unknown
+  try {
+    parseSearch(line + term, EVENT_VOCABULARY)
+  } catch (cause) {
+    caught = cause
+  }
+  const position = line.length + term.search(/[^-(]/)
+  expect(caught).toMatchObject({ position, length, message: expect.stringMatching(/the limit is 200/) })
 })
 
 test.each(['ada', 'a b', 'say "hi"', '-x', 'a*', '5', 'true', 'OR', 'a,b', 'a:b', '(', '\\', '', 'é'])(

@@ -206,6 +206,7 @@ function Traits({ user }: { user: UserDetails }) {
         <h3>Traits</h3>
       </div>
       {hasTraits ? <JsonTree value={user.traits} /> : <p class="soft">No identify call has set traits.</p>}
+      <More count={user.more.traits} what="traits" />
       {user.groups.map((group) => (
         <details key={group.groupId}>
           <summary>
@@ -214,9 +215,11 @@ function Traits({ user }: { user: UserDetails }) {
           <JsonTree value={group.traits} />
         </details>
       ))}
+      <More count={user.more.groups} what="groups" />
       {user.traitHistory.length > 0 && (
         <>
           <h4>Changes of the traits</h4>
+          <More count={user.more.changes} what="older changes" />
           <ol class="trait-history">
             {user.traitHistory.map(({ at, eventId, changes }) => (
               <li key={eventId}>
@@ -245,6 +248,14 @@ function Traits({ user }: { user: UserDetails }) {
       )}
     </section>
   )
+}
+
+function More({ count, what }: { count: number; what: string }) {
+  return count > 0 ? (
+    <p class="soft">
+      and {count.toLocaleString('en')} more {what}
+    </p>
+  ) : null
 }
 
 function short(value: unknown): string {

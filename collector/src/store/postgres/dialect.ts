@@ -1,6 +1,6 @@
-import { systemClock } from '../../clock.ts'
 import type { Bounds, Dialect } from '../dialect.ts'
 import type { TimeRange } from '../event-reader.ts'
+import { type SliceSizes, slicesOf } from '../slices.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { CHANNEL } from './functions.ts'
 import { at, INHERITED_COLUMN, jsonbOf, MESSAGE_COLUMN } from './jsonb-message.ts'
@@ -12,6 +12,8 @@ import type { Span } from './span.ts'
  * Otherwise they are the bounds of whole days.
  */
 const FEW_EVENTS = 20_000
+
+const SIZES: SliceSizes = { first: 8192, most: 40_000, border: Number.MAX_SAFE_INTEGER }
 
 // `offset 0` prevents the planner from inlining the subquery, so that the JSON is parsed once and not for each use.
 const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${jsonbOf('body')} AS message OFFSET 0) AS parsed`
@@ -30,7 +32,7 @@ export function dialectOf(span: Span): Dialect {
     first: span.first,
     last: span.last,
     boundsOf: (range) => boundsOf(span, range),
-    slices,
+    slices: (bounds, order, _, comparisons = 1) => slicesOf(bounds, order, SIZES, comparisons),
     within,
     // `exists`, because a negated `in` would read all deliveries of the slice.
     hasDelivery: (condition, slice) =>
@@ -124,29 +126,5 @@ function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   return {
     first: Math.min(...parts.map(({ first }) => first)),
     last: Math.max(...parts.map(({ last }) => last)),
-  }
-}
-
-/** The number of sequence numbers in the first slice. */
-const FIRST_SLICE = 8192
-/** The size of the next slice is adapted so that its statement takes about this time. */
-const SLICE_MS = 30
-const MAX_GROWTH = 8
-const MIN_SLICE = 1024
-
-function* slices(bounds: Bounds, order: 'oldest' | 'newest'): Generator<Bounds> {
-  let size = FIRST_SLICE
-  let { first, last } = bounds
-  while (first <= last) {
-    const slice =
-      order === 'oldest'
-        ? { first, last: Math.min(last, first + size - 1) }
-        : { first: Math.max(first, last - size + 1), last }
-    const start = systemClock.monotonic()
-    yield slice
-    const growth = SLICE_MS / Math.max(1, systemClock.monotonic() - start)
-    size = Math.max(MIN_SLICE, Math.floor(size * Math.min(MAX_GROWTH, growth)))
-    if (order === 'oldest') first = slice.last + 1
-    else last = slice.first - 1
   }
 }

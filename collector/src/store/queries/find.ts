@@ -23,12 +23,16 @@ export interface Found<R extends Numbered = Numbered> {
 
 interface SearchPlan {
   bounds: Bounds
-  kind: SliceKind
+  slices: Iterable<Bounds>
   /** See `Dialect.matching`. */
   matching(slice: Bounds): Sql
 }
 
-function* planOf({ dialect, nowMs }: QueryContext, query: NumberedSearch): Query<SearchPlan> {
+function* planOf(
+  { dialect, nowMs }: QueryContext,
+  query: NumberedSearch,
+  order: Paging['order'],
+): Query<SearchPlan> {
   const condition = eventCondition(dialect, query.search, nowMs)
   const bounds = { ...(yield* dialect.boundsOf(query)) }
   if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)
@@ -38,7 +42,7 @@ function* planOf({ dialect, nowMs }: QueryContext, query: NumberedSearch): Query
   const to = toMs === undefined ? raw('') : sql` AND received_at < ${toMs}`
   return {
     bounds,
-    kind: kindOf(condition),
+    slices: dialect.slices(bounds, order, kindOf(condition), condition.comparisons),
     matching: (slice) => sql`${dialect.matching(condition, slice)}${from}${to}`,
   }
 }
@@ -53,8 +57,7 @@ export function* findEvents(
   query: InNumbers<EventSearch & Paging>,
   budget: Budget,
 ): Query<Found> {
-  const { bounds, kind, matching } = yield* planOf(context, query)
-  const slices = context.dialect.slices(bounds, query.order, kind)
+  const { bounds, slices, matching } = yield* planOf(context, query, query.order)
   const from = (slice: Bounds) => sql`event.seq AS seq FROM ${matching(slice)}`
   return yield* search(slices, bounds, query, budget, from)
 }
@@ -89,9 +92,9 @@ export function* search<R extends Numbered>(
 }
 
 export function* count(context: QueryContext, query: NumberedSearch): Query<EventCount> {
-  const { bounds, kind, matching } = yield* planOf(context, query)
+  const { bounds, slices, matching } = yield* planOf(context, query, 'newest')
   let count = 0
-  for (const slice of context.dialect.slices(bounds, 'newest', kind)) {
+  for (const slice of slices) {
     const row = yield* first<{ value: number }>(sql`SELECT count(*) AS value FROM ${matching(slice)}`)
     count += row?.value ?? 0
     if (slice.first > bounds.first && context.budget.isUsedUp)

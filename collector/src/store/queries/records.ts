@@ -29,7 +29,16 @@ export function* recordsOf(
 }
 
 export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<EventSummary[]> {
-  return (yield* recordsOf({ ...reading, isExact: true }, seqs)).map(({ message: _, ...summary }) => summary)
+  const summaries: EventSummary[] = []
+  // The messages of a piece are let go before the next is read.
+  for (let start = 0; start < seqs.length; start += ROWS_PER_STATEMENT) {
+    const records = yield* recordsOf(
+      { ...reading, isExact: true },
+      seqs.slice(start, start + ROWS_PER_STATEMENT),
+    )
+    for (const { message: _, ...summary } of records) summaries.push(summary)
+  }
+  return summaries
 }
 
 function* readSome(

@@ -1,3 +1,4 @@
+import { comparisonsOf } from '../../search/meanings.ts'
 import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
 import type { QueryParameters } from '../event-reader.ts'
 import type { RequestProblem } from '../ports.ts'
@@ -33,7 +34,7 @@ export function* listRequests(
     last: Math.min(newest, (query.before ?? Number.MAX_SAFE_INTEGER) - 1),
   }
   const found = yield* search<RequestRow>(
-    dialect.slices(bounds, query.order, 'rows'),
+    dialect.slices(bounds, query.order, 'rows', comparisonsOf(query.search)),
     bounds,
     // Reads one more request than the page can have, to find out whether there is a next page.
     { order: query.order, limit: query.limit + 1 },

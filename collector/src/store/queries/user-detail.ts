@@ -1,17 +1,19 @@
 import { cursorOf, type InNumbers } from '../cursor.ts'
 import type { Dialect, IdColumn, LookupColumn } from '../dialect.ts'
 import type { QueryParameters } from '../event-reader.ts'
-import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
+import type { UserDetail, UserLink } from '../query-results.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
-import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
+import { ByteRoom, userTraits } from './user-traits.ts'
 
 /** The userIds and anonymousIds of one person together. */
 const MAX_IDS = 50
 const MAX_LINKS = 200
-const MAX_HISTORY = 200
-const ROWS_OF_TRAITS = 1000
+/** Bytes of JSON of the ids, of the links, and of the events on a page. */
+const MAX_ID_BYTES = 50_000
+const MAX_LINK_BYTES = 100_000
+const MAX_EVENT_BYTES = 200_000
 
 export function* userDetail(
   context: QueryContext,
@@ -29,7 +31,12 @@ export function* userDetail(
         ORDER BY seq ${direction} LIMIT ${query.limit + 1}`,
   )
   const shown = rows.slice(0, query.limit).map(({ seq }) => seq)
-  const found = yield* traitsOf(context, identity)
+  const found = yield* userTraits(context, eventsOf(context.dialect, identity, 'seq, kind, reason'))
+  const summaries = yield* summariesOf(context, shown)
+  const room = new ByteRoom(MAX_EVENT_BYTES)
+  // At least one, so that the next page is another.
+  const events = summaries.filter((one, index) => room.take(one) || index === 0)
+  const end = (events.length < summaries.length ? events.at(-1)?.seq : shown.at(-1)) ?? 0
   return {
     id: query.id,
     userIds: [...identity.users],
@@ -38,9 +45,9 @@ export function* userDetail(
     firstSeen: yield* timeOf(context, whole.first),
     lastSeen: yield* timeOf(context, whole.last),
     count: whole.count,
-    ...found.traits.result,
-    events: yield* summariesOf(context, shown),
-    next: rows.length > shown.length ? cursorOf(shown.at(-1) ?? 0) : null,
+    ...found.traits,
+    events,
+    next: rows.length > shown.length || events.length < summaries.length ? cursorOf(end) : null,
     isComplete: isComplete && found.isComplete,
   }
 }
@@ -50,10 +57,9 @@ function* timeOf(context: QueryContext, seq: number): Query<string> {
 }
 
 /** An event with an anonymousId of the person but the userId of another user is left out. */
-function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
-  const bounds = { first: Math.max(dialect.first, after + 1), last: dialect.last }
+function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string): Sql {
   const found = (column: IdColumn, ids: Iterable<string>) =>
-    sql`SELECT ${raw(columns)} FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), bounds, dialect.ids([...ids]))}`
+    sql`SELECT ${raw(columns)} FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect, dialect.ids([...ids]))}`
   return sql`${found('user_id', users)} UNION ALL ${found('anonymous_id', anonymous)} AND user_id IS NULL`
 }
 
@@ -112,24 +118,6 @@ function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   return found
 }
 
-function* traitsOf(
-  { dialect, budget }: QueryContext,
-  identity: Identity,
-): Query<{ traits: Traits; isComplete: boolean }> {
-  const traits = new Traits()
-  for (let after = 0; ; ) {
-    const own = eventsOf(dialect, identity, 'seq, kind, name, reason, received_at, body', after)
-    const rows = yield* all<TraitsRow>(
-      sql`SELECT seq, kind, name, received_at AS at, body FROM (${own}) AS own
-          WHERE kind IN ('identify', 'group') AND reason IS NULL ORDER BY seq LIMIT ${ROWS_OF_TRAITS}`,
-    )
-    for (const row of rows) traits.add(row)
-    after = rows.at(-1)?.seq ?? 0
-    if (rows.length < ROWS_OF_TRAITS) return { traits, isComplete: true }
-    if (budget.isUsedUp) return { traits, isComplete: false }
-  }
-}
-
 /** The first event with a pair of ids; see `firstPairs`. `found` is the id of the other column. */
 interface Pair {
   seq: number
@@ -150,11 +138,14 @@ class Identity {
   readonly anonymous = new Set<string>()
   readonly links: UserLink[] = []
   readonly #known = new Set<string>()
+  readonly #idRoom = new ByteRoom(MAX_ID_BYTES)
+  readonly #linkRoom = new ByteRoom(MAX_LINK_BYTES)
+  #isFull = false
   /** Grows while it is iterated. */
   readonly queue: Array<[column: IdColumn, id: string]> = []
 
   get isFull(): boolean {
-    return this.users.size + this.anonymous.size >= MAX_IDS
+    return this.#isFull || this.users.size + this.anonymous.size >= MAX_IDS
   }
 
   addPairs(column: IdColumn, from: string, pairs: readonly Pair[]): void {
@@ -173,6 +164,8 @@ class Identity {
   join(column: IdColumn, id: string): void {
     const set = column === 'user_id' ? this.users : this.anonymous
     if (set.has(id) || this.isFull) return
+    this.#isFull = !this.#idRoom.take(id)
+    if (this.#isFull) return
     set.add(id)
     this.queue.push([column, id])
   }
@@ -181,50 +174,7 @@ class Identity {
     const key = JSON.stringify([from, to])
     if (this.#known.has(key) || this.links.length >= MAX_LINKS) return
     this.#known.add(key)
-    this.links.push({ from, to, by, at: new Date(at).toISOString(), eventId: String(seq) })
+    const link = { from, to, by, at: new Date(at).toISOString(), eventId: String(seq) }
+    if (this.#linkRoom.take(link)) this.links.push(link)
   }
-}
-
-interface TraitsRow {
-  seq: number
-  kind: string
-  name: string | null
-  at: number
-  body: string
-}
-
-class Traits {
-  readonly #traits = new Map<string, unknown>()
-  readonly #history: UserDetail['traitHistory'] = []
-  readonly #groups = new Map<string, UserDetail['groups'][number]>()
-
-  /** Must be called with the oldest event first. */
-  add({ seq, kind, name, at, body }: TraitsRow): void {
-    const data = entriesOf(storedMessage(body)?.traits)
-    const atText = new Date(at).toISOString()
-    if (kind === 'group') {
-      const groupId = name ?? ''
-      this.#groups.set(groupId, { groupId, traits: Object.fromEntries(data), lastSeen: atText })
-      return
-    }
-    const changes: TraitChange[] = []
-    for (const [path, to] of data) {
-      const from = this.#traits.get(path) ?? null
-      if (JSON.stringify(from) !== JSON.stringify(to)) changes.push({ path, from, to })
-      this.#traits.set(path, to)
-    }
-    if (changes.length > 0) this.#history.push({ at: atText, eventId: String(seq), changes })
-  }
-
-  get result(): Pick<UserDetail, 'traits' | 'traitHistory' | 'groups'> {
-    return {
-      traits: Object.fromEntries(this.#traits),
-      traitHistory: this.#history.slice(-MAX_HISTORY),
-      groups: [...this.#groups.values()],
-    }
-  }
-}
-
-function entriesOf(value: unknown): Array<[string, unknown]> {
-  return typeof value === 'object' && value !== null ? Object.entries(value) : []
 }

@@ -1,3 +1,4 @@
+import { caseVariants, comparisonsOf } from '../../search/meanings.ts'
 import type { Comparison, Search } from '../../search/syntax.ts'
 import type { Bounds, Dialect, EventCondition } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
@@ -6,7 +7,6 @@ import {
   allOf,
   anyOf,
   anyValue,
-  caseVariants,
   conditionOf,
   contains,
   invalidValue,
@@ -43,7 +43,12 @@ export function eventCondition(dialect: Dialect, search: Search, nowMs: number):
   const on = (slice: Bounds) => conditionOnSlice(dialect, search, nowMs, slice)
   // This call throws for an invalid value, even if there are no events to search.
   on({ first: 1, last: 0 })
-  return { on, index: indexFor(search), needsOnlyFacts: needsOnlyFacts(search) }
+  return {
+    on,
+    index: indexFor(search),
+    needsOnlyFacts: needsOnlyFacts(search),
+    comparisons: comparisonsOf(search),
+  }
 }
 
 /** The index for the term that probably matches the fewest events, among the exact terms that are joined by `and`. */

@@ -1,15 +1,8 @@
+import { caseVariants } from '../../search/meanings.ts'
 import type { Search } from '../../search/syntax.ts'
 import type { Dialect } from '../dialect.ts'
 import type { Sql } from '../sql.ts'
-import {
-  anyOf,
-  caseVariants,
-  conditionOf,
-  contains,
-  numberColumn,
-  textColumn,
-  timeColumn,
-} from './condition.ts'
+import { anyOf, conditionOf, contains, numberColumn, textColumn, timeColumn } from './condition.ts'
 
 /** Columns by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import { isPlace, MAX_UNCLEAR } from '../../search/meanings.ts'
 import { Budget } from '../budget.ts'
 import type {
   Bounds,
@@ -11,6 +12,7 @@ import type {
 import type { TimeRange } from '../event-reader.ts'
 import { isInherited } from '../inherited.ts'
 import { begins } from '../search/condition.ts'
+import { type SliceSizes, slicesOf } from '../slices.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
@@ -18,11 +20,11 @@ import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 /** Time limit of `newestByReason`. */
 const EXAMPLES_MS = 60
 
-/** The number of segments (see `SEGMENT_BITS`) in a slice of each kind. */
-const SEGMENTS: Readonly<Record<SliceKind, number>> = {
-  rows: 1,
-  index: 16,
-  few: Number.MAX_SAFE_INTEGER / SEGMENT_SIZE,
+/** A slice of rows lies within one segment (see `SEGMENT_BITS`), because the indexes begin with the segment. */
+const SIZES: Readonly<Record<SliceKind, SliceSizes>> = {
+  rows: { first: 1024, most: SEGMENT_SIZE, border: SEGMENT_SIZE },
+  index: { first: 16 * SEGMENT_SIZE, most: 16 * SEGMENT_SIZE, border: 16 * SEGMENT_SIZE },
+  few: { first: Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER, border: Number.MAX_SAFE_INTEGER },
 }
 
 /** Must be the same expression as in the indexes, because SQLite compares the expressions. */
@@ -49,7 +51,7 @@ const NOTHING = raw('')
 const VALID_BODY = raw('CASE WHEN json_valid(body) THEN body END')
 
 const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
-  slices: (bounds, order, kind) => slices(bounds, order, SEGMENTS[kind]),
+  slices: (bounds, order, kind, comparisons = 1) => slicesOf(bounds, order, SIZES[kind], comparisons),
   within: (bounds, table = 'event') => sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last}`,
   hasDelivery: (condition, { first, last }) =>
     sql`event.seq IN (SELECT seq FROM delivery WHERE seq BETWEEN ${first} AND ${last} AND ${condition})`,
@@ -112,24 +114,6 @@ function* boundsOf(whole: Bounds, { fromMs, toMs }: TimeRange): Query<Bounds> {
   }
 }
 
-/** The first and last slice may be shorter than `segments`. */
-function* slices(bounds: Bounds, order: 'oldest' | 'newest', segments: number): Generator<Bounds> {
-  const size = segments * SEGMENT_SIZE
-  if (order === 'oldest') {
-    for (let first = bounds.first; first <= bounds.last; ) {
-      const last = Math.min(bounds.last, first - (first % size) + size - 1)
-      yield { first, last }
-      first = last + 1
-    }
-  } else {
-    for (let last = bounds.last; last >= bounds.first; ) {
-      const first = Math.max(bounds.first, last - (last % size))
-      yield { first, last }
-      last = first - 1
-    }
-  }
-}
-
 function matching(condition: EventCondition, slice: Bounds): Sql {
   const { index, needsOnlyFacts } = condition
   const within = sql`seq BETWEEN ${slice.first} AND ${slice.last}`
@@ -153,7 +137,7 @@ function* newestByReason(
   const missing = new Set(reasons)
   const found: ReasonExample[] = []
   const budget = new Budget(EXAMPLES_MS)
-  for (const { first, last } of slices(bounds, 'newest', SEGMENTS.index)) {
+  for (const { first, last } of slicesOf(bounds, 'newest', SIZES.index, 1)) {
     if (missing.size === 0 || budget.isUsedUp) break
     const rows = yield* all<ReasonExample>(
       sql`SELECT reason, max(seq) AS seq, received_at AS at FROM event INDEXED BY event_facts
@@ -195,18 +179,15 @@ function isLong(number: string): boolean {
   return number.length > 15 || Math.abs(Number(number)) > Number.MAX_SAFE_INTEGER
 }
 
-/** The first whole numbers in a path are tried both as array indexes and as keys. Numbers after these count as indexes. */
-const MAX_UNCLEAR = 3
-
 /** The possible meanings of a path, in the path syntax of SQLite. */
 function jsonPaths(keys: readonly string[]): string[] {
   let paths = ['$']
   let unclear = 0
   for (const key of keys) {
-    const isPlace = /^\d{1,6}$/.test(key)
-    if (isPlace) unclear++
-    const steps = isPlace ? [`[${key}]`] : []
-    if (!isPlace || unclear <= MAX_UNCLEAR) steps.push(`.${label(key)}`)
+    const mayBePlace = isPlace(key)
+    if (mayBePlace) unclear++
+    const steps = mayBePlace ? [`[${key}]`] : []
+    if (!mayBePlace || unclear <= MAX_UNCLEAR) steps.push(`.${label(key)}`)
     paths = paths.flatMap((path) => steps.map((step) => path + step))
   }
   return paths

@@ -1,0 +1,36 @@
+import type { Search } from './syntax.ts'
+
+/** The first whole numbers in a path are tried both as array indexes and as keys. Numbers after these count as indexes. */
+export const MAX_UNCLEAR = 3
+
+/** Whether a key of a path may be an array index. */
+export function isPlace(key: string): boolean {
+  return /^\d{1,6}$/.test(key)
+}
+
+/**
+ * The databases ignore case only for ASCII letters. So a text with other letters is also searched in lower case, in upper case,
+ * and with a capital first letter.
+ */
+export function caseVariants(text: string): string[] {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches text that is only ASCII
+  if (/^[\u0000-\u007f]*$/.test(text)) return [text]
+  const lower = text.toLowerCase()
+  const first = [...lower][0] ?? ''
+  return [...new Set([text, lower, text.toUpperCase(), first.toUpperCase() + lower.slice(first.length)])]
+}
+
+/** How many comparisons a search needs for each record: one for each meaning of each value. */
+export function comparisonsOf(search: Search): number {
+  switch (search.kind) {
+    case 'and':
+    case 'or':
+      return search.parts.reduce((sum, part) => sum + comparisonsOf(part), 0)
+    case 'not':
+      return comparisonsOf(search.part)
+    case 'text':
+      return caseVariants(search.text).length
+    case 'compare':
+      return search.values.length * 2 ** Math.min(MAX_UNCLEAR, search.path.filter(isPlace).length)
+  }
+}
