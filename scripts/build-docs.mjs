@@ -27,9 +27,7 @@ if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
 rmSync(SITE, { recursive: true, force: true })
 mkdirSync(PAGES, { recursive: true })
 await timed('guides', copyGuides)
-// At the same time, because both are slow: each reads all types.
-if (!keepsReference)
-  await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
+if (!keepsReference) await timed('reference', makeReference)
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))
 await timed('site', () => run('npx', ['vitepress', 'build', 'docs'], /\(!\)|warn(?:ing)?\b/i))
 await timed('links', () => {

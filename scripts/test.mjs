@@ -84,7 +84,8 @@ const STEPS = {
   'end-to-end': { command: vitest('end-to-end'), reports: true, isParallel: true },
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
-  way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
+  size: { command: ['npm', 'run', '--silent', 'size'] },
+  unused: { command: ['npm', 'run', '--silent', 'unused'] },
   // Mutates only one file, to see that the documented command works: a full mutation run takes a night.
   mutation: {
     command: [...MUTATION, '--only', 'src/message/utf8.ts', '--tests', 'test/message/utf8'],
@@ -97,6 +98,7 @@ const STEPS = {
 
 /** Run before a step that is requested by name. */
 const NEEDS = {
+  size: ['build'],
   package: ['build', 'pack'],
   examples: ['build', 'build:collector'],
   frameworks: ['build', 'pack'],

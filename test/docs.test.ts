@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
@@ -67,28 +67,20 @@ describe('docs/spec.md', () => {
     expect(named.length).toBeGreaterThan(10)
     expect(named.filter(({ section }) => !sections.includes(section))).toEqual([])
   })
-
-  test('is mentioned with its folder, so that readers can find the file', () => {
-    const bare = mentions(/(?<![\w/])((?:spec|faults)\.md)/g).filter(
-      ({ path }) => !path.startsWith('docs/') && !path.startsWith('test/'),
-    )
-
-    expect(bare).toEqual([])
-  })
 })
+
+/** The anchors that GitHub gives to headings. */
+function anchorsOf(path: string): string[] {
+  return [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
 
 describe('links between the documents', () => {
   const documents = files.filter((path) => path.endsWith('.md'))
-
-  /** The anchors that GitHub gives to headings. */
-  function anchorsOf(path: string): string[] {
-    return [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
-      title
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N} _-]/gu, '')
-        .replaceAll(' ', '-'),
-    )
-  }
 
   test.each(documents)('%s: the target of every relative link and anchor exists', (path) => {
     const folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/') + 1) : ''
@@ -105,6 +97,17 @@ describe('links between the documents', () => {
 
     expect(broken.map(([link]) => link)).toEqual([])
   })
+})
+
+test('every page and heading of this repository that a docstring links to exists', () => {
+  const links = mentions(/https:\/\/github\.com\/trackpost\/trackpost\/blob\/main\/([\w./-]+)(?:#([\w-]+))?/g)
+  const broken = links.filter(
+    ({ groups: [target = '', anchor] }) =>
+      !existsSync(`${repository}${target}`) || (anchor !== undefined && !anchorsOf(target).includes(anchor)),
+  )
+
+  expect(links.length).toBeGreaterThan(0)
+  expect(broken).toEqual([])
 })
 
 test('every npm script that a document names exists in the package that it is run in', () => {

@@ -10,7 +10,7 @@ export type Verdict =
   | { readonly state: 'failed'; readonly cause: unknown }
 
 /** Less than the 5 s that a plugin has, so that the tracking plan and not the pipeline decides about the event. */
-export const SCHEMA_TIMEOUT_MS = 4_000
+const SCHEMA_TIMEOUT_MS = 4_000
 
 /** Returns a promise only if the schema does. Never throws or rejects. */
 export function validate(schema: StandardSchema, properties: unknown): Verdict | Promise<Verdict> {

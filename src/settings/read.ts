@@ -170,12 +170,7 @@ export function readFunction<F>(name: string, value: unknown): F | undefined {
 }
 
 /** @param got Describes the value without quoting it, because it may be a secret. Default: its type. */
-export function mismatch(
-  name: string,
-  expected: string,
-  value: unknown,
-  got = describe(value),
-): SettingsError {
+function mismatch(name: string, expected: string, value: unknown, got = describe(value)): SettingsError {
   return new SettingsError(name, `expected ${expected}, got ${got}`)
 }
 

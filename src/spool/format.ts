@@ -13,7 +13,7 @@ export const VERSION = 1
 export const HEADER_BYTES = 16
 export const RECORD_HEADER_BYTES = 12
 /** Longest message of a valid record: the greatest allowed value of `maxMessageBytes`. */
-export const MAX_RECORD_MESSAGE_BYTES = 16_777_216
+const MAX_RECORD_MESSAGE_BYTES = 16_777_216
 
 const MAGIC = Buffer.from('TRKSPOOL', 'latin1')
 const MARKER = Buffer.from([0xfe, 0xff, 0xf8, 0xa5])

@@ -19,7 +19,7 @@ export interface SegmentLogOptions {
   readonly warn: (text: string) => void
 }
 
-export const SYNC_INTERVAL_MS = 500
+const SYNC_INTERVAL_MS = 500
 /** When this number of bytes waits, data is written before the end of the turn. */
 const WRITE_AT_BYTES = 262_144
 /** A segment that is larger than this and has only acknowledged records is removed before it is full. */

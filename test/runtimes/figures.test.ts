@@ -1,17 +1,9 @@
 import { execFile } from 'node:child_process'
 import { lstat, readdir, readFile } from 'node:fs/promises'
-import { basename, join, relative } from 'node:path'
-import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
 
-/**
- * Budgets in bytes, minified and gzipped, including dependencies, for the code that is loaded at once. The code for
- * OAuth is not included: it is loaded with the first token. The budgets are the present sizes. The goals are 28 KB
- * and 27 KB. Lower the budgets whenever the build gets smaller.
- */
-const MAX_BUNDLE_BYTES = { node: 39_600, workerd: 38_300 }
 /** KiB on disk: whole blocks, as `du` counts. */
 const MAX_INSTALLED_KIB = 936
 /** Only this package: its dependencies are compiled in. */
@@ -35,47 +27,6 @@ beforeAll(async () => {
   project = await createProject()
 })
 afterAll(() => project?.remove())
-
-test.each([
-  ['node', { platform: 'node' }],
-  ['workerd', { platform: 'browser', conditions: ['workerd', 'worker', 'browser'] }],
-] as const)('the bundle of `import { Analytics }` for %s stays within its budget', async (name, options) => {
-  const entry = await project.write('bundle.mjs', `export { Analytics } from 'trackpost'\n`)
-
-  const { outputFiles, metafile } = await build({
-    entryPoints: [entry],
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    splitting: true,
-    metafile: true,
-    outdir: project.folder,
-    write: false,
-    logLevel: 'silent',
-    platform: options.platform,
-    ...('conditions' in options && { conditions: [...options.conditions] }),
-  })
-
-  const contents = new Map(outputFiles.map(({ path, contents }) => [relative(process.cwd(), path), contents]))
-  const first = Object.keys(metafile.outputs).find((path) => metafile.outputs[path]?.entryPoint) as string
-  const loaded = new Set([first])
-  for (const path of loaded) {
-    for (const { path: imported, kind } of metafile.outputs[path]?.imports ?? []) {
-      if (kind === 'import-statement' && contents.has(imported)) loaded.add(imported)
-    }
-  }
-  const bytesOf = (paths: Iterable<string>): number =>
-    gzipSync(Buffer.concat([...paths].map((path) => contents.get(path) ?? new Uint8Array())), { level: 9 })
-      .length
-  const gzipped = bytesOf(loaded)
-  const later = [...contents.keys()].filter((path) => !loaded.has(path))
-  const laterText = later.map((path) => `${bytesOf([path])} of ${basename(path)}`).join(', ')
-  console.log(`bundle for ${name}: ${gzipped} bytes gzipped at once; later ${laterText}`)
-  expect(gzipped).toBeLessThanOrEqual(MAX_BUNDLE_BYTES[name])
-  expect(gzipped).toBeGreaterThan(5_000)
-  expect(later.some((path) => path.includes('/oauth-'))).toBe(true)
-})
 
 /** KiB on disk of a file or folder. */
 async function diskUsage(path: string): Promise<number> {

@@ -4,7 +4,7 @@ import { nearest, printable } from '../output/text.ts'
 import { CASTS, type Cast } from './cast.ts'
 import { isObject } from './json.ts'
 
-export const PLAIN_FIELDS = [
+const PLAIN_FIELDS = [
   'type',
   'userId',
   'anonymousId',

@@ -56,7 +56,7 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
 }
 
 /** Formats a path as `/track/Order Completed/properties/total`; an empty path gives `the plan`. @see RFC 6901 */
-export function pointer(path: Path): string {
+function pointer(path: Path): string {
   const keys = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
   return path.length === 0 ? 'the plan' : keys.join('')
 }

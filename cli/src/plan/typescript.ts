@@ -3,7 +3,7 @@ import type { PlanFile, Schema } from './plan-file.ts'
 import { SchemaShapes, type Shape, TYPE_NAMES } from './schema-shapes.ts'
 
 /** The first line of every generated file. A file that begins with this line may be overwritten. */
-export const HEADER = '// Made by `trackpost types` from a tracking plan: change the plan, not this file.'
+const HEADER = '// Made by `trackpost types` from a tracking plan: change the plan, not this file.'
 
 export interface PlanTypes {
   readonly text: string

@@ -164,7 +164,7 @@ function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
 }
 
 /** Integers count as numbers, and null may occur beside one other type. */
-export function isInconsistent(types: readonly JsonType[]): boolean {
+function isInconsistent(types: readonly JsonType[]): boolean {
   const distinct = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
   distinct.delete('null')
   return distinct.size > 1

@@ -7,10 +7,10 @@ import type { RequestProblem } from '../store/ports.ts'
 import { MAX_EVENT_BYTES } from './message.ts'
 
 /** Maximum size of a batch. The service documents 500 KB, which is read as 500 x 1024 bytes. */
-export const MAX_BATCH_BYTES = 500 * 1024
-export const MAX_JSON_DEPTH = 64
+const MAX_BATCH_BYTES = 500 * 1024
+const MAX_JSON_DEPTH = 64
 /** Limited, because even a tiny message costs time. */
-export const MAX_ITEMS = 5000
+const MAX_ITEMS = 5000
 
 const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])

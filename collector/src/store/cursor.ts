@@ -7,7 +7,7 @@ export function cursorOf(seq: number): Cursor {
 }
 
 /** @throws CursorError for a text that `cursorOf` cannot have returned. */
-export function seqOf(cursor: CursorOrSeq): number {
+function seqOf(cursor: CursorOrSeq): number {
   if (typeof cursor === 'number') return cursor
   const match = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
   // The comparison refuses other texts that base64url decodes to the same bytes.

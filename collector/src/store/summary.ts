@@ -28,7 +28,7 @@ export function outcome(row: {
   return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
 }
 
-export function kindOf(value: string | null): EventSummary['type'] {
+function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
 }
 

@@ -29,7 +29,7 @@ export interface Bucket {
 }
 
 /** Returns the top of the axis: a round number that is not below the highest value. */
-export function scaleEnd(highest: number): number {
+function scaleEnd(highest: number): number {
   if (highest <= 4) return 4
   const power = 10 ** Math.floor(Math.log10(highest))
   const step = [1, 2, 4, 5, 10].find((factor) => factor * power >= highest) ?? 10

@@ -79,7 +79,7 @@ export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
   skipped: 'plain',
 }
 
-export function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
+function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
   const why = reason === undefined || reason === null || reason === '' ? '' : `: ${skipInWords(reason)}`
   const often = attempts > 1 ? ` (${attempts} attempts)` : ''
   return `${name}: ${state}${why}${often}`
@@ -89,7 +89,7 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
  * For one destination, shows its name. For several, shows the name of the failed destination or the number of failed ones, and
  * then the number of delivered ones.
  */
-export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
+function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
   const failed = outcomes.filter(({ state }) => state === 'failed')
   const wanted = outcomes.filter(({ state }) => state !== 'skipped')
@@ -128,7 +128,7 @@ export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   )
 }
 
-export function Preview({ event }: { event: EventSummary }) {
+function Preview({ event }: { event: EventSummary }) {
   return (
     <span class="preview">
       {event.preview.map(({ path, value }) => (

@@ -1,7 +1,7 @@
 import { hrefWith, route } from '../lib/router.ts'
 
 /** The first element of each range is the value of `from` in the API. For `all`, the parameter is left out. */
-export const RANGES = [
+const RANGES = [
   ['-5m', '5 min'],
   ['-1h', '1 hour'],
   ['-24h', '24 hours'],

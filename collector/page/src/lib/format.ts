@@ -79,7 +79,7 @@ export function clock(iso: string): string {
 }
 
 /** Formats `14:05`. */
-export function hourAndMinute(ms: number): string {
+function hourAndMinute(ms: number): string {
   return clock(new Date(ms).toISOString()).slice(0, 5)
 }
 

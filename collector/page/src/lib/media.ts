@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-export function media(query: string): ReadonlySignal<boolean> {
+function media(query: string): ReadonlySignal<boolean> {
   const list = matchMedia(query)
   const value = signal(list.matches)
   list.addEventListener('change', () => {

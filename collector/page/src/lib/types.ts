@@ -11,7 +11,6 @@ export type {
   Overview,
   Problem,
   RequestSummary,
-  ShownProblem as RequestProblem,
   Step,
   UserDetail as UserDetails,
   UserEntry as UserSummary,

@@ -1,2 +1,0 @@
-export function brokenReference(reference: string): string | undefined
-export function checkDocs(entries: string[]): { problems: string[]; count: number }

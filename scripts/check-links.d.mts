@@ -1,1 +1,0 @@
-export function brokenLinks(site: string, base?: string): string[]

@@ -1,1 +1,0 @@
-export function groupMembers(markdown: string, groups: Record<string, readonly string[]>): string
