@@ -147,6 +147,7 @@ export class RunningCollector implements Collector {
     })
     const tokens = this.#tokens
     return new Router({
+      clock: this.#clock,
       guard: new OriginGuard({ isLocal, browserOrigins, hostNames }),
       proxies: new TrustedProxies(trustedProxies),
       recorder: this.#recorder,

@@ -34,7 +34,8 @@ export const REASONS = {
   bad_content_type: 'Content-Type is not application/json',
   bad_encoding: 'the body is not plain or gzip, or the gzip data is broken',
   body_too_large: 'the body is over the limit: 512,000 bytes for a batch, 32,768 for a single event',
-  event_too_large: 'the event is over 32,768 bytes, including the fields that it inherits from its batch',
+  event_too_large:
+    'the event is over 32,768 bytes with the fields that it inherits from its batch, or the events of the batch are over 4 MB with them',
   batch_refused: 'another item made the service refuse the whole batch',
   invalid_json: 'the body is not JSON in UTF-8',
   too_deep: 'the body is nested deeper than 64 levels',

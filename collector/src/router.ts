@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AdminGate } from './auth/admin.ts'
+import type { Clock } from './clock.ts'
 import type { OriginGuard } from './http/origin.ts'
-import { readBody } from './http/read-body.ts'
+import { readBody, replyEarly } from './http/read-body.ts'
 import { HttpProblem, replyJson, replyProblem } from './http/reply.ts'
 import type { RequestNotes } from './http/request-notes.ts'
 import type { RequestRecorder } from './http/request-recorder.ts'
@@ -15,6 +16,7 @@ import { isKind, type Kind } from './record.ts'
 import { isStoreUnavailable } from './store/unavailable.ts'
 
 export interface RouterParts {
+  clock: Clock
   guard: OriginGuard
   proxies: TrustedProxies
   recorder: RequestRecorder
@@ -68,7 +70,7 @@ export class Router {
     try {
       await this.#route(url, request, response, notes)
     } catch (cause) {
-      this.#answerProblem(cause, response, notes)
+      this.#answerProblem(cause, request, response, notes)
     }
   }
 
@@ -166,20 +168,32 @@ export class Router {
     return request.method === 'GET' && !path.startsWith('/api/') && !path.startsWith('/v1/')
   }
 
-  #answerProblem(cause: unknown, response: ServerResponse, notes: RequestNotes): void {
+  #answerProblem(
+    cause: unknown,
+    request: IncomingMessage,
+    response: ServerResponse,
+    notes: RequestNotes,
+  ): void {
     if (cause instanceof HttpProblem) notes.refused(cause)
     if (response.headersSent || response.destroyed) {
       response.destroy()
       return
     }
-    if (cause instanceof HttpProblem) return replyProblem(response, cause)
+    if (cause instanceof HttpProblem) return this.#reply(request, response, cause)
     this.#parts.onFault('a request could not be handled', cause)
     const wait = { 'retry-after': '5' }
     const problem = isStoreUnavailable(cause)
       ? new HttpProblem(503, 'storage', 'the store is unavailable: /readyz says why', wait)
       : new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
     notes.refused(problem)
-    replyProblem(response, problem)
+    this.#reply(request, response, problem)
+  }
+
+  #reply(request: IncomingMessage, response: ServerResponse, problem: HttpProblem): void {
+    // The rest of a body that was cut would otherwise be read as the next request.
+    if (!request.complete && request.readableFlowing === false)
+      replyEarly(request, response, problem, this.#parts.clock)
+    else replyProblem(response, problem)
   }
 }
 

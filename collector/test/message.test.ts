@@ -59,10 +59,10 @@ test('the fields that the service added and changed are reported, with the sent 
   const { sent, body, inherited } = read(
     { messageId: undefined, context: { direct: true, ip: '10.0.0.1' } },
     {
-      inheritance: inheritanceOf({
-        context: { locale: 'de-DE', ip: '10.0.0.2' },
-        integrations: { Warehouse: false },
-      }),
+      inheritance: inheritanceOf(
+        { context: { locale: 'de-DE', ip: '10.0.0.2' }, integrations: { Warehouse: false } },
+        500,
+      ),
       sentAt: '2026-05-17T11:59:30.000Z',
       sentAtMs: Date.parse('2026-05-17T11:59:30.000Z'),
     },

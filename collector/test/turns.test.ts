@@ -41,6 +41,19 @@ test('work that does not fit into a turn of the event loop waits for the next tu
   ])
 })
 
+test('work that was begun goes on before other work begins', async () => {
+  const turns = new Turns()
+  const done: string[] = []
+  const work = async (name: string, isContinued = false) => {
+    await turns.enter(200_000, isContinued)
+    done.push(name)
+  }
+
+  await Promise.all([work('first'), work('second'), work('third'), work('more of the first', true)])
+
+  expect(done).toEqual(['first', 'more of the first', 'second', 'third'])
+})
+
 test('work waits while connections arrive, but not forever', async () => {
   const turns = new Turns()
   let isDone = false
@@ -66,9 +79,9 @@ test('a batch of 5,000 numbers is checked in steps, so that other requests can r
   const entered: number[] = []
   const turns = new Turns()
   const enter = turns.enter.bind(turns)
-  turns.enter = (bytes) => {
+  turns.enter = (bytes, isContinued) => {
     entered.push(bytes)
-    return enter(bytes)
+    return enter(bytes, isContinued)
   }
   const kept: NewEvent[] = []
   const url = await serveTracking(turns, (events) => {

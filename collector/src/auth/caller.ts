@@ -55,6 +55,12 @@ export class Authenticator {
     return caller
   }
 
+  /** Identifies a caller whose header alone decides. Undefined for other callers, whose body has a part of the credentials. */
+  async identifyByHeader(authorization: string | undefined, address: string): Promise<Caller | undefined> {
+    if (authorization === undefined || /^bearer\b/i.test(authorization)) return undefined
+    return this.identify(authorization, undefined, address)
+  }
+
   /**
    * Returns the name of the source that a request claims to be from. The claim is not verified, so the name is only used for
    * records and for injected faults.

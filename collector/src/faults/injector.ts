@@ -14,6 +14,11 @@ export class FaultInjector {
     this.#clock = clock
   }
 
+  /** Whether any request may get a fault. */
+  get isActive(): boolean {
+    return this.#faults.isActive
+  }
+
   /**
    * Resolves with undefined if the request is to be handled as usual.
    *

@@ -75,6 +75,10 @@ export class Faults {
     this.#failRate = inRange('failRate', value, 0, 1)
   }
 
+  get isActive(): boolean {
+    return this.#rules.length > 0 || this.#failRate > 0
+  }
+
   state(): FaultState {
     return {
       rules: this.#rules.map((rule) => ({ ...rule })),
@@ -110,7 +114,7 @@ export class Faults {
    * @param sourceOf Called only when a fault is limited to a source.
    */
   take(path: string, sourceOf: () => string | undefined): FaultRule | undefined {
-    if (this.#rules.length === 0 && this.#failRate === 0) return undefined
+    if (!this.isActive) return undefined
     const rule = this.#rules.find((one) => this.#applies(one, path, sourceOf)) ?? this.#byRate(path)
     if (rule === undefined) return undefined
     this.#injected++

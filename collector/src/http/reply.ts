@@ -31,13 +31,12 @@ export function replyJson(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const body = stringifyExact(value)
-  response.writeHead(status, {
-    ...SECURITY_HEADERS,
-    'content-type': JSON_TYPE,
-    'content-length': Buffer.byteLength(body),
-    ...headers,
-  })
+  response.writeHead(status, { ...jsonHeaders(body), ...headers })
   response.end(body)
+}
+
+export function jsonHeaders(body: string): Record<string, string | number> {
+  return { ...SECURITY_HEADERS, 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) }
 }
 
 export function problemBody(problem: Pick<HttpProblem, 'code' | 'message'>): unknown {

@@ -18,6 +18,8 @@ interface Waiting {
  */
 export class Turns {
   #waiting: Waiting[] = []
+  /** Work that continues: it comes first, so that few requests at a time have their messages in memory. */
+  #continuing: Waiting[] = []
   #bytesLeft = BYTES_PER_TURN
   #isScheduled = false
   #hasAccepted = false
@@ -28,16 +30,21 @@ export class Turns {
     this.#hasAccepted = true
   }
 
-  /** Resolves when there is room for work on this many bytes. */
-  async enter(bytes: number): Promise<void> {
+  /**
+   * Resolves when there is room for work on this many bytes.
+   *
+   * @param isContinued Whether a part of the work of this request is done already.
+   */
+  async enter(bytes: number, isContinued = false): Promise<void> {
     this.#schedule()
     // An unused turn takes work of any size, since work that is larger than a turn must run at some time.
-    const isFree = this.#waiting.length === 0 && !this.#hasAccepted
+    const isFree = this.#waiting.length + this.#continuing.length === 0 && !this.#hasAccepted
     if (isFree && (bytes <= this.#bytesLeft || this.#bytesLeft === BYTES_PER_TURN)) {
       this.#bytesLeft -= bytes
       return
     }
-    await new Promise<void>((start) => this.#waiting.push({ bytes, start }))
+    const list = isContinued ? this.#continuing : this.#waiting
+    await new Promise<void>((start) => list.push({ bytes, start }))
   }
 
   #schedule(): void {
@@ -53,12 +60,12 @@ export class Turns {
     this.#hasAccepted = false
     this.#acceptingTurns = isAccepting ? this.#acceptingTurns + 1 : 0
     if (!isAccepting) this.#release()
-    if (this.#waiting.length > 0) this.#schedule()
+    if (this.#waiting.length + this.#continuing.length > 0) this.#schedule()
   }
 
   #release(): void {
     while (this.#bytesLeft > 0) {
-      const next = this.#waiting.shift()
+      const next = this.#continuing.shift() ?? this.#waiting.shift()
       if (next === undefined) return
       this.#bytesLeft -= next.bytes
       next.start()

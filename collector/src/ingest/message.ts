@@ -5,7 +5,7 @@ import { idText, isUnclearId, textOrNull } from '../plain-text.ts'
 import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
 import type { InheritedField } from '../store/inherited.ts'
 import type { SentDifference } from '../store/ports.ts'
-import type { Inheritance } from './inheritance.ts'
+import { fits, type Inheritance } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
 /** The fields of a message that the service reads. A client may send any value in them. */
@@ -165,7 +165,7 @@ export function readMessage(
   const message: Incoming = item
   const kind = pathKind ?? (isKind(message.type) ? message.type : null)
   const { inheritance } = envelope
-  const isTooLarge = inheritance !== undefined && itemBytes + inheritance.bytes > MAX_EVENT_BYTES
+  const isTooLarge = !fits(inheritance, itemBytes, MAX_EVENT_BYTES)
   const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
   const draft = new Draft(message)
   // Ids may be 64-bit numbers. If they were rounded, ids of different users could become equal.

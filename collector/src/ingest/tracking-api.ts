@@ -3,8 +3,8 @@ import type { Authenticator, Caller } from '../auth/caller.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
-import { type BodyResult, endEarly, readBody } from '../http/read-body.ts'
-import { HttpProblem, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
+import { endEarly, ReceivedBody, type RefusedBody, receiveBody, replyEarly } from '../http/read-body.ts'
+import { HttpProblem, jsonHeaders, replyJson, replyProblem } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { Turns } from '../http/turns.ts'
 import { parseInexact } from '../json/exact-json.ts'
@@ -52,15 +52,42 @@ export class TrackingApi {
     path: Kind | 'batch',
     notes: RequestNotes,
   ): Promise<void> {
-    const { config, faults, authenticator, turns } = this.#parts
+    const { config, faults, authenticator } = this.#parts
     const { authorization } = request.headers
     notes.source = authenticator.sourceName(authorization, undefined)
+    // A wrong key is refused before its body takes up memory, unless the request is to get an injected fault.
+    const early = await authenticator.identifyByHeader(authorization, notes.address)
+    if (early !== undefined && !isKnown(early) && !faults.isActive)
+      return this.#refuseCaller(request, response, path, early, notes)
     const isJson = isJsonType(request.headers['content-type'])
     if (!isJson && config.strictContentType) {
       return this.#refuse(request, response, path, refusal('bad_content_type'), notes)
     }
-    const read = await readBody(request, maxBodyBytes(path))
-    if (read === 'aborted') return
+    const received = await receiveBody(request, maxBodyBytes(path))
+    if (received === 'aborted') return
+    if (!(received instanceof ReceivedBody))
+      return this.#read(request, response, path, received, early, notes)
+    try {
+      const { turns } = this.#parts
+      await received.turn()
+      await turns.enter(received.likelyBytes)
+      if (!response.destroyed) await this.#read(request, response, path, received.decode(), early, notes)
+    } finally {
+      received.release()
+    }
+  }
+
+  /** @param early The caller, if the header names it. */
+  async #read(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: Kind | 'batch',
+    read: RefusedBody | { body: Buffer; sentBytes: number },
+    early: Caller | undefined,
+    notes: RequestNotes,
+  ): Promise<void> {
+    const { faults, authenticator } = this.#parts
+    const { authorization } = request.headers
     notes.bodyBytes = read.sentBytes
     const body = 'body' in read ? read.body : undefined
     if (body !== undefined) notes.tookBody(body)
@@ -75,11 +102,10 @@ export class TrackingApi {
       return
     }
     if ('refused' in read) return this.#refuse(request, response, path, refusal(reasonOn(path, read)), notes)
-    await turns.enter(read.body.length)
     const parsed = readRequest(read.body, path)
     if ('refused' in parsed) return this.#refuse(request, response, path, parsed, notes)
-    if (!isJson) parsed.warnings.unshift('content_type')
-    await this.#take(request, response, path, parsed, notes)
+    if (!isJsonType(request.headers['content-type'])) parsed.warnings.unshift('content_type')
+    await this.#take(request, response, path, parsed, early, notes)
   }
 
   async #take(
@@ -87,22 +113,21 @@ export class TrackingApi {
     response: ServerResponse,
     path: Kind | 'batch',
     parsed: TrackingRequest,
+    early: Caller | undefined,
     notes: RequestNotes,
   ): Promise<void> {
     const { authenticator, rateLimit, clock, log, writesTo, onFault } = this.#parts
     notes.events = parsed.items.length
     notes.library = libraryOf(parsed)
     const { authorization } = request.headers
-    const caller = await authenticator.identify(authorization, parsed.writeKey, notes.address)
+    const caller = early ?? (await authenticator.identify(authorization, parsed.writeKey, notes.address))
     if (caller.outcome === 'source') {
       notes.source = caller.source.name
       const { name, rate } = caller.source
       const waitMs = rate === undefined ? undefined : await rateLimit.take(name, rate)
-      if (waitMs !== undefined) return this.#slowDown(response, Math.ceil(waitMs / 1000), notes)
+      if (waitMs !== undefined) return this.#slowDown(request, response, Math.ceil(waitMs / 1000), notes)
     }
-    if (caller.outcome !== 'source' && caller.outcome !== 'unknown') {
-      return this.#refuseCaller(response, path, caller, notes)
-    }
+    if (!isKnown(caller)) return this.#refuseCaller(request, response, path, caller, notes)
     const events = await this.#judge(parsed, path, clock.now(), caller, notes)
     try {
       const appending = log.append(events)
@@ -130,7 +155,7 @@ export class TrackingApi {
   ): Promise<NewEvent[]> {
     const { config, plan, turns } = this.#parts
     const envelope: Envelope = {
-      inheritance: inheritanceOf(parsed, parsed.inexact),
+      inheritance: inheritanceOf(parsed, notes.inflatedBytes, parsed.inexact),
       sentAt: parsed.sentAt,
       sentAtMs: readTime(parsed.sentAt)?.ms,
       receivedAtMs,
@@ -160,11 +185,7 @@ export class TrackingApi {
     notes.problem = problem
     notes.events = items?.length ?? 0
     const body = JSON.stringify({ success: false, ...problem })
-    const headers = {
-      ...SECURITY_HEADERS,
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(body),
-    }
+    const headers = jsonHeaders(body)
     if (request.complete) {
       response.writeHead(400, headers).end(body)
     } else {
@@ -181,12 +202,13 @@ export class TrackingApi {
   }
 
   #refuseCaller(
+    request: IncomingMessage,
     response: ServerResponse,
     path: Kind | 'batch',
     caller: Exclude<Caller, KnownCaller>,
     notes: RequestNotes,
   ): void {
-    if (caller.outcome === 'wait') return this.#slowDown(response, caller.seconds, notes)
+    if (caller.outcome === 'wait') return this.#slowDown(request, response, caller.seconds, notes)
     const { reason, challenge } = caller
     const receivedAtMs = this.#parts.clock.now()
     this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
@@ -203,7 +225,12 @@ export class TrackingApi {
             },
           )
         : new HttpProblem(403, reason, REASONS[reason], { 'www-authenticate': challenge })
-    replyProblem(response, problem)
+    this.#reply(request, response, problem)
+  }
+
+  #reply(request: IncomingMessage, response: ServerResponse, problem: HttpProblem): void {
+    if (request.complete) replyProblem(response, problem)
+    else replyEarly(request, response, problem, this.#parts.clock)
   }
 
   #record(rows: NewEvent[]): void {
@@ -211,7 +238,7 @@ export class TrackingApi {
     log.append(rows).catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
   }
 
-  #slowDown(response: ServerResponse, seconds: number, notes: RequestNotes): void {
+  #slowDown(request: IncomingMessage, response: ServerResponse, seconds: number, notes: RequestNotes): void {
     const { config, clock } = this.#parts
     const asDate = config.retryAfter === 'date'
     const problem = new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, {
@@ -222,8 +249,12 @@ export class TrackingApi {
       'x-ratelimit-reset': String(seconds),
     })
     notes.refused(problem)
-    replyProblem(response, problem)
+    this.#reply(request, response, problem)
   }
+}
+
+function isKnown(caller: Caller): caller is KnownCaller {
+  return caller.outcome === 'source' || caller.outcome === 'unknown'
 }
 
 /** Maps messages to events, a few hundred in each turn of the event loop. */
@@ -237,14 +268,14 @@ async function inSteps<Item>(
   const stepBytes = (bytes / items.length) * ITEMS_PER_STEP
   for (const [index, item] of items.entries()) {
     // The first step does not wait for a turn of its own.
-    if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes)
+    if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes, true)
     events.push(toEvent(item, index))
   }
   return events
 }
 
 /** Outside of batches, the body is a single event, so the event is too large, not the body. */
-function reasonOn(path: Kind | 'batch', { refused }: Extract<BodyResult, { refused: unknown }>): Reason {
+function reasonOn(path: Kind | 'batch', { refused }: RefusedBody): Reason {
   return refused === 'body_too_large' && path !== 'batch' ? 'event_too_large' : refused
 }
 
