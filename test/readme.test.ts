@@ -1,14 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { DOCUMENTS, withTables } from '../scripts/write-tables.mjs'
 import { FAILURE_CODES } from '../src/errors/errors.ts'
-import { type Rule, SETTINGS } from '../src/settings/schema.ts'
+import { SETTINGS } from '../src/settings/schema.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
-/** Each setting of docs/settings.md: the facts in its bold line, and the text below. */
+/** Each setting of docs/settings.md, with the text below its bold line. */
 const documented = new Map(
-  [...read('docs/settings.md').matchAll(/^### `(\w+)`\n\n\*\*(.+)\*\*\n\n([^#]+)/gm)].map(
-    ([, name = '', facts = '', text = '']) => [name, { facts, text: text.trim() }],
+  [...read('docs/settings.md').matchAll(/^### `(\w+)`\n\n\*\*.+\*\*\n\n([^#]+)/gm)].map(
+    ([, name = '', text = '']) => [name, text.trim()],
   ),
 )
 
@@ -19,45 +20,34 @@ test('docs/settings.md contains each of the SETTINGS once, and no others', () =>
   expect([...documented.keys()]).toEqual(names)
 })
 
-/**
- * The text in docs/settings.md for settings without a default value in `SETTINGS`: they are required or optional, or
- * their default depends on the region or the runtime.
- */
-const OTHER_DEFAULTS: Record<string, string> = {
-  writeKey: 'required',
-  host: "default the region's",
-  headers: 'no default',
-  logger: 'no default',
-  httpClient: 'default depends on the runtime',
-  oauthSettings: 'no default',
-  scope: 'no default',
-  spool: 'no default',
-  waitUntil: 'no default',
-}
+test.each(Object.keys(SETTINGS))('docs/settings.md explains %s', (name) => {
+  expect(documented.get(name) ?? '').not.toBe('')
+})
 
-const grouped = (value: number): string => value.toLocaleString('en-US')
-
-/** Type, default and range in the form of the bold line of a setting. */
-function factsOf(name: string, rule: Rule): string {
-  if (rule.type === 'integer') {
-    const range = `${grouped(rule.min)} to ${grouped(rule.max)} ${rule.unit}`
-    return `Integer · default ${grouped(rule.default)} · ${range}`
-  }
-  if (rule.type === 'choice') {
-    return `${rule.choices.map((choice) => `\`'${choice}'\``).join(' | ')} · default \`'${rule.default}'\``
-  }
-  const fallback = OTHER_DEFAULTS[name] ?? `default \`${rule.default}\``
-  const type = rule.type.charAt(0).toUpperCase() + rule.type.slice(1)
-  return `${type} · ${fallback}${name === 'writeKey' ? ' · 1 to 1,024 characters' : ''}`
-}
-
-test.each(Object.entries(SETTINGS))(
-  'docs/settings.md gives type, default, range and unit of %s, and explains it',
-  (name, rule: Rule) => {
-    expect(documented.get(name)?.facts).toBe(factsOf(name, rule))
-    expect(documented.get(name)?.text).not.toBe('')
+test.each(DOCUMENTS)(
+  '%s: its tables are those that `npm run tables` makes of the sources and the benchmark',
+  async (path) => {
+    expect(await withTables(read(path))).toBe(read(path))
   },
 )
+
+test('settings, limits, codes, events and figures are tables of this kind', () => {
+  const names = DOCUMENTS.flatMap((path) =>
+    [...read(path).matchAll(/^<!-- table: ([\w-]+) -->$/gm)].map(([, name]) => name),
+  )
+
+  expect(names).toEqual(
+    expect.arrayContaining(['settings', 'limits', 'codes', 'events', 'benchmark-costs', 'benchmark-floor']),
+  )
+})
+
+test('a table that repeats an old default is found', async () => {
+  const settings = read('docs/settings.md')
+  const old = settings.replaceAll('default 100,000', 'default 50,000')
+
+  expect(old).not.toBe(settings)
+  expect(await withTables(old)).toBe(settings)
+})
 
 test('docs/errors.md contains every failure code, in the order of FAILURE_CODES', () => {
   const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)

@@ -1,0 +1,2 @@
+export const DOCUMENTS: readonly string[]
+export function withTables(text: string): Promise<string>

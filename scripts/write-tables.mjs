@@ -1,0 +1,301 @@
+// Writes the tables of the documents that repeat what other files say: settings, error codes, local events, limits from the
+// sources, and figures from bench/results.md, which `npm run bench` writes. Usage: `npm run tables`. A test fails when a table
+// is out of date.
+//
+// In a document, a table stands between `<!-- table: name -->` and `<!-- end of table -->`.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { transformSync } from 'esbuild'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const read = (path) => readFileSync(join(ROOT, path), 'utf8')
+
+/** The documents that may have tables. */
+export const DOCUMENTS = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'))
+
+/** The document with its tables, and with the facts below each setting, as they are now. */
+export async function withTables(text) {
+  const { SETTINGS } = await importTypeScript('src/settings/schema.ts')
+  return text
+    .replace(/(<!-- table: ([\w-]+) -->\n)[\s\S]*?(\n<!-- end of table -->)/g, (_, start, name, end) => {
+      if (TABLES[name] === undefined) throw new Error(`there is no table ${name}`)
+      return `${start}\n${TABLES[name]({ SETTINGS })}\n${end}`
+    })
+    .replace(/^(### `(\w+)`\n\n)\*\*.+ · .+\*\*$/gm, (all, heading, name) =>
+      SETTINGS[name] === undefined ? all : `${heading}**${factsOf(name, SETTINGS[name])}**`,
+    )
+}
+
+/** A module that imports nothing but types. */
+async function importTypeScript(path) {
+  const { code } = transformSync(read(path), { loader: 'ts', format: 'esm' })
+  return import(`data:text/javascript,${encodeURIComponent(code)}`)
+}
+
+/**
+ * Defaults of settings that have none in `SETTINGS`: they are required or optional, or their default depends on the region or
+ * the runtime.
+ */
+const OTHER_DEFAULTS = {
+  writeKey: 'required',
+  host: "default the region's",
+  headers: 'no default',
+  logger: 'no default',
+  httpClient: 'default depends on the runtime',
+  oauthSettings: 'no default',
+  scope: 'no default',
+  spool: 'no default',
+  waitUntil: 'no default',
+}
+
+const grouped = (value) => value.toLocaleString('en-US')
+
+/** Type, default and range of a setting. */
+function factsOf(name, rule) {
+  if (rule.type === 'integer') {
+    const range = `${grouped(rule.min)} to ${grouped(rule.max)} ${rule.unit}`
+    return `Integer · default ${grouped(rule.default)} · ${range}`
+  }
+  if (rule.type === 'choice') {
+    return `${rule.choices.map((choice) => `\`'${choice}'\``).join(' | ')} · default \`'${rule.default}'\``
+  }
+  const fallback = OTHER_DEFAULTS[name] ?? `default \`${rule.default}\``
+  const type = rule.type.charAt(0).toUpperCase() + rule.type.slice(1)
+  return `${type} · ${fallback}${name === 'writeKey' ? ' · 1 to 1,024 characters' : ''}`
+}
+
+/** Limits that no setting changes: what they limit, where they are declared, and how their value is written. */
+const LIMITS = [
+  ['length of a `messageId`', 'MESSAGE_ID_LIMIT', (value) => `${value - 1} characters`],
+  ['time for each handler, `load` and `unload` of a plugin', 'PLUGIN_TIMEOUT_MS', seconds],
+  ['time for the schema of a tracking plan', 'SCHEMA_TIMEOUT_MS', seconds],
+  ['wait between two retries', 'MAX_BACKOFF_MS', seconds],
+  ['wait that a response can ask for', 'MAX_WAIT_MS', seconds],
+  ['bytes that are read of a response', 'MAX_RESPONSE_BYTES', grouped],
+  ['bytes of a response in errors and events', 'EXCERPT_BYTES', grouped],
+  ['time of `closeAndFlush()` without a `timeout`', 'CLOSE_TIMEOUT_MS', seconds],
+  ['time of `closeOn` without a `timeout`', 'src/runtime/close-on.ts: TIMEOUT_MS', seconds],
+  ['lifetime of an assertion of OAuth', 'LIFETIME_S', (value) => `${value} s`],
+  ['bits of a private key, at least', 'MIN_BITS', grouped],
+  ['bytes of a file of the spool', 'MAX_SEGMENT_BYTES', grouped],
+  [
+    "time between two syncs of the spool with `sync: 'interval'`",
+    'SYNC_INTERVAL_MS',
+    (value) => `${value} ms`,
+  ],
+]
+
+function seconds(ms) {
+  return `${grouped(ms / 1_000)} s`
+}
+
+/** The value of the one constant of this name in the sources. */
+function constant(name) {
+  const [, path, constantName] = /^(?:(.*): )?(\w+)$/.exec(name)
+  const pattern = new RegExp(`^(?:export )?const ${constantName} = ([\\d_]+)$`, 'm')
+  const files = path === undefined ? sources() : [path]
+  const values = files.flatMap((file) => pattern.exec(read(file))?.[1] ?? [])
+  if (values.length !== 1)
+    throw new Error(`${name}: expected one constant in the sources, found ${values.length}`)
+  return Number(values[0].replaceAll('_', ''))
+}
+
+function sources() {
+  return readdirSync(join(ROOT, 'src'), { recursive: true })
+    .map((name) => `src/${String(name).replaceAll('\\', '/')}`)
+    .filter((name) => name.endsWith('.ts'))
+}
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+}
+
+/** The text of a docstring in one line, with links as code. */
+function plain(docstring) {
+  return docstring
+    .replace(/^\s*\*? ?/gm, '')
+    .replaceAll('\n', ' ')
+    .replace(/\{@link (\w+)\}/g, '`$1`')
+    .replaceAll('|', '\\|')
+    .trim()
+}
+
+/** The figures of bench/results.md: the cells of a row by the titles of its columns; a second column of a name ends in 2. */
+function benchmark(scenario, client) {
+  const section = read('bench/results.md')
+    .split(/^## /m)
+    .find((one) => one.startsWith(`${scenario}\n`))
+  const rows = (section ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map(cellsOf)
+  const [titles = [], ...others] = rows
+  const row = others.find(([label]) => label === client)
+  if (row === undefined) throw new Error(`bench/results.md has no ${client} in ${scenario}`)
+  const names = titles.map((title, index) => (titles.indexOf(title) === index ? title : `${title} 2`))
+  return Object.fromEntries(names.map((name, index) => [name, row[index]]))
+}
+
+function cellsOf(line) {
+  return line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim())
+}
+
+const PACKAGES = {
+  trackpost: 'trackpost',
+  segment: '@segment/analytics-node',
+  posthog: 'posthog-node',
+  rudderstack: '@rudderstack/rudder-sdk-node',
+}
+
+const NAMES = Object.values(PACKAGES).map((name) => `\`${name}\``)
+
+/** A row with a figure of each client. */
+function figures(text, scenario, column, format = (value) => value) {
+  const values = Object.keys(PACKAGES).map((client) => format(benchmark(scenario, client)[column]))
+  return [text, ...values]
+}
+
+const roundedMs = (value) =>
+  String(Number(value) >= 100 ? Math.round(Number(value)) : Number(value).toFixed(2))
+
+const TABLES = {
+  settings: ({ SETTINGS }) =>
+    table(
+      ['setting', 'type, default and range'],
+      Object.entries(SETTINGS).map(([name, rule]) => [
+        `[\`${name}\`](#${name.toLowerCase()})`,
+        factsOf(name, rule).replaceAll(' | ', ' or '),
+      ]),
+    ),
+  limits: () =>
+    table(
+      ['limit', 'value'],
+      LIMITS.map(([text, name, format]) => [text, format(constant(name))]),
+    ),
+  codes: () => {
+    const source = read('src/errors/errors.ts')
+    const [, docstring = ''] = /\/\*\*([\s\S]*?)\*\/\nexport type FailureCode/.exec(source) ?? []
+    const rows = [...docstring.matchAll(/^ \* - `(\w+)`: ([\s\S]*?)(?=\n \* - |\n \*\n|$(?![\s\S]))/gm)]
+    return table(
+      ['code', 'why'],
+      rows.map(([, code, text]) => [`[\`${code}\`](#${code})`, plain(text)]),
+    )
+  },
+  events: () => {
+    const [, body = ''] =
+      /export interface AnalyticsEvents \{\n([\s\S]*?)\n\}/.exec(read('src/client/events.ts')) ?? []
+    const events = [...body.matchAll(/\/\*\*([\s\S]*?)\*\/\s+(\w+): \[(.*)\]/g)]
+    return table(
+      ['event', 'listeners get', 'when'],
+      events.map(([, text, name, type]) => [
+        `\`${name}\``,
+        type === '' ? 'nothing' : `\`${type}\``,
+        plain(text),
+      ]),
+    )
+  },
+  'benchmark-home': () =>
+    table(
+      ['', ...NAMES],
+      [
+        figures(
+          'CPU time per event in a burst, as a multiple of a hand-written `POST`, in a warm process',
+          'burst',
+          'x floor',
+        ),
+        figures('median time to the outcome of one event, ms', 'confirm', 'p50 ms', roundedMs),
+      ],
+    ),
+  'benchmark-costs': () =>
+    table(
+      ['', ...NAMES],
+      [
+        figures('CPU per event, 20,000 calls in a burst', 'burst', 'x floor'),
+        figures('CPU per event, 2,000 calls a second', 'paced', 'x floor'),
+        figures('growth of memory in the burst', 'burst', 'x floor 2'),
+        figures('CPU of a process that sends three events', 'cold', 'x floor'),
+        figures('median time until the outcome of one event, ms', 'confirm', 'p50 ms', roundedMs),
+        figures('memory for 10,000 waiting events, MB', 'waiting', 'RSS MB', (value) =>
+          String(Math.round(value)),
+        ),
+        figures('events lost in a burst of 20,000, with default settings', 'default', 'arrived', (value) =>
+          value === 'all' ? 'none' : value.replace(/ lost of.*/, ''),
+        ),
+      ],
+    ),
+  'benchmark-floor': () => {
+    const row = (scenario, text, column = 'x floor') => [
+      scenario,
+      text,
+      ...['trackpost', 'segment'].map((client) => benchmark(scenario, client)[column]),
+    ]
+    return table(
+      ['scenario', 'ratio to the floor', '`trackpost`', '`@segment/analytics-node`'],
+      [
+        row('burst', 'CPU per event, 20,000 calls, 100 in a turn of the event loop'),
+        row('first', 'the same without a warm-up: the first 20,000 events of a process'),
+        row('paced', 'CPU per event, 2,000 calls a second'),
+        row('default', 'CPU per event in a burst with default settings'),
+        row('confirm', 'median time until the callback, one event at a time'),
+        row('cold', 'CPU of a process that sends three events'),
+      ],
+    )
+  },
+  'benchmark-missed': () => {
+    const [section = ''] =
+      read('bench/results.md')
+        .split(/^## Targets$/m)[1]
+        ?.split(/^## /m) ?? []
+    const rows = section
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .map(cellsOf)
+    const missed = rows.filter(([, , , , verdict]) => verdict === 'missed')
+    return table(
+      ['scenario', 'what', 'goal', 'measured'],
+      missed.map((row) => row.slice(0, 4)),
+    )
+  },
+  'benchmark-spool': () => {
+    const rows = read('bench/results.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| spool'))
+      .map(cellsOf)
+    const value = (scenario, index) =>
+      rows
+        .filter(([name, , , measured = '']) => name === scenario && measured.endsWith(' x'))
+        [index]?.[3].slice(0, -2)
+    return table(
+      ['load', "`'interval'`", "`'always'`"],
+      [
+        ['a burst of 20,000 events', value('spool', 0), value('spool', 1)],
+        ['2,000 events a second', value('spool-paced', 0), value('spool-paced', 1)],
+      ],
+    )
+  },
+  'benchmark-when': () => {
+    const results = read('bench/results.md')
+    const fact = (name) => new RegExp(`^- ${name}: (.*)$`, 'm').exec(results)?.[1]
+    return `Measured with \`npm run bench\` on ${fact('Date')}, with Node.js ${fact('Node.js')} (${fact('Machine')}).
+[results.md](../bench/results.md) has all results, more clients, and the spread of the runs.`
+  },
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  for (const path of DOCUMENTS) {
+    const text = read(path)
+    const written = await withTables(text)
+    if (written !== text) {
+      writeFileSync(join(ROOT, path), written)
+      console.log(path)
+    }
+  }
+}
