@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ApiCaller, checkAction, isAction } from './api/access.ts'
 import type { About, ApiParts } from './api/api.ts'
 import { ClientTurns } from './api/client-turns.ts'
 import { PageAssets } from './assets.ts'
@@ -21,7 +22,7 @@ import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from '.
 import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import { limited } from './limited.ts'
-import type { Listeners } from './listeners.ts'
+import type { CollectorListeners } from './listeners.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
 import type { LogConsumer } from './log/log-consumer.ts'
@@ -56,7 +57,7 @@ export interface CheckedParts {
   isLocal: boolean
   /** Undefined if the process has no log. */
   shared: Shared | undefined
-  listeners: Listeners
+  listeners: CollectorListeners
 }
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
@@ -80,7 +81,7 @@ export class RunningCollector implements Collector {
   readonly #page = new PageAssets()
   readonly #clock: Clock
   readonly #limits: ServerLimits
-  readonly #listeners: Listeners
+  readonly #listeners: CollectorListeners
   #server: RunningServer | undefined
   #closing: Promise<void> | undefined
   url = ''
@@ -192,7 +193,22 @@ export class RunningCollector implements Collector {
   }
 
   async #handleApi(
-    address: string,
+    caller: ApiCaller,
+    url: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const { method } = request
+    if (!isAction(method)) return this.#routeApi(caller, url, request, response)
+    checkAction(caller, this.#about.isProtected, method, url)
+    const isKnown = await this.#routeApi(caller, url, request, response)
+    if (isKnown && response.statusCode < 400)
+      this.#listeners.onAction(`${method} ${url.pathname}`, caller.address)
+    return isKnown
+  }
+
+  async #routeApi(
+    caller: ApiCaller,
     url: URL,
     request: IncomingMessage,
     response: ServerResponse,
@@ -211,7 +227,7 @@ export class RunningCollector implements Collector {
       const { handleShared } = await import('./api/log.ts')
       if (await handleShared(shared, this.#about, url, request, response)) return true
     }
-    return handleApi(this.#apiParts(), address, url, request, response)
+    return handleApi(this.#apiParts(), caller, url, request, response)
   }
 
   #apiParts(): ApiParts {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ApiCaller } from './api/access.ts'
 import type { AdminGate } from './auth/admin.ts'
 import type { Clock } from './clock.ts'
 import type { OriginGuard } from './http/origin.ts'
@@ -28,7 +29,7 @@ export interface RouterParts {
     | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
     | undefined
   /** Resolves with false if the API has no such path. */
-  handleApi(address: string, url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
+  handleApi(caller: ApiCaller, url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
   /** Returns false if the page has no such file. */
   servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
   onFault(what: string, cause: unknown): void
@@ -97,7 +98,7 @@ export class Router {
     if (OPS_PATHS.has(path)) {
       const { ops, admin } = this.#parts
       guard.refuseForeign(request, false)
-      return ops.handle(path, request, response, () => admin.check(request, notes.address))
+      return ops.handle(path, request, response, () => void admin.check(request, notes.address))
     }
     return this.#admin(url, request, response, notes)
   }
@@ -158,8 +159,9 @@ export class Router {
     }
     // The files of the page are public: they contain no data, and the page itself asks for the token.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
-    admin.check(request, notes.address)
-    if (url !== undefined && (await handleApi(notes.address, url, request, response))) return
+    const { address } = notes
+    const { isReader } = admin.check(request, address)
+    if (url !== undefined && (await handleApi({ address, isReader }, url, request, response))) return
     throw notFound()
   }
 

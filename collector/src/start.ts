@@ -38,7 +38,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
   // All options are checked before anything is opened.
-  const access = adminAccess(options.adminToken, isLocal)
+  const access = adminAccess(options, isLocal)
   const faults = new Faults(clock)
   if (options.failRate !== undefined) faults.failRate = options.failRate
   const release = readRelease(options.releaseTo)
@@ -69,6 +69,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       role: role?.role ?? 'single',
       log: shared?.log.address ?? null,
       needsToken: typeof access === 'object',
+      isProtected: options.protect ?? false,
     }
     const checked = {
       clock,
@@ -121,7 +122,7 @@ function aboutOf(
   config: Config,
   options: CollectorOptions,
   clock: Clock,
-): Omit<About, 'role' | 'log' | 'needsToken'> {
+): Omit<About, 'role' | 'log' | 'needsToken' | 'isProtected'> {
   const address = storeAddress(options)
   return {
     version,

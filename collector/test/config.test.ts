@@ -44,6 +44,16 @@ test.each([
   [{ browserOrigins: ['shop.example'] }, /browserOrigins\.0/],
   [{ trustedProxies: ['proxy'] }, /trustedProxies\.0/],
   [{ trustedProxies: ['10.0.0.0/33'] }, /trustedProxies\.0/],
+  [
+    {
+      sources: [
+        { name: 'a', writeKey: ['k', 'l'] },
+        { name: 'b', writeKey: ['m', 'k'] },
+      ],
+    },
+    /sources\.1: has the write key of "a"/,
+  ],
+  [{ sources: [{ name: 'a', writeKey: ['k', 'l', 'm'] }] }, /sources\.0\.writeKey/],
   [{ sources: [{ name: 'a' }] }, /sources\.0: expected exactly one of writeKey and writeKeySha256/],
   [{ sources: [{ name: 'a', writeKeySha256: 'abc' }] }, /64 lower-case hexadecimal/],
   [
@@ -96,4 +106,22 @@ test.each([
 
   expect(parse).toThrow(message)
   expect(parse).not.toThrow('secret')
+})
+
+test('a source may have two write keys, plain or hashed, so that one can be replaced', () => {
+  const hash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
+  const config = {
+    sources: [
+      { name: 'web', writeKey: ['old', 'new'] },
+      { name: 'app', writeKeySha256: [hash, hash.replace('9f', '00')] },
+    ],
+  }
+  const sources = new Sources(parseConfig(config, 'config'))
+
+  expect(['old', 'new', 'test', 'other'].map((key) => sources.find(key)?.name)).toEqual([
+    'web',
+    'web',
+    'app',
+    undefined,
+  ])
 })

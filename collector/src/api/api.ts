@@ -15,6 +15,7 @@ import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { CursorError, type EventReader } from '../store/event-reader.ts'
 import type { ChangeFeed } from '../store/ports.ts'
+import type { ApiCaller } from './access.ts'
 import { type Actions, handleAction } from './actions.ts'
 import type { ClientTurns } from './client-turns.ts'
 import { oneEntry } from './entry.ts'
@@ -40,6 +41,8 @@ export interface About {
   log: string | null
   /** Whether the API requires the admin token. The page then offers to log out. */
   needsToken: boolean
+  /** Whether the collector refuses to delete events and to inject faults. */
+  isProtected: boolean
 }
 
 export interface ApiParts extends WaitParts {
@@ -55,7 +58,7 @@ export interface ApiParts extends WaitParts {
 }
 
 type Handler = (
-  parts: ApiParts,
+  parts: ApiParts & { caller: ApiCaller },
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
@@ -139,20 +142,16 @@ const WITHOUT_TURN: ReadonlySet<string> = new Set([
 const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
-/**
- * Returns false if there is no such path.
- *
- * @param address The network address of the client.
- */
+/** Returns false if there is no such path. */
 export async function handleApi(
   parts: ApiParts,
-  address: string,
+  caller: ApiCaller,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
   try {
-    return await route(parts, address, url, request, response)
+    return await route(parts, caller, url, request, response)
   } catch (cause) {
     if (cause instanceof CursorError) {
       const [name] = [...url.searchParams].find(([, value]) => value === cause.cursor) ?? ['cursor']
@@ -167,7 +166,7 @@ export async function handleApi(
 
 async function route(
   parts: ApiParts,
-  address: string,
+  caller: ApiCaller,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
@@ -185,14 +184,14 @@ async function route(
     const allow = pathname === '/api/events' ? 'GET, DELETE' : 'GET'
     throw new HttpProblem(405, 'method', `expected ${allow.replace(', ', ' or ')}`, { allow })
   }
-  const asking = { ...parts, reader: readerFor(response, parts.reader) }
+  const asking = { ...parts, caller, reader: readerFor(response, parts.reader) }
   const run = async () =>
     handler === undefined
       ? oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
       : handler(asking, url, request, response)
   const value = WITHOUT_TURN.has(pathname)
     ? await run()
-    : await parts.turns.run(clientOf(address, request), goneSignal(response), run)
+    : await parts.turns.run(clientOf(caller.address, request), goneSignal(response), run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
 }
@@ -216,13 +215,16 @@ function readerFor(response: ServerResponse, reader: EventReader): EventReader {
   return { ask: (name, parameters) => reader.ask(name, parameters, signal) }
 }
 
-async function about({ about, actions, now }: ApiParts): Promise<unknown> {
+async function about({ about, actions, now, caller }: ApiParts & { caller: ApiCaller }): Promise<unknown> {
+  const { isProtected, ...facts } = about
   return {
-    ...about,
+    ...facts,
     now: new Date(now()).toISOString(),
-    anyKey: about.sources === null,
+    anyKey: facts.sources === null,
     releaseTo: actions.releaseTarget(),
-    canInjectFaults: true,
+    canAct: !caller.isReader,
+    canDelete: !caller.isReader && !isProtected,
+    canInjectFaults: !caller.isReader && !isProtected,
   }
 }
 

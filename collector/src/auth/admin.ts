@@ -14,7 +14,15 @@ export type AdminAccess =
   | 'open'
   /** Nobody: the collector can be reached from other machines, but no token was set. */
   | 'closed'
-  | { token: string }
+  | { token: string; readToken: string | undefined }
+
+/** What the holder of a token may do. */
+export interface AdminRight {
+  isReader: boolean
+}
+
+const ALL: AdminRight = { isReader: false }
+const READING: AdminRight = { isReader: true }
 
 /**
  * Scripts send the token as `Authorization: Bearer <token>`. A user types the token once. The browser then keeps a value
@@ -23,20 +31,18 @@ export type AdminAccess =
 export class AdminGate {
   readonly #access: AdminAccess
   readonly #loginLimit: LoginLimit
-  /** Derived from the token, so that the cookie stays valid after a restart and does not reveal the token. */
-  readonly #cookieValue: string | undefined
+  readonly #tokens: ReadonlyArray<{ token: string; cookie: string; right: AdminRight }>
 
   constructor(access: AdminAccess, loginLimit: LoginLimit) {
     this.#access = access
     this.#loginLimit = loginLimit
-    if (typeof access === 'object') {
-      this.#cookieValue = createHmac('sha256', access.token).update('admin cookie').digest('base64url')
-    }
+    const given = typeof access === 'object' ? access : { token: undefined, readToken: undefined }
+    this.#tokens = [newToken(given.token, ALL), newToken(given.readToken, READING)].flat()
   }
 
   /** @throws HttpProblem 401 without the token, 403 when no token is configured, 429 after too many failures. */
-  check(request: IncomingMessage, address: string): void {
-    if (this.#access === 'open') return
+  check(request: IncomingMessage, address: string): AdminRight {
+    if (this.#access === 'open') return ALL
     if (this.#access === 'closed') {
       throw new HttpProblem(
         403,
@@ -45,9 +51,11 @@ export class AdminGate {
       )
     }
     const cookie = cookieOf(request)
-    if (cookie !== undefined && isEqual(cookie, this.#cookieValue ?? '')) return
+    const byCookie = this.#tokens.find((one) => cookie !== undefined && isEqual(cookie, one.cookie))
+    if (byCookie !== undefined) return byCookie.right
     const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    if (bearer !== undefined && this.#isToken(bearer, address)) return
+    const byToken = bearer === undefined ? undefined : this.#find(bearer, address)
+    if (byToken !== undefined) return byToken.right
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
 
@@ -55,15 +63,15 @@ export class AdminGate {
     return typeof this.#access === 'object'
   }
 
-  #isToken(candidate: string, address: string): boolean {
+  #find(candidate: string, address: string): { cookie: string; right: AdminRight } | undefined {
     const seconds = this.#loginLimit.waitSeconds(address, candidate)
     if (seconds !== undefined) {
       throw new HttpProblem(429, 'rate_limited', 'too many failed logins', { 'retry-after': String(seconds) })
     }
-    const isRight = typeof this.#access === 'object' && isEqual(candidate, this.#access.token)
-    if (isRight) this.#loginLimit.succeeded(candidate)
+    const found = this.#tokens.find(({ token }) => isEqual(candidate, token))
+    if (found !== undefined) this.#loginLimit.succeeded(candidate)
     else this.#loginLimit.failed(address)
-    return isRight
+    return found
   }
 
   /** @throws HttpProblem 401 when the token is wrong, 429 after too many failures. */
@@ -72,14 +80,21 @@ export class AdminGate {
     if (read === 'aborted') return
     const token =
       'refused' in read ? '' : (new URLSearchParams(read.body.toString('utf8')).get('token') ?? '')
-    if (!this.#isToken(token, address)) throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
-    setCookie(request, response, this.#cookieValue ?? '', COOKIE_SECONDS)
+    const found = this.#find(token, address)
+    if (found === undefined) throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
+    setCookie(request, response, found.cookie, COOKIE_SECONDS)
   }
 
   /** Other browsers stay logged in until the token changes. */
   logout(request: IncomingMessage, response: ServerResponse): void {
     setCookie(request, response, '', 0)
   }
+}
+
+/** The cookie is derived from the token, so that it stays valid after a restart and does not reveal the token. */
+function newToken(token: string | undefined, right: AdminRight) {
+  if (token === undefined) return []
+  return [{ token, right, cookie: createHmac('sha256', token).update('admin cookie').digest('base64url') }]
 }
 
 function setCookie(

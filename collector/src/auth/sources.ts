@@ -17,15 +17,15 @@ export function sha256(secret: string): Buffer {
 
 export class Sources {
   readonly #config: Config
-  readonly #configured: ReadonlyArray<{ hash: Buffer; source: Source }> | undefined
+  readonly #configured: ReadonlyArray<{ hashes: readonly Buffer[]; source: Source }> | undefined
 
   constructor(config: Config) {
     this.#config = config
     this.#configured = config.sources?.map((one) => ({
-      hash:
-        one.writeKeySha256 === undefined
-          ? sha256(one.writeKey ?? '')
-          : Buffer.from(one.writeKeySha256, 'hex'),
+      hashes: [
+        ...[one.writeKey ?? []].flat().map(sha256),
+        ...[one.writeKeySha256 ?? []].flat().map((hash) => Buffer.from(hash, 'hex')),
+      ],
       source: {
         name: one.name,
         region: one.region ?? config.region,
@@ -47,7 +47,7 @@ export class Sources {
     const hash = sha256(writeKey)
     let found: Source | undefined
     for (const one of this.#configured) {
-      if (timingSafeEqual(one.hash, hash)) found = one.source
+      for (const own of one.hashes) if (timingSafeEqual(own, hash)) found = one.source
     }
     return found
   }

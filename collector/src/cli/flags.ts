@@ -28,6 +28,8 @@ Usage: trackpost-collector [options]
   --public-url <url>   address under which clients reach it behind a proxy  (none)
   --allow-public       listen on an address that other machines can reach; needs a TLS proxy in front
   --admin-token <text> token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN  (none)
+  --read-token <text>  token that may only read: the page, GET of /api, and /metrics  (none)
+  --protect            refuse to delete events and to inject faults
   --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
   --drain <seconds>    after SIGTERM, keep serving this long while /readyz says 503  (0)
   --log-format <name>  text, or json: one object per line  (text)
@@ -62,6 +64,8 @@ export const COLLECTOR_FLAGS = {
   'public-url': { type: 'string' },
   'allow-public': { type: 'boolean', default: false },
   'admin-token': { type: 'string' },
+  'read-token': { type: 'string' },
+  protect: { type: 'boolean', default: false },
   'fail-rate': { type: 'string' },
   drain: { type: 'string', default: '0' },
   'log-format': { type: 'string', default: 'text' },

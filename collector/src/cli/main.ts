@@ -103,7 +103,7 @@ function newLog(values: Values): Log {
   return new Log({
     format: readLogFormat(values['log-format']),
     isQuiet: values.quiet,
-    secrets: [values['admin-token'], writeKey],
+    secrets: [values['admin-token'], values['read-token'], writeKey],
     addresses: [values.store, values.database, values.log],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
@@ -119,6 +119,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
+    onAction: (action, address) => log.info(`${action}, from ${address}`, { action, address }),
   })
   // Called before the first line is printed: a program that waits for that line may send a signal at once.
   hasStarted()
@@ -157,7 +158,13 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   }
   if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
   if (values['public-url'] !== undefined) config.publicUrl = values['public-url']
-  const { plan, 'release-to': releaseTo, 'admin-token': adminToken, 'fail-rate': failRate } = values
+  const {
+    plan,
+    'release-to': releaseTo,
+    'admin-token': adminToken,
+    'read-token': readToken,
+    'fail-rate': failRate,
+  } = values
   return {
     port,
     host: values.host,
@@ -167,6 +174,8 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
+    ...(readToken !== undefined && { readToken }),
+    protect: values.protect,
     ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
   }
 }

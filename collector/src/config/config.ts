@@ -2,10 +2,10 @@
 export interface SourceInput {
   /** 1 to 200 characters; unique among the sources. */
   name: string
-  /** The write key in plain text. It is compared only by its hash. */
-  writeKey?: string | undefined
-  /** The SHA-256 hash of the write key: 64 lower-case hexadecimal digits. */
-  writeKeySha256?: string | undefined
+  /** The write key in plain text, or up to two, so that one can be replaced by the other. They are compared only by their hashes. */
+  writeKey?: string | string[] | undefined
+  /** The SHA-256 hash of the write key, or up to two: 64 lower-case hexadecimal digits. */
+  writeKeySha256?: string | string[] | undefined
   /** Default: the region of the collector. */
   region?: 'default' | 'eu' | undefined
   /** Maximum requests per second, 1 to 1,000,000. Replaces the general `rate`. */

@@ -31,11 +31,16 @@ function isOrigin(url: URL, text: string): boolean {
   return url.origin === text || (url.origin === 'null' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*$/.test(text))
 }
 
+/** Two, so that a key can be replaced: programs move from one to the other, and then the old one is removed. */
+function oneOrTwo(key: z.ZodString) {
+  return z.union([key, z.array(key).min(1).max(2)]).optional()
+}
+
 const source = z
   .strictObject({
     name,
-    writeKey: z.string().min(1).optional(),
-    writeKeySha256: sha256.optional(),
+    writeKey: oneOrTwo(z.string().min(1)),
+    writeKeySha256: oneOrTwo(sha256),
     region: region.optional(),
     rate: rate.optional(),
     destinations: z.array(name).optional(),
@@ -168,11 +173,13 @@ export const configSchema = z
     const destinationNames = config.destinations.map((one) => one.name)
     const twice = repeated(sourceNames) ?? repeated(destinationNames)
     if (twice !== undefined) problem(`the name ${JSON.stringify(twice)} is used twice`)
-    const keys = config.sources?.map((one) => one.writeKeySha256 ?? digest(one.writeKey ?? '')) ?? []
-    for (const [index, key] of keys.entries()) {
-      const first = keys.indexOf(key)
-      if (first === index) continue
-      problem(`has the write key of ${JSON.stringify(sourceNames[first])}`, 'sources', index)
+    const owners = new Map<string, string>()
+    for (const [index, { name, writeKey = [], writeKeySha256 = [] }] of (config.sources ?? []).entries()) {
+      for (const key of [...[writeKey].flat().map(digest), ...[writeKeySha256].flat()]) {
+        const owner = owners.get(key)
+        if (owner !== undefined) problem(`has the write key of ${JSON.stringify(owner)}`, 'sources', index)
+        owners.set(key, name)
+      }
     }
     for (const [index, one] of (config.sources ?? []).entries()) {
       for (const wanted of one.destinations ?? []) {

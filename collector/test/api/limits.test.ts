@@ -59,9 +59,11 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
   } as unknown as ApiParts
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://localhost')
-    handleApi(parts, '192.0.2.1', url, request, response).catch((cause: HttpProblem) => {
-      if (!response.destroyed) replyProblem(response, cause)
-    })
+    handleApi(parts, { address: '192.0.2.1', isReader: false }, url, request, response).catch(
+      (cause: HttpProblem) => {
+        if (!response.destroyed) replyProblem(response, cause)
+      },
+    )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())

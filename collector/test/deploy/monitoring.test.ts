@@ -63,7 +63,7 @@ const dashboard = JSON.parse(read('grafana/dashboard.json')) as {
 const OF_PROMETHEUS = ['job', 'instance']
 
 async function scrape(url: string): Promise<Sample[]> {
-  const file = join(newFolder(), 'trackpost-admin-token')
+  const file = join(newFolder(), 'trackpost-read-token')
   writeFileSync(file, `${adminToken}\n`)
   const { type } = job.authorization
   const authorization = `${type} ${readFileSync(file, 'utf8').trim()}`

@@ -48,9 +48,11 @@ export function MoreMenu() {
           Keyboard and search
         </button>
         <hr />
-        <button type="button" id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
-          Delete all events…
-        </button>
+        {known?.canDelete !== false && (
+          <button type="button" id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
+            Delete all events…
+          </button>
+        )}
         {known?.needsToken === true && (
           <button type="button" onClick={logOut}>
             Log out

@@ -33,6 +33,7 @@ export interface About {
   releaseTo: string | null
   maxEvents: number | null
   canInjectFaults: boolean
+  canDelete: boolean
   role: 'single' | 'front' | 'worker'
   /** Null if there is no log. */
   log: string | null
