@@ -1,4 +1,5 @@
 import { warn } from '../runtime/warn.ts'
+import { describeThrown } from './thrown.ts'
 
 /** The kinds of user code for which a warning was shown: a callback in a loop must not flood the log. */
 const warned = new Set<string>()
@@ -11,7 +12,7 @@ const warned = new Set<string>()
  */
 export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
   const fail = (error: unknown, verb: string): void => {
-    if (report?.(error) !== true) warnOnce(what, verb)
+    if (report?.(error) !== true) warnOnce(what, verb, error)
   }
   try {
     const result = run()
@@ -28,11 +29,12 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
-function warnOnce(what: string, verb: string): void {
+function warnOnce(what: string, verb: string, error: unknown): void {
   if (warned.has(what)) return
   warned.add(what)
-  // The error comes from user code and may contain secrets, so it is not shown.
-  warn('user_code', `${what} ${verb}; the error was ignored, and further ones will be ignored silently`)
+  // The message of the error is not shown, because it may contain secrets, and no client is known here that could redact them.
+  const done = `${what} ${verb} ${describeThrown(error)}`.trimEnd()
+  warn('user_code', `${done}; the error was ignored, and further ones will be ignored silently`)
 }
 
 /**

@@ -1,12 +1,11 @@
 import { DeliveryError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import { platform } from '../runtime/platform.node.ts'
 import { dateMs, describe, isRecord } from './describe.ts'
 import { mergeDeep } from './merge.ts'
-import { isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
+import { isMessageId } from './message-id.ts'
 import type { EventProperties } from './shapes.ts'
-import { snapshot, THROWS } from './snapshot.ts'
-import type { Kind, Message } from './types.ts'
+import { snapshot } from './snapshot.ts'
+import type { ContextEvent, Kind, Message } from './types.ts'
 
 /** The parts that the client adds to every message. */
 export interface MessageStamp {
@@ -24,14 +23,13 @@ export interface MessageDefaults {
 }
 
 type Fields = Record<string, unknown>
-type ToJSON = (this: unknown, key: string) => unknown
 
 /**
- * Builds the message of one call. Reads each top-level field of `params` once. Leaves out unknown fields, and fields from a
- * polluted `Object.prototype`.
+ * Builds the message of one call. Reads each top-level field of `params` once. Leaves out unknown fields.
  *
- * @param nowMs The time of the call in milliseconds since the epoch; NaN when the clock cannot be read.
- * @throws DeliveryError with the code `invalid` when a field is missing or has the wrong type; any error that a getter throws.
+ * @param nowMs The time of the call in milliseconds since the epoch.
+ * @throws DeliveryError with the code `invalid` when a field is missing or is not valid, and `too_large` for a text that no
+ * message can contain; any error that a getter or a `toJSON` throws.
  * @see docs/spec.md, section 1
  */
 export function buildMessage(
@@ -48,9 +46,7 @@ export function buildMessage(
   const userId = readIdentity(kind, fields, 'userId', defaults)
   const anonymousId = kind === 'alias' ? undefined : readIdentity(kind, fields, 'anonymousId', defaults)
   if (kind === 'alias') requireId(kind, userId, 'userId')
-  else if (userId === undefined && anonymousId === undefined) {
-    throw new DeliveryError('invalid', `${kind}: expected userId or anonymousId, got neither`)
-  }
+  else requireIdentity(kind, userId, anonymousId)
 
   const context = readMerged(kind, fields, 'context', defaults)
   const isNamed = kind === 'page' || kind === 'screen'
@@ -58,7 +54,7 @@ export function buildMessage(
   return {
     type: kind,
     messageId: readMessageId(kind, fields),
-    timestamp: readTimestamp(kind, readField(fields, 'timestamp') ?? readField(defaults, 'timestamp'), nowMs),
+    timestamp: readTimestamp(kind, fields['timestamp'] ?? defaults?.timestamp, nowMs),
     userId,
     anonymousId,
     previousId: kind === 'alias' ? readRequiredId(kind, fields, 'previousId') : undefined,
@@ -72,6 +68,44 @@ export function buildMessage(
     integrations: (readMerged(kind, fields, 'integrations', defaults) ?? {}) as Message['integrations'],
     _metadata: stamp.metadata,
   }
+}
+
+/**
+ * Checks an event that has left the plugins as {@link buildMessage} checks the parameters of a call, and returns it as it is
+ * sent. Keeps fields that plugins have added. A `toJSON` of the event itself is not called.
+ *
+ * @throws DeliveryError with the code `invalid` or `too_large`, like {@link buildMessage}; any error that a getter or a
+ * `toJSON` throws.
+ */
+export function checkMessage(kind: Kind, event: ContextEvent): Message {
+  const fields: Fields = { ...event, type: kind }
+  if (typeof fields['toJSON'] === 'function') fields['toJSON'] = undefined
+  try {
+    const userId = change(fields, 'userId', readId(kind, fields, 'userId'))
+    const anonymousId = change(fields, 'anonymousId', readId(kind, fields, 'anonymousId'))
+    if (kind === 'alias') requireId(kind, userId, 'userId')
+    else requireIdentity(kind, userId, anonymousId)
+    if (kind === 'alias') change(fields, 'previousId', readRequiredId(kind, fields, 'previousId'))
+    if (kind === 'group') change(fields, 'groupId', readRequiredId(kind, fields, 'groupId'))
+    if (kind === 'track') readEventName(kind, fields)
+    if (!isMessageId(fields['messageId'])) throw invalid(kind, 'messageId', MESSAGE_ID, fields['messageId'])
+    // Without a timestamp, the service takes the time of the request.
+    const timestamp = fields['timestamp'] ?? undefined
+    fields['timestamp'] = timestamp === undefined ? undefined : readTimestamp(kind, timestamp, Number.NaN)
+    for (const name of OBJECTS) change(fields, name, readObject(kind, fields, name))
+  } catch (error) {
+    if (!(error instanceof DeliveryError)) throw error
+    throw new DeliveryError(error.code, `a plugin has changed the event: ${error.message}`)
+  }
+  return fields as unknown as Message
+}
+
+const OBJECTS = ['properties', 'traits', 'context', 'integrations']
+
+/** Sets a field only if its value is another one, because most plugins leave most fields as they are. */
+function change<Value>(fields: Fields, name: string, value: Value): Value {
+  if (fields[name] !== value) fields[name] = value
+  return value
 }
 
 function readProperties(
@@ -91,33 +125,60 @@ function extend(base: Fields | undefined, keys: Fields): Fields {
     // Spread copies an own `__proto__` key as plain data; `Object.assign` would set the prototype.
     return { ...base, ...keys }
   } catch {
-    try {
-      return { ...(snapshot(base) as Fields), ...keys }
-    } catch (error) {
-      if (isInstance(error, DeliveryError)) throw error
-      return keys
-    }
+    return { ...(snapshot(base) as Fields), ...keys }
   }
 }
 
-function readField(fields: object = {}, name: string): unknown {
-  const value = (fields as Fields)[name]
-  if (value === undefined || !(name in Object.prototype)) return value
-  return Object.getOwnPropertyDescriptor(fields, name) === undefined ? undefined : value
-}
-
 function readId(kind: Kind, fields: Fields, name: string): string | undefined {
-  const value = readField(fields, name)
+  const value = fields[name]
   if (typeof value === 'string') {
     if (value === '') return undefined
-    const first = value.charCodeAt(0)
-    // Most ids start with a visible ASCII character: this check is cheaper than trim().
-    if ((first > 0x20 && first < 0x7f) || value.trim() !== '') return value
-    throw invalid(kind, name, 'a non-empty string', value)
+    if (isBlank(value)) throw invalid(kind, name, 'a non-empty string', value)
+    return bounded(name, value)
   }
   if (value === undefined || value === null) return undefined
   if (isTextual(value)) return String(value)
   throw invalid(kind, name, 'a string or a finite number', value)
+}
+
+/** Whether a text consists of white space alone. */
+function isBlank(text: string): boolean {
+  const first = text.charCodeAt(0)
+  // Most texts start with a visible ASCII character: this check is cheaper than trim().
+  return !(first > 0x20 && first < 0x7f) && text.trim() === ''
+}
+
+/** More characters than the largest `maxMessageBytes` has bytes. Copying a text of 256 MB would take a second. */
+const LONGEST = 16_777_216
+
+/** @throws DeliveryError with the code `too_large` for a text or list that no message can contain. */
+function bounded<Value>(name: string, value: Value): Value {
+  const isList = typeof value === 'object' && (Array.isArray(value) || ArrayBuffer.isView(value))
+  if (typeof value !== 'string' && !isList) return value
+  const { length } = value as { length: number }
+  if (!(length > LONGEST)) return value
+  throw new DeliveryError(
+    'too_large',
+    `${name} has a value of ${length} ${isList ? 'elements' : 'characters'}`,
+  )
+}
+
+/** Copies one level, so that each getter runs once: its value is looked at here, and written as JSON later. */
+function boundedCopy(name: string, value: Fields): Fields {
+  let copy: Fields
+  try {
+    copy = { ...value }
+  } catch {
+    // A getter throws, so the object will be copied with `snapshot`, which has limits of its own.
+    return value
+  }
+  for (const key in copy) if (bounded(name, copy[key]) === value) copy[key] = copy
+  return copy
+}
+
+function requireIdentity(kind: Kind, userId: string | undefined, anonymousId: string | undefined): void {
+  if (userId !== undefined || anonymousId !== undefined) return
+  throw new DeliveryError('invalid', `${kind}: expected userId or anonymousId, got neither`)
 }
 
 function readIdentity(
@@ -140,14 +201,14 @@ function requireId(kind: Kind, id: string | undefined, name: string): string {
 }
 
 function readEventName(kind: Kind, fields: Fields): string {
-  const value = readField(fields, 'event')
-  if (typeof value === 'string' && value !== '') return value
+  const { event: value } = fields
+  if (typeof value === 'string' && !isBlank(value)) return bounded('event', value)
   throw invalid(kind, 'event', 'a non-empty string', value)
 }
 
 function readText(kind: Kind, fields: Fields, name: string): string | undefined {
-  const value = readField(fields, name)
-  if (typeof value === 'string') return value
+  const value = fields[name]
+  if (typeof value === 'string') return bounded(name, value)
   if (value === undefined || value === null) return undefined
   if (isTextual(value)) return String(value)
   throw invalid(kind, name, 'a string', value)
@@ -175,32 +236,13 @@ function readMerged(
   }
 }
 
-/** A fast check before `isRecord`, because most callers pass a literal. */
-function isLiteral(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
-}
-
 function readObject(kind: Kind, fields: Fields, name: string): Fields | undefined {
-  const value = readField(fields, name)
+  const value = fields[name]
   if (value === undefined || value === null) return undefined
-  try {
-    if (!isLiteral(value) && !isRecord(value)) throw invalid(kind, name, 'an object', value)
-    const { toJSON } = value
-    return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
-  } catch (error) {
-    if (isInstance(error, DeliveryError)) throw error
-    // `toJSON`, its getter or a proxy throws. An object is sent, because services refuse events in which this field is a text.
-    return { toJSON: THROWS }
-  }
-}
-
-function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Fields | undefined {
-  let result: unknown
-  try {
-    result = toJSON.call(value, name)
-  } catch {
-    result = { toJSON: THROWS }
-  }
+  if (!isRecord(value)) throw invalid(kind, name, 'an object', value)
+  const { toJSON } = value
+  if (typeof toJSON !== 'function') return boundedCopy(name, value)
+  const result = callToJSON(name, value, toJSON as ToJSON)
   if (result === undefined || result === null) return undefined
   if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')
   // `JSON.stringify` calls `toJSON` only once. The message is stringified later, so a second `toJSON`, in the result of the
@@ -208,23 +250,29 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
   return typeof result['toJSON'] === 'function' ? { ...result, toJSON: undefined } : result
 }
 
+type ToJSON = (this: unknown, key: string) => unknown
+
+function callToJSON(name: string, value: Fields, toJSON: ToJSON): unknown {
+  try {
+    return toJSON.call(value, name)
+  } catch (cause) {
+    // Services refuse events in which this field is not an object, so it cannot be replaced by a mark.
+    throw new DeliveryError('unserializable', `${name}: its toJSON throws`, { cause })
+  }
+}
+
 function readMessageId(kind: Kind, fields: Fields): string {
-  const value = readField(fields, 'messageId')
+  const { messageId: value } = fields
   // `platform` is not read when this module is loaded: with code splitting, this module may run before the platform module.
   if (value === undefined || value === null) return platform.randomId()
   if (isMessageId(value)) return value
-  const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
-  throw invalid(kind, 'messageId', expected, value)
+  throw invalid(kind, 'messageId', MESSAGE_ID, value)
 }
 
+const MESSAGE_ID = '1 to 99 characters without control characters'
+
 function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
-  if (value === undefined || value === null) {
-    if (Math.abs(nowMs) <= LATEST_MS) return isoTime(nowMs)
-    throw new DeliveryError(
-      'invalid',
-      `${kind}: timestamp: the clock of this process (Date.now) shows no time`,
-    )
-  }
+  if (value === undefined || value === null) return isoTime(nowMs)
   const time = toIsoTime(value)
   if (time === undefined) {
     const expected = 'a valid Date, ISO-8601 text or milliseconds'
@@ -275,7 +323,7 @@ export function toIsoTime(value: unknown): string | undefined {
   else if (typeof value === 'string') ms = parseIsoTime(value)
   else ms = dateMs(value)
   if (ms === undefined) return undefined
-  return Math.abs(ms) <= LATEST_MS ? new Date(ms).toISOString() : undefined
+  return Math.abs(ms) <= LATEST_MS ? isoTime(ms) : undefined
 }
 
 function parseIsoTime(text: string): number {

@@ -1,4 +1,4 @@
-const REFUSED = [Map, Set, Date, Error, Number, String, Boolean, BigInt, Symbol] as const
+const REFUSED = [Map, Set, Date, Error, Number, String, Boolean] as const
 const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
 
 /**

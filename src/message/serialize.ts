@@ -6,7 +6,8 @@ import { byteLength } from './utf8.ts'
 
 /**
  * Writes a message as JSON. If `JSON.stringify` throws because of a BigInt, a cycle or a getter, the message is copied with
- * {@link snapshot}, which replaces the bad value, so that the event is not lost.
+ * {@link snapshot}, which replaces the bad value, so that the event is not lost. Lone surrogates, which UTF-8 cannot contain,
+ * become U+FFFD.
  *
  * @param maxBytes Maximum bytes of the message. Default: 32,768 if it needs a snapshot, otherwise no limit.
  * @throws DeliveryError with the code `unserializable` when the snapshot cannot be written either; `too_large` when the message
@@ -21,9 +22,17 @@ export function serialize(message: object, maxBytes?: number): string {
   }
   // A plugin has given the event a `toJSON` that returns nothing.
   if (json === undefined) throw new DeliveryError('unserializable', 'the message has no JSON')
+  if (json.includes('\\ud')) json = json.replace(ESCAPE, toReplacement)
   if (maxBytes !== undefined) requireSize(json, maxBytes)
   return json
 }
+
+function toReplacement(sequence: string, code: string): string {
+  return code.length > 1 ? '\ufffd' : sequence
+}
+
+/** An escape in JSON. `JSON.stringify` writes only lone surrogates as `\ud800` to `\udfff`. */
+const ESCAPE = /\\(ud[89a-f]..|.)/g
 
 /** The greatest number of UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3

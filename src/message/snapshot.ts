@@ -19,8 +19,6 @@ interface State {
   /** The objects that contain the object being copied, outermost first. */
   readonly ancestors: object[]
   values: number
-  /** Whether `Object.prototype` has no enumerable properties. */
-  readonly isPrototypeBare: boolean
 }
 
 /**
@@ -33,12 +31,7 @@ interface State {
  * values, or a string has more than `limit` characters.
  */
 export function snapshot(value: unknown, limit = DEFAULT_LIMIT): unknown {
-  return copy(value, '', { limit, ancestors: [], values: 0, isPrototypeBare: isPrototypeBare() })
-}
-
-function isPrototypeBare(): boolean {
-  for (const _ in Object.prototype) return false
-  return true
+  return copy(value, '', { limit, ancestors: [], values: 0 })
 }
 
 function copy(value: unknown, key: string | number, state: State): unknown {
@@ -95,7 +88,7 @@ function copyContents(value: object, state: State): unknown {
   const prototype = Object.getPrototypeOf(value)
   const isLiteral = prototype === Object.prototype || prototype === null
   if (!isLiteral) return unbox(value) ?? copyByKey(value, state)
-  return (state.isPrototypeBare && copyLiteral(value, state)) || copyByKey(value, state)
+  return copyLiteral(value, state) ?? copyByKey(value, state)
 }
 
 function copyArray(value: readonly unknown[], state: State): unknown[] {
@@ -104,23 +97,11 @@ function copyArray(value: readonly unknown[], state: State): unknown[] {
   return list
 }
 
-/** Returns the primitive in a boxed primitive such as `Object(1)`, of any realm, without calling its own `valueOf`. */
+/** Returns the primitive in a boxed primitive such as `new Number(1)`, without calling a `valueOf` of its own. */
 function unbox(value: object): string | number | boolean | undefined {
-  try {
-    switch (Object.prototype.toString.call(value)) {
-      case '[object Number]':
-        return Number.prototype.valueOf.call(value)
-      case '[object String]':
-        return String.prototype.valueOf.call(value)
-      case '[object Boolean]':
-        return Boolean.prototype.valueOf.call(value)
-      case '[object BigInt]':
-        return BigInt.prototype.toString.call(value)
-    }
-  } catch {
-    // The object overrides its tag and has no such slot: its keys are copied.
-  }
-  return undefined
+  if (value instanceof Number) return Number.prototype.valueOf.call(value)
+  if (value instanceof String) return String.prototype.valueOf.call(value)
+  return value instanceof Boolean ? Boolean.prototype.valueOf.call(value) : undefined
 }
 
 /** Copies all properties at once, which is several times faster than key by key. Returns `undefined` when a getter throws. */
@@ -133,7 +114,7 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
     return undefined
   }
   for (const symbol of Object.getOwnPropertySymbols(plain)) delete (plain as Record<symbol, unknown>)[symbol]
-  for (const key in plain) {
+  for (const key of Object.keys(plain)) {
     const item = plain[key]
     if (isFinal(item, state)) count(state)
     else plain[key] = copyItem(item, key, state)

@@ -24,8 +24,9 @@ describe('guarded code', () => {
 
     expect(warnings).toEqual([
       {
-        message:
-          'a callback of test 1 threw; the error was ignored, and further ones will be ignored silently',
+        message: expect.stringMatching(
+          /^a callback of test 1 threw at \S+guard\.test\.ts:\d+:\d+; the error was ignored, and further ones will be ignored silently$/,
+        ),
         options: { type: 'TrackpostWarning', code: 'TRACKPOST_USER_CODE' },
       },
     ])

@@ -23,7 +23,7 @@ row(
         quote: { fill: text('"'), unitBytes: 2 },
         backslash: { fill: text('\\'), unitBytes: 2 },
         'U+0001': { fill: text('\u0001'), unitBytes: 6 },
-        'lone surrogate': { fill: text('\ud800'), unitBytes: 6 },
+        'lone surrogate': { fill: text('\ud800'), unitBytes: 3 },
         keys: { fill: (count, rest) => ({ [`k${'é'.repeat(count)}`]: 1, rest }), unitBytes: 2 },
         numbers: { fill: (count, rest) => ({ list: [0, ...Array(count).fill(1)], rest }), unitBytes: 2 },
       }

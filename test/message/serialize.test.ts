@@ -46,10 +46,10 @@ describe('values that JSON.stringify refuses', () => {
     })
   })
 
-  test('lone surrogates are sent as escapes, so that the body is valid UTF-8', () => {
-    const json = serialize({ '\ud83c': 'a\udf70' })
+  test('lone surrogates become U+FFFD, as anywhere in UTF-8', () => {
+    const json = serialize({ '\ud83c': 'a\udf70\ud83c', cake: '🍰', escaped: '\\ud800 \\\ud800' })
 
-    expect(json).toBe('{"\\ud83c":"a\\udf70"}')
+    expect(json).toBe('{"\ufffd":"a\ufffd\ufffd","cake":"🍰","escaped":"\\\\ud800 \\\\\ufffd"}')
   })
 
   test('an event that is too deep for both serializers fails with unserializable', () => {

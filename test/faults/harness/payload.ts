@@ -34,7 +34,8 @@ function pad(n: number, bytes: number): string {
   const perRepeat = Buffer.byteLength(JSON.stringify(LETTERS)) - 2
   const length = Math.floor((bytes / perRepeat) * LETTERS.length)
   const from = (n * 31) % LETTERS.length
-  return TEXT.slice(from, from + length)
+  // The client sends half an emoji as U+FFFD.
+  return Buffer.from(TEXT.slice(from, from + length)).toString()
 }
 
 /** Returns the name of a field that differs from the event that was tracked. */
