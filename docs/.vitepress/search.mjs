@@ -15,17 +15,17 @@ function boostDocument(id, term) {
     '/serverless': 'lambda vercel netlify cloudflare workers edge azure gcp functions',
     '/typed-events': 'typescript typing generics autocomplete zod valibot arktype',
     '/tracking-plans': 'protocols governance codegen plan',
-    '/scopes': 'middleware express fastify hono nestjs next.js anonymous asynclocalstorage super properties',
+    '/scopes': 'middleware express fastify hono nestjs next.js anonymous asynclocalstorage',
     '/plugins': 'plugin hooks sampling enrichment',
     '/privacy': 'pii gdpr personal data anonymise anonymize hipaa ccpa consent redact erase',
+    '/recipes': 'https_proxy http_proxy super properties urgent messageid',
     '/testing': 'mock mocks mocking jest vitest unit tests fake msw',
     '/platforms': 'bun deno runtimes electron',
     '/observability':
       'datadog grafana prometheus newrelic sentry logs logging metrics tracing opentelemetry healthcheck',
     '/spool': 'persist persistence disk offline durable crash',
     '/oauth': 'jwt token kms rsa',
-    '/self-hosted':
-      'custom fetch axios undici proxy https_proxy gateway bundler webpack esbuild gzip compression',
+    '/self-hosted': 'custom fetch axios undici proxy gateway bundler webpack esbuild gzip compression',
     '/performance': 'benchmark speed latency throughput memory overhead',
     '/command-line':
       'command line cli tail csv ndjson bulk historical history backfill import shell terminal',

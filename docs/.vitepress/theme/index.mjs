@@ -1,6 +1,6 @@
 import DefaultTheme from 'vitepress/theme'
 import { h } from 'vue'
-import SiteFooter from './SiteFooter.vue'
+import SiteFooter from './site-footer.mjs'
 import './style.css'
 
 export default {
