@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ApiCaller } from './api/access.ts'
+import type { ApiCaller } from './auth/access.ts'
 import type { AdminGate } from './auth/admin.ts'
 import type { Clock } from './clock.ts'
 import type { OriginGuard } from './http/origin.ts'
