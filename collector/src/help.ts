@@ -20,7 +20,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   bad_type: ['Each item of a batch needs its type, in lower case.', 'type'],
   bad_item: ['Look at the code that fills the batch: an item is null, a text, a number or an array.'],
   bad_message_id: ['Send a text of at most 99 characters, or leave it out.', 'messageId'],
-  bad_id: ['Find out where the id comes from: it contains characters that are not text.', 'userId'],
+  bad_id: ['Leave an id out that is not known, instead of sending white space.', 'userId'],
   bad_field: ['Send an object there: { ... }, not a text, number or array.', 'properties'],
   too_many_items: ['Send at most 5,000 events in a request. The client of this project does that by itself.'],
   duplicate: [

@@ -1,6 +1,3 @@
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
-
 /**
  * Accepts numbers, since services in other languages send them. Replaces U+0000 and lone surrogates, which databases cannot
  * store.
@@ -14,9 +11,9 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? storable(value) : null
 }
 
-/** Whether an id could be mistaken for another id: `idText` would change it, or it has invisible control characters. */
-export function isUnclearId(value: unknown): boolean {
-  return typeof value === 'string' && (!value.isWellFormed() || CONTROLS.test(value))
+/** Whether a value is a text of white space alone. An empty text counts as missing instead. */
+export function isBlank(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.trim() === ''
 }
 
 /** Returns a text that the database returns unchanged. */

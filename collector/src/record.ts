@@ -23,7 +23,7 @@ export const REASONS = {
   bad_type: 'type is not one of identify, track, page, screen, group, alias',
   bad_item: 'a batch item is not an object',
   bad_message_id: 'messageId is not a string of 1 to 99 characters without control characters',
-  bad_id: 'userId, anonymousId, groupId or previousId has control characters or lone surrogates',
+  bad_id: 'userId, anonymousId, groupId or previousId is only white space',
   bad_field: 'properties, traits, context or integrations is not an object',
   duplicate: 'this messageId was seen before, with the same content',
   dedup_conflict: 'this messageId was seen before, with different content; the first one counts',

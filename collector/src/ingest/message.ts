@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isoTime } from '../iso-time.ts'
 import { exactDigits, stringifyExact, withExactNumbers } from '../json/exact-json.ts'
-import { idText, isUnclearId, textOrNull } from '../plain-text.ts'
+import { idText, isBlank, textOrNull } from '../plain-text.ts'
 import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
 import type { InheritedField } from '../store/inherited.ts'
 import type { SentDifference } from '../store/ports.ts'
@@ -83,9 +83,12 @@ function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value)
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
+const CONTROLS = /[\u0000-\u001f\u007f]/
+
 /** Counts code points, so a surrogate pair is one character. */
 function isMessageId(value: unknown): boolean {
-  if (typeof value !== 'string' || value === '' || isUnclearId(value)) return false
+  if (typeof value !== 'string' || value === '' || CONTROLS.test(value)) return false
   return value.length <= MESSAGE_ID_CHARACTERS || [...value].length <= MESSAGE_ID_CHARACTERS
 }
 
@@ -129,7 +132,7 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
   const { messageId, userId, anonymousId, groupId, previousId } = message
   if (messageId !== undefined && messageId !== null && !isMessageId(messageId)) return 'bad_message_id'
-  if ([userId, anonymousId, groupId, previousId].some(isUnclearId)) return 'bad_id'
+  if ([userId, anonymousId, groupId, previousId].some(isBlank)) return 'bad_id'
   for (const field of [message.context, message.integrations, message.properties, message.traits]) {
     if (!isObjectOrAbsent(field)) return 'bad_field'
   }
