@@ -19,6 +19,13 @@ export class TrustedProxies {
     return version !== 0 && this.#list.check(address, version === 6 ? 'ipv6' : 'ipv4')
   }
 
+  /** Whether a trusted proxy reports that the client uses HTTPS. Other clients could make up the header. */
+  isSecure(request: IncomingMessage): boolean {
+    if (!this.#has(plainAddress(request.socket.remoteAddress ?? ''))) return false
+    const header = request.headers['x-forwarded-proto']
+    return String(header).split(',').at(-1)?.trim().toLowerCase() === 'https'
+  }
+
   /**
    * Reads `X-Forwarded-For` from the end, where the nearest proxy has added its entry. Stops at the first address that is not a
    * trusted proxy, because the client could have made up all entries before that one.

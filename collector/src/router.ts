@@ -68,11 +68,10 @@ export class Router {
       isWorthIt: (status) => isWorthIt(path, request, status),
       brokenOff: () => brokenOn(request.socket),
     })
-    try {
-      await this.#route(url, request, response, notes)
-    } catch (cause) {
-      this.#answerProblem(cause, request, response, notes)
-    }
+    notes.handling = this.#route(url, request, response, notes).catch((cause: unknown) =>
+      this.#answerProblem(cause, request, response, notes),
+    )
+    await notes.handling
   }
 
   async #route(
@@ -126,7 +125,7 @@ export class Router {
     if (file !== 'settings' || writeKey === undefined) throw notFound()
     if (this.#parts.guard.answerPreflight(request, response)) return
     requireMethod(request, 'GET')
-    const isSecure = request.headers['x-forwarded-proto'] === 'https'
+    const isSecure = this.#parts.proxies.isSecure(request)
     replyJson(response, 200, {
       integrations: {
         'Segment.io': {
@@ -154,8 +153,9 @@ export class Router {
     // All paths from here on can read recorded data, which pages of other sites must not do.
     guard.refuseForeign(request, this.#isPage(path, request))
     if (request.method === 'POST' && admin.hasToken) {
-      if (path === '/login') return admin.login(request, response, notes.address)
-      if (path === '/logout') return admin.logout(request, response)
+      const isSecure = this.#parts.proxies.isSecure(request)
+      if (path === '/login') return admin.login(request, response, notes.address, isSecure)
+      if (path === '/logout') return admin.logout(response, isSecure)
     }
     // The files of the page are public: they contain no data, and the page itself asks for the token.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return

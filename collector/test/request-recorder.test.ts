@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
+import { RequestNotes } from '../src/http/request-notes.ts'
 import { type RequestFacts, RequestRecorder } from '../src/http/request-recorder.ts'
 import type { NewRequest } from '../src/store/ports.ts'
 import { fakeClock } from './support.ts'
@@ -38,7 +39,7 @@ test('if the client hangs up, the record still contains how many events were sto
   const kept = new Promise<void>((resolve) => {
     end = resolve
   })
-  notes.appending = kept
+  notes.handling = kept
   void kept.then(() => {
     notes.accepted = 2
   })
@@ -54,7 +55,7 @@ test('if the client hangs up, the record still contains how many events were sto
 test('a write that fails after the client has hung up is recorded too', async () => {
   const { written, recorder } = setUp()
   const { request, response } = exchange({}, undefined)
-  recorder.begin(request, response, facts).appending = Promise.reject(new Error('full'))
+  recorder.begin(request, response, facts).handling = Promise.reject(new Error('full'))
 
   response.emit('close')
   await recorder.settled()
@@ -102,6 +103,45 @@ test('a request is recorded with its notes, and without credentials', () => {
   expect(JSON.stringify(written)).not.toMatch(/secret|c2VjcmV0/)
 })
 
+test.each([
+  ['{"writ\\u0065Key":"secret","a":"\\u0065"}', '{"writ\\u0065Key":"[redacted]","a":"\\u0065"}'],
+  ['{"write_key" : "sec\\"ret"}', '{"write_key" : "[redacted]"}'],
+  ['writeKey=secret&event=a', 'writeKey=[redacted]&event=a'],
+  ['event=a&write%4Bey=secret', 'event=a&write%4Bey=[redacted]'],
+  [
+    '{"url":"https://example.com/?writeKey=secret&b=1"}',
+    '{"url":"https://example.com/?writeKey=[redacted]&b=1"}',
+  ],
+  ['{"event":"a writeKey: b","n":"100%"}', '{"event":"a writeKey: b","n":"100%"}'],
+])('the body %s is recorded as %s', (body, recorded) => {
+  const notes = new RequestNotes('1', '127.0.0.1')
+
+  notes.tookBody(Buffer.from(body))
+
+  expect(notes.body).toBe(recorded)
+})
+
+test('write keys in a path, and credentials in any header, are not recorded', () => {
+  const { written, recorder } = setUp()
+  const headers = {
+    'x-segment-write-key': 'secret',
+    'api-token': 'secret',
+    'x-amz-signature': 'secret',
+    referer: 'https://example.com/?writeKey=secret',
+    'user-agent': 'node',
+    accept: '*/*',
+  }
+  const { request, response } = exchange(headers, 200)
+
+  recorder.begin(request, response, { ...facts, path: '/v1/projects/secret/settings?writeKey=secret' })
+  response.emit('close')
+
+  expect(JSON.stringify(written)).not.toContain('secret')
+  expect(written).toMatchObject([
+    { path: '/v1/projects/[redacted]/settings', headers: { 'user-agent': 'node', accept: '*/*' } },
+  ])
+})
+
 test('2,048 bytes of a long body are recorded, and a write key that is cut off there is redacted', () => {
   const { recorder } = setUp()
   const { request, response } = exchange({}, 200)
@@ -138,20 +178,21 @@ test('a connection that ends early is recorded with status 0, or with the status
   ])
 })
 
-test('of refused requests, at most 200 a second are recorded; of other requests, all', () => {
+test('of refused requests and of those without a known key, at most 200 a second are recorded', () => {
   const { written, clock, recorder } = setUp()
-  const send = (times: number, status: number) => {
+  const send = (times: number, status: number, source: string | null = null) => {
     for (let i = 0; i < times; i++) {
       const { request, response } = exchange({}, status)
-      recorder.begin(request, response, facts)
+      recorder.begin(request, response, facts).source = source
       response.emit('close')
     }
   }
   const count = (status: number) => written.filter((line) => line.status === status).length
 
   send(500, 401)
-  send(500, 200)
-  expect([count(401), count(200)]).toEqual([200, 500])
+  send(500, 200, 'shop')
+  send(500, 204)
+  expect([count(401), count(200), count(204)]).toEqual([200, 500, 200])
   clock.advance(1000)
   send(500, 401)
   expect(count(401)).toBe(400)

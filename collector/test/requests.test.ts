@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
@@ -106,6 +107,44 @@ test('requests for the page and its data do not count as requests of clients', a
   await post(collector, '/v1/m', { series: [] })
 
   expect(await requests(collector, 1)).toMatchObject([{ path: '/v1/m', events: { total: 0 } }])
+})
+
+test('if a client hangs up, the record of its request says how many of its events were stored', async () => {
+  const collector = await openCollector()
+  const items = Array.from({ length: 5000 }, () => '{"type":"track","event":"a","userId":"u"}').join()
+  const body = `{"writeKey":"shop","batch":[${items}]}`
+  const head = `POST /v1/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+  const inTurns = async (turns: number) => {
+    const socket = connect(collector.port, '127.0.0.1')
+    await new Promise((resolve) => socket.write(head + body, resolve))
+    for (let turn = 0; turn < turns; turn++) await nextTurn()
+    socket.destroy()
+  }
+
+  for (const turns of [1, 20, 40]) await inTurns(turns)
+
+  const lines = await requests(collector, 3)
+  for (const { id, events } of lines) {
+    const stored = collector.count({ q: `request:${id} status:accepted` })
+    expect((events as { accepted: number }).accepted).toBe(stored)
+  }
+})
+
+test('requests without a key are answered, but not all are recorded', async () => {
+  const collector = await openCollector({
+    clock: fakeClock(),
+    config: { sources: [{ name: 'shop', writeKey: 'k' }] },
+  })
+  const body = {
+    batch: Array.from({ length: 10 }, () => track({ properties: { text: 'x'.repeat(30_000) } })),
+  }
+
+  for (let sent = 0; sent < 20; sent++) expect((await post(collector, '/v1/batch', body)).status).toBe(200)
+
+  // 2 MB in the second that never ends.
+  expect(collector.count()).toBe(60)
+  expect((await post(collector, '/v1/track', track(), { authorization: basic('k') })).status).toBe(200)
+  expect(collector.count({ q: 'status:accepted' })).toBe(1)
 })
 
 test('a request that is cut off when the collector closes is recorded before the store is closed', async () => {

@@ -75,19 +75,24 @@ export class AdminGate {
   }
 
   /** @throws HttpProblem 401 when the token is wrong, 429 after too many failures. */
-  async login(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
+  async login(
+    request: IncomingMessage,
+    response: ServerResponse,
+    address: string,
+    isSecure: boolean,
+  ): Promise<void> {
     const read = await readBody(request, MAX_FORM_BYTES)
     if (read === 'aborted') return
     const token =
       'refused' in read ? '' : (new URLSearchParams(read.body.toString('utf8')).get('token') ?? '')
     const found = this.#find(token, address)
     if (found === undefined) throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
-    setCookie(request, response, found.cookie, COOKIE_SECONDS)
+    setCookie(response, found.cookie, COOKIE_SECONDS, isSecure)
   }
 
   /** Other browsers stay logged in until the token changes. */
-  logout(request: IncomingMessage, response: ServerResponse): void {
-    setCookie(request, response, '', 0)
+  logout(response: ServerResponse, isSecure: boolean): void {
+    setCookie(response, '', 0, isSecure)
   }
 }
 
@@ -97,16 +102,11 @@ function newToken(token: string | undefined, right: AdminRight) {
   return [{ token, right, cookie: createHmac('sha256', token).update('admin cookie').digest('base64url') }]
 }
 
-function setCookie(
-  request: IncomingMessage,
-  response: ServerResponse,
-  value: string,
-  maxAgeSeconds: number,
-): void {
-  const isSecure = request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : ''
+/** @param isSecure Whether the browser uses HTTPS: the cookie is then never sent without it. */
+function setCookie(response: ServerResponse, value: string, maxAgeSeconds: number, isSecure: boolean): void {
   response.writeHead(204, {
     ...SECURITY_HEADERS,
-    'set-cookie': `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}${isSecure}`,
+    'set-cookie': `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}${isSecure ? '; Secure' : ''}`,
   })
   response.end()
 }

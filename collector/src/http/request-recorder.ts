@@ -2,11 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
-import { publicHeaders, RequestNotes } from './request-notes.ts'
+import { PerSecond } from './per-second.ts'
+import { redactHeaders, redactPath } from './redact.ts'
+import { RequestNotes } from './request-notes.ts'
 
-/** Limits the recorded refusals, so that a client that retries for ever does not fill the disk. */
+/** A client that retries for ever, or that needs no write key, must not fill the disk. */
 const MAX_REFUSED_PER_SECOND = 200
-const SECOND_MS = 1000
+const MAX_UNKNOWN_PER_SECOND = 200
 
 /** The response to a request that was never complete. */
 export interface BrokenRequest {
@@ -39,13 +41,15 @@ export class RequestRecorder {
   readonly #clock: Clock
   readonly #counter: RequestCounter | undefined
   readonly #late = new Set<Promise<void>>()
-  #windowStartMs = Number.NEGATIVE_INFINITY
-  #refusedInWindow = 0
+  readonly #refused: PerSecond
+  readonly #unknown: PerSecond
 
   constructor(log: RequestLog, clock: Clock, counter?: RequestCounter) {
     this.#log = log
     this.#clock = clock
     this.#counter = counter
+    this.#refused = new PerSecond(MAX_REFUSED_PER_SECOND, clock)
+    this.#unknown = new PerSecond(MAX_UNKNOWN_PER_SECOND, clock)
   }
 
   begin(
@@ -65,10 +69,9 @@ export class RequestRecorder {
       if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
       const write = () => this.#write(lineOf(request, notes, facts))
-      if (response.headersSent || notes.appending === undefined) return write()
-      // The client has closed the connection, but the write of its events continues. The request is recorded with the result of
-      // the write.
-      this.#writeAfter(notes.appending, write)
+      if (response.headersSent || notes.handling === undefined) return write()
+      // The client has closed the connection, but its events may still be written. The request is recorded with the result.
+      this.#writeAfter(notes.handling, write)
     })
     return notes
   }
@@ -104,18 +107,8 @@ export class RequestRecorder {
 
   #write(line: NewRequest): void {
     const isRefused = line.status === 0 || line.status >= 400
-    if (isRefused && !this.#hasRoom()) return
-    this.#log.append(line)
-  }
-
-  #hasRoom(): boolean {
-    const nowMs = this.#clock.monotonic()
-    if (nowMs - this.#windowStartMs >= SECOND_MS) {
-      this.#windowStartMs = nowMs
-      this.#refusedInWindow = 0
-    }
-    this.#refusedInWindow++
-    return this.#refusedInWindow <= MAX_REFUSED_PER_SECOND
+    const limit = isRefused ? this.#refused : line.source === null ? this.#unknown : undefined
+    if (limit?.take() !== false) this.#log.append(line)
   }
 }
 
@@ -153,7 +146,7 @@ function lineOf(
     status,
     durationMs,
     method: request.method ?? '',
-    path,
+    path: redactPath(path),
     source: notes.source,
     address: notes.address,
     userAgent: headers['user-agent'] ?? null,
@@ -167,7 +160,7 @@ function lineOf(
     accepted: notes.accepted,
     problem: notes.problem,
     fault: notes.fault,
-    headers: publicHeaders(request),
+    headers: redactHeaders(request),
     body: notes.body,
     bodyIsCut: notes.bodyIsCut,
   }

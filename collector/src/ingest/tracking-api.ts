@@ -3,6 +3,7 @@ import type { Authenticator, Caller } from '../auth/caller.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
+import { PerSecond } from '../http/per-second.ts'
 import { endEarly, ReceivedBody, type RefusedBody, receiveBody, replyEarly } from '../http/read-body.ts'
 import { HttpProblem, jsonHeaders, replyJson, replyProblem } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
@@ -19,6 +20,10 @@ import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingReque
 import { readTime } from './timestamp.ts'
 
 const STORAGE_RETRY_SECONDS = 5
+
+/** The events of requests without a known write key are recorded up to these limits. */
+const UNKNOWN_REQUESTS_PER_SECOND = 200
+const UNKNOWN_BYTES_PER_SECOND = 2_000_000
 
 /** Number of messages that are checked before other requests get a turn of the event loop. */
 const ITEMS_PER_STEP = 250
@@ -41,9 +46,13 @@ export interface TrackingApiParts {
 /** Handles `POST /v1/{kind}` and `/v1/batch`. */
 export class TrackingApi {
   readonly #parts: TrackingApiParts
+  readonly #unknownRequests: PerSecond
+  readonly #unknownBytes: PerSecond
 
   constructor(parts: TrackingApiParts) {
     this.#parts = parts
+    this.#unknownRequests = new PerSecond(UNKNOWN_REQUESTS_PER_SECOND, parts.clock)
+    this.#unknownBytes = new PerSecond(UNKNOWN_BYTES_PER_SECOND, parts.clock)
   }
 
   async handle(
@@ -128,11 +137,13 @@ export class TrackingApi {
       if (waitMs !== undefined) return this.#slowDown(request, response, Math.ceil(waitMs / 1000), notes)
     }
     if (!isKnown(caller)) return this.#refuseCaller(request, response, path, caller, notes)
+    if (caller.outcome === 'unknown' && !this.#recordsUnknown(notes.inflatedBytes)) {
+      // As for every request without a known key, the 200 does not mean that the events are accepted.
+      return replyJson(response, 200, { success: true })
+    }
     const events = await this.#judge(parsed, path, clock.now(), caller, notes)
     try {
-      const appending = log.append(events)
-      notes.appending = appending
-      const kept = await appending
+      const kept = await log.append(events)
       notes.accepted = kept.filter(({ status }) => status === 'accepted').length
     } catch (cause) {
       const what = writesTo === 'log' ? 'the log accepts no events' : 'the database cannot write'
@@ -143,6 +154,11 @@ export class TrackingApi {
       return replyProblem(response, problem)
     }
     replyJson(response, 200, { success: true })
+  }
+
+  /** Anybody can send without a key, and must not fill the disk with events that are not accepted. */
+  #recordsUnknown(bytes: number): boolean {
+    return this.#unknownRequests.take() && this.#unknownBytes.take(bytes)
   }
 
   /** Checks the messages, and lets other requests run in between. */
