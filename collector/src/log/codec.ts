@@ -238,13 +238,18 @@ const FIELDS: ReadonlyArray<[keyof NewEvent, Check]> = [
   ['warnings', isAbsentOr(isList)],
 ]
 
+/** Deliveries of one event. */
+const MAX_DELIVERIES = 1000
+
 /** Returns a field whose value has the wrong type. Such a value could crash the native code of a database driver. */
 function wrongField(event: NewEvent): string | undefined {
   const wrong = FIELDS.find(([name, isRight]) => !isRight(event[name]))
   if (wrong !== undefined) return wrong[0]
-  const areSound = event.deliveries.every(
-    (one) => typeof one === 'object' && isText(one?.destination) && isAbsentOr(isText)(one.skippedBecause),
-  )
+  const areSound =
+    event.deliveries.length <= MAX_DELIVERIES &&
+    event.deliveries.every(
+      (one) => typeof one === 'object' && isText(one?.destination) && isAbsentOr(isText)(one.skippedBecause),
+    )
   return areSound ? undefined : 'deliveries'
 }
 

@@ -182,7 +182,10 @@ export interface DeliveryQueue {
   replay(destination: string, eventId: string): Promise<boolean>
   /** Records that this process delivers to these destinations. Must be called regularly, as a heartbeat. */
   attend(destinations: readonly string[]): Promise<void>
-  /** Destinations with pending deliveries for which no process has called `attend` within this time, sorted by name. */
+  /**
+   * Destinations with pending deliveries for which no process has called `attend` within this time: the first 50, sorted by
+   * name.
+   */
   unattended(withinMs: number): Promise<UnattendedDestination[]>
 }
 

@@ -310,6 +310,15 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await second.deliveries.unattended(60_000)).toEqual([])
   })
 
+  test('of any number of unknown destinations, fifty are named', async () => {
+    const { log, deliveries } = await openOne()
+    const names = Array.from({ length: 200 }, (_, index) => ({ destination: `Unknown ${index}` }))
+
+    await log.append([newEvent('a', { deliveries: names })])
+
+    expect(await deliveries.unattended(60_000)).toHaveLength(50)
+  })
+
   test('a retry waits until its due time, which can be read', async () => {
     const { subject, first } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook })])

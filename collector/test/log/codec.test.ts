@@ -119,6 +119,7 @@ test('an unreadable event does not affect the valid ones around it', () => {
     newEvent('x', { name: { a: 1 } as never }),
     newEvent('x', { messageId: true as never }),
     newEvent('x', { deliveries: [null] as never }),
+    newEvent('x', { deliveries: Array(1001).fill({ destination: 'Hook' }) }),
     newEvent('x', { deliveries: [{ destination: 7 }] as never }),
   ]
   for (const event of wrong) {

@@ -5,6 +5,9 @@ import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './delivery
 
 const ROWS_PER_RETRY = 5000
 
+/** A log to which another program writes may name any number of destinations. */
+const MAX_UNATTENDED = 50
+
 /** A transactional outbox: pending deliveries are stored in the same transaction as their events. */
 export class Outbox implements DeliveryQueue {
   readonly #runner: StepRunner
@@ -90,7 +93,7 @@ export class Outbox implements DeliveryQueue {
       return all<UnattendedDestination>(
         sql`SELECT destination, sum(count) AS pending FROM delivery_tally
             WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keyValueTable} WHERE ${at} > ${dialect.now(nowMs)} - ${withinMs})
-            GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`,
+            GROUP BY destination HAVING sum(count) > 0 ORDER BY destination LIMIT ${MAX_UNATTENDED}`,
       )
     })
   }
