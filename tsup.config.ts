@@ -153,6 +153,11 @@ function esm(entry: string[], esbuildPlugins: Plugin[]): Options {
   }
 }
 
+/** Entries whose default export is what `require` returns, because users of the older libraries write it so. */
+const CALLABLE: readonly string[] = ['src/compat.ts']
+const exportDefault =
+  'module.exports = Object.defineProperties(module.exports.default, Object.getOwnPropertyDescriptors(module.exports));'
+
 /** Each entry is one file, because bundlers and users who copy the file rely on that. */
 function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
   return {
@@ -167,7 +172,8 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
       // Only with this platform does esbuild name the exports where Node.js and TypeScript look for them.
       options.platform = 'node'
       // esbuild leaves out the default export. This assignment is only read, and never executed.
-      options.footer = { js: '0 && (exports.default = 0);' }
+      const footer = ['0 && (exports.default = 0);', ...(CALLABLE.includes(entry) ? [exportDefault] : [])]
+      options.footer = { js: footer.join('\n') }
     },
   }
 }

@@ -10,3 +10,11 @@ export {
   type RudderOptions,
 } from './compat/analytics.ts'
 export { CompatError } from './compat/error.ts'
+export {
+  PostHog,
+  type PostHogAliasMessage,
+  type PostHogEventMessage,
+  type PostHogGroupIdentifyMessage,
+  type PostHogIdentifyMessage,
+  type PostHogOptions,
+} from './compat/posthog.ts'

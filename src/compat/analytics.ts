@@ -58,13 +58,16 @@ export interface CompatData {
 }
 
 /**
- * A callback. It is called without arguments when `enable` is `false`. As with `@types/analytics-node`, a callback that
- * declares its arguments as required also compiles.
+ * A callback. As in `@types/analytics-node`, its arguments are declared as required, but `error` is `undefined` when the event
+ * was delivered, and both are when `enable` is `false`.
  */
 export type CompatCallback = {
   // Declared as a method, because the compiler checks the parameters of methods less strictly (bivariance).
-  call(error?: Error, data?: CompatData): unknown
+  call(error: Error, data: CompatData): unknown
 }['call']
+
+/** How callbacks are really called. */
+type Called = (error?: Error, data?: CompatData) => unknown
 
 interface Call {
   error: CompatError | undefined
@@ -195,8 +198,8 @@ export class CompatAnalytics {
   async #flush(callback: CompatCallback | undefined): Promise<CompatData | undefined> {
     const calls = [...this.#calls]
     await this.client.flush()
-    const call = (...given: Parameters<CompatCallback>): void => {
-      if (typeof callback === 'function') guard(() => callback(...given), 'a callback of flush')
+    const call: Called = (...given) => {
+      if (typeof callback === 'function') guard(() => (callback as Called)(...given), 'a callback of flush')
     }
     if (!this.enable || calls.length === 0) {
       call()
@@ -218,8 +221,8 @@ export class CompatAnalytics {
       call.event = ctx?.event
       // So the client logs the loss of an event that nobody hears of.
       if (typeof callback !== 'function') return onOutcome
-      if (!this.enable) return callback()
-      return callback(call.error, toData(call.event === undefined ? [] : [call.event]))
+      if (!this.enable) return (callback as Called)()
+      return (callback as Called)(call.error, toData(call.event === undefined ? [] : [call.event]))
     }
     this.#calls.add(call)
     try {

@@ -1,8 +1,12 @@
 import { execFile } from 'node:child_process'
+import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { transformSync } from 'esbuild'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { runNode } from '../examples/run-node.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
+import { compileSnippets } from './compile-snippets.ts'
 import { createProject, type Project, REPOSITORY } from './project.ts'
 
 type Fields = Record<string, unknown>
@@ -42,12 +46,23 @@ beforeEach(async () => {
 afterEach(() => service?.close())
 
 interface Run {
-  readonly outcomes: unknown[][]
+  readonly outcomes: unknown[][] | Fields
   readonly requests: Request[]
 }
 
-async function run(program: string, specifier: string): Promise<Run> {
+/** Returns the path of a program as JavaScript. In TypeScript, its import is replaced, because that cannot be a variable. */
+async function compiled(program: string, specifier: string): Promise<string> {
   const path = join(REPOSITORY, 'test/package/compat', program)
+  if (!program.endsWith('.mts')) return path
+  const code = (await readFile(path, 'utf8')).replace("from 'posthog-node'", `from '${specifier}'`)
+  return project.write(
+    'posthog.cjs',
+    transformSync(code, { loader: 'ts', format: 'cjs', target: 'node16' }).code,
+  )
+}
+
+async function run(program: string, specifier: string): Promise<Run> {
+  const path = await compiled(program, specifier)
   const folder = specifier.startsWith('trackpost') ? project.folder : REPOSITORY
   // Runs in the folder of the project, so that its packages are found.
   const load = `process.argv.splice(1, 0, ${JSON.stringify(path)}); require('node:vm').runInThisContext(
@@ -109,6 +124,33 @@ describe('a program written for analytics-node 6', () => {
   })
 })
 
+test.each([
+  ['analytics-node', "const Analytics = require('MODULE'); new Analytics('k', { enable: false })"],
+  ['analytics-node', "const Analytics = require('MODULE').default ?? require('MODULE'); new Analytics('k')"],
+  [
+    '@rudderstack/rudder-sdk-node',
+    "const Analytics = require('MODULE'); new Analytics('k', { dataPlaneUrl: 'http://127.0.0.1:1' })",
+  ],
+  ['posthog-node', "const { PostHog } = require('MODULE'); new PostHog('k')"],
+])('require works as with %s: %s', async (library, program) => {
+  const code = (name: string): string => `${program.replaceAll('MODULE', name)}.flush(); console.log('made')`
+  const outputs = [
+    await runNode(['-e', code(library)], {}, REPOSITORY),
+    await runNode(['-e', code('trackpost/compat')], {}, project.folder),
+  ]
+
+  expect(outputs.map(({ code, stdout }) => [code, stdout])).toEqual(Array(2).fill([0, 'made\n']))
+})
+
+test('require returns the default export, with all other exports as its properties', async () => {
+  const program = `const all = require('trackpost/compat'); const { Analytics, RudderAnalytics, PostHog, CompatError } = all
+    console.log(all === Analytics, all.default === all, all.__esModule, [RudderAnalytics, PostHog, CompatError].map(({ name }) => name).join())`
+
+  const { stdout } = await runNode(['-e', program], {}, project.folder)
+
+  expect(stdout).toBe('true true true RudderAnalytics,PostHog,CompatError\n')
+})
+
 describe('a program written for @rudderstack/rudder-sdk-node 3', () => {
   test('has the same outcomes with trackpost/compat', async () => {
     const before = await run('rudderstack.cjs', '@rudderstack/rudder-sdk-node')
@@ -137,5 +179,125 @@ describe('a program written for @rudderstack/rudder-sdk-node 3', () => {
       expect(encodings('kinds')).toEqual(['gzip'])
       expect(encodings('flush')).toEqual([undefined])
     }
+  })
+})
+
+interface PostHogEvent {
+  readonly event: string
+  readonly distinct_id: string
+  readonly properties: Fields
+  readonly timestamp: string
+  readonly uuid: string
+}
+
+/** The message that stands for an event of PostHog. */
+function asMessage({ event, distinct_id, properties, timestamp, uuid }: PostHogEvent): Fields {
+  const isGiven = timestamp === '2024-02-29T12:00:00.000Z'
+  const common = {
+    userId: distinct_id,
+    timestamp: isGiven ? timestamp : expect.any(String),
+    messageId: isGiven ? uuid : expect.any(String),
+  }
+  const own = Object.entries(properties).filter(
+    ([name]) => !/^\$(lib|lib_version|geoip_disable|groups|is_server)$/.test(name),
+  )
+  const { $groups: groups } = properties
+  const context = groups === undefined || Object.keys(groups as object).length === 0 ? {} : { groups }
+  switch (event) {
+    case '$identify': {
+      const { $set: traits, $set_once, $anon_distinct_id: anonymousId } = properties
+      const hasOnce = Object.keys($set_once as object).length > 0
+      return {
+        ...common,
+        type: 'identify',
+        traits,
+        ...(anonymousId !== undefined && { anonymousId }),
+        context: hasOnce ? { $set_once } : {},
+      }
+    }
+    case '$create_alias':
+      return { ...common, type: 'alias', previousId: properties['alias'], context: {} }
+    case '$groupidentify': {
+      const { $group_type: groupType, $group_key: groupId, $group_set: traits } = properties
+      const { userId, ...rest } = common
+      const identity = userId.startsWith('$') ? { anonymousId: userId } : { userId }
+      return { ...rest, ...identity, type: 'group', groupId, traits, context: { groupType } }
+    }
+    case '$pageview':
+      return {
+        ...common,
+        type: 'page',
+        name: properties['$title'],
+        properties: Object.fromEntries(own),
+        context,
+      }
+    case '$screen':
+      return {
+        ...common,
+        type: 'screen',
+        name: properties['$screen_name'],
+        properties: Object.fromEntries(own),
+        context,
+      }
+    default:
+      return { ...common, type: 'track', event, properties: Object.fromEntries(own), context }
+  }
+}
+
+describe('a program written for posthog-node 5', () => {
+  test('has the same outcomes, and sends the messages that stand for its events', async () => {
+    const before = await run('posthog.mts', 'posthog-node')
+    const after = await run('posthog.mts', 'trackpost/compat')
+
+    expect(after.outcomes).toEqual(before.outcomes)
+    expect(before.outcomes).toEqual({ errors: 0, quiet: 0, refused: ['string'] })
+    const theirs = before.requests.filter(({ part }) => part === 'shop').flatMap(({ batch }) => batch)
+    const ours = after.requests
+      .filter(({ part }) => part === 'shop')
+      .flatMap(({ batch }) => batch)
+      .map(({ _metadata, integrations: _integrations, context, ...message }) => {
+        const { library: _library, ...ofCaller } = context as Fields
+        // An empty object stands for no groups.
+        const { groups, ...rest } = ofCaller as { groups?: object }
+        const isEmpty = groups === undefined || Object.keys(groups).length === 0
+        return { ...message, context: isEmpty ? rest : { ...rest, groups } }
+      })
+    expect(ours).toEqual(theirs.map((event) => asMessage(event as unknown as PostHogEvent)))
+    expect(ours).toHaveLength(11)
+    for (const { requests } of [before, after])
+      expect(requests.some(({ part }) => part === 'quiet')).toBe(false)
+  })
+
+  test('compiles in strict TypeScript with both libraries', async () => {
+    const program = await readFile(join(REPOSITORY, 'test/package/compat/posthog.mts'), 'utf8')
+    const snippets = {
+      ours: program.replace("from 'posthog-node'", "from 'trackpost/compat'"),
+      theirs: program,
+    }
+    await symlink(
+      join(REPOSITORY, 'node_modules/posthog-node'),
+      join(project.folder, 'node_modules/posthog-node'),
+    )
+
+    const complaints = await compileSnippets(project, 'posthog', '', snippets, ['node'])
+
+    expect(complaints).toEqual({ ours: '', theirs: '' })
+  })
+
+  test.each([
+    [
+      "new PostHog('k', { host: 'https://eu.i.posthog.com' })",
+      'host: expected a service with the Segment API',
+    ],
+    ["new PostHog('k', { before_send: (event) => event })", 'before_send: register a plugin'],
+    ["new PostHog('k', 5)", 'options: expected an object, got a number'],
+    ['new PostHog()', 'writeKey'],
+  ])('what cannot move is refused: %s', async (expression, message) => {
+    const program = `const { PostHog } = require('trackpost/compat'); ${expression}`
+
+    const { code, stderr } = await runNode(['-e', program], {}, project.folder)
+
+    expect(code).toBe(1)
+    expect(stderr).toContain(message)
   })
 })

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
@@ -65,6 +65,19 @@ test.each(['named.mjs', 'default.mjs', 'named.cjs', 'default.cjs'])(
     ])
   },
 )
+
+test('the program of the package says how to start the command line, and starts it if it is installed', async () => {
+  const program = join(project.folder, 'node_modules/trackpost/bin/trackpost.js')
+  const without = await runNode([program, 'verify'], {}, project.folder)
+  const folder = join(project.folder, 'node_modules/trackpost-cli')
+  await mkdir(join(folder, 'bin'), { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  await writeFile(join(folder, 'bin/trackpost.js'), 'console.log(...process.argv.slice(2))')
+  const withIt = await runNode([program, 'verify', '--json'], {}, project.folder)
+
+  expect(without).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('npx trackpost-cli') })
+  expect(withIt).toMatchObject({ code: 0, stdout: 'verify --json\n', stderr: '' })
+})
 
 test('the first frame of an uncaught SettingsError is the line of the mistake', async () => {
   const program = "const { Analytics } = require('trackpost')\n\nnew Analytics({})\n"

@@ -51,6 +51,7 @@ test('the tarball holds these files and no others', () => {
     new Set([
       'LICENSE',
       'README.md',
+      'bin/trackpost.js',
       'dist/[types].d.cts',
       'dist/compression-[hash].js',
       'dist/compression-[hash].js',

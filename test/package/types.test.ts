@@ -121,6 +121,8 @@ const ACCEPTED_NAMES = {
     compat.track({ userId: 'u', event: 'e' }, (err: Error) => console.log(err.message))
     compat.flush((err: Error, data: CompatData) => console.log(err, data.batch)).then(({ batch }) => batch.length)
     const callback: (error?: Error, data?: CompatData) => void = () => {}
+    compat.flush((err, data) => console.log(err.message, data.batch.length))
+    compat.track({ userId: 'u', event: 'e' }, (err) => { if (err) console.log(err.message) })
     compat.identify({ userId: 'u' }, callback).page({ userId: 'u' }, () => {})`,
 }
 

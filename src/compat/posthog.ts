@@ -1,0 +1,228 @@
+import { Analytics } from '../analytics.ts'
+import { SettingsError } from '../errors/errors.ts'
+import { fromCaller } from '../errors/guard.ts'
+import type { HTTPFetchFn } from '../http/client.ts'
+import { describe, isRecord } from '../message/describe.ts'
+import type { AnalyticsSettings } from '../settings/settings.ts'
+
+/** The options of `posthog-node` 5 that have a counterpart. The settings of Trackpost are accepted too. */
+export interface PostHogOptions extends Omit<AnalyticsSettings, 'writeKey'> {
+  /** Base URL of a service with the Segment API; not that of PostHog, which has another API. Default: that of the region. */
+  host?: string | undefined
+  /** Events queued before a batch is sent. Default: 20. */
+  flushAt?: number | undefined
+  /** Milliseconds after which queued events are sent. Default: 5,000. */
+  flushInterval?: number | undefined
+  /** Maximum number of events that wait. Default: 10,000. */
+  maxQueueSize?: number | undefined
+  /** Retries of an event. Default: 3, as without this option; see `maxRetries`. */
+  fetchRetryCount?: number | undefined
+  /** Longest time for one request, in milliseconds. Default: 10,000. */
+  requestTimeout?: number | undefined
+  /** With `true`, nothing is sent. Default: `false`. */
+  disabled?: boolean | undefined
+  /** Sends the requests. Default: `httpClient`. */
+  fetch?: HTTPFetchFn | undefined
+}
+
+/** The argument of {@link PostHog.capture}. */
+export interface PostHogEventMessage {
+  /** Id of the user. Without it, the event fails with `invalid`: there are no generated ids. */
+  distinctId?: string | undefined
+  /** Name of the event. `$pageview` becomes a page view, and `$screen` a screen view. */
+  event: string
+  /** Any properties. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in posthog-node
+  properties?: Record<string | number, any> | undefined
+  /** Sent as `context.groups`. */
+  groups?: Record<string, string | number> | undefined
+  /** When it happened. Default: now. */
+  timestamp?: Date | undefined
+  /** Sent as `messageId`, the key for deduplication. Default: a random id. */
+  uuid?: string | undefined
+  /** Has no effect: there are no feature flags. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in posthog-node
+  sendFeatureFlags?: any
+  /** Has no effect: the service looks up places. */
+  disableGeoip?: boolean | undefined
+}
+
+/** The argument of {@link PostHog.identify}. */
+export interface PostHogIdentifyMessage {
+  /** Id of the user. */
+  distinctId: string
+  /** Facts about the user, or `{ $set, $set_once, $anon_distinct_id }`. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in posthog-node
+  properties?: Record<string | number, any> | undefined
+  /** Has no effect: the service looks up places. */
+  disableGeoip?: boolean | undefined
+}
+
+/** The argument of {@link PostHog.alias}. */
+export interface PostHogAliasMessage {
+  /** Id of the user. */
+  distinctId: string
+  /** The other id of the user. */
+  alias: string
+  /** Has no effect: the service looks up places. */
+  disableGeoip?: boolean | undefined
+}
+
+/** The argument of {@link PostHog.groupIdentify}. */
+export interface PostHogGroupIdentifyMessage {
+  /** Kind of the group, sent as `context.groupType`. */
+  groupType: string
+  /** Id of the group. */
+  groupKey: string
+  /** Facts about the group. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in posthog-node
+  properties?: Record<string | number, any> | undefined
+  /** Id of a user. Default: an anonymous id made from the group, as in PostHog. */
+  distinctId?: string | undefined
+  /** Has no effect: the service looks up places. */
+  disableGeoip?: boolean | undefined
+}
+
+/**
+ * A client with the API of `posthog-node` 5 for events: they are sent to a service with the Segment API. As with that library,
+ * an invalid event is not thrown, but reported to `on('error')`. The migration guide in the documentation lists what differs,
+ * and what stays with `posthog-node`.
+ *
+ * @example
+ * import { PostHog } from 'trackpost/compat'
+ * const posthog = new PostHog('WRITE_KEY', { host: 'https://collector.example.com' })
+ * posthog.capture({ distinctId: 'ada', event: 'Signed Up', properties: { plan: 'pro' } })
+ * await posthog.shutdown()
+ */
+export class PostHog {
+  /** The `Analytics` client that sends the events: `stats`, `on`, `register` and all other features of Trackpost. */
+  readonly client: Analytics
+
+  /**
+   * Makes a client.
+   *
+   * @param writeKey The write key of the service, not the key of a PostHog project.
+   * @throws SettingsError when the key is missing, an option is invalid, `host` is PostHog's, or an option that changes events
+   * (`before_send`) has no counterpart.
+   */
+  constructor(writeKey: string, options: PostHogOptions = {}) {
+    const settings = toSettings(writeKey, options)
+    try {
+      this.client = new Analytics(settings)
+    } catch (error) {
+      // The stack of the error starts at the line that called this constructor.
+      throw fromCaller(error, new.target)
+    }
+  }
+
+  /** Records an event. */
+  capture(message: PostHogEventMessage): void {
+    this.#capture(message)
+  }
+
+  /**
+   * Records an event and sends it at once.
+   *
+   * @returns Resolves when the event has its outcome. As in `posthog-node`, a loss does not reject it: see `on`.
+   */
+  captureImmediate(message: PostHogEventMessage): Promise<void> {
+    return new Promise((resolve) => this.#capture(message, () => resolve()))
+  }
+
+  /** Records who a user is. `$set` is unwrapped, and `$anon_distinct_id` becomes the `anonymousId`. */
+  identify({ distinctId, properties = {} }: PostHogIdentifyMessage): void {
+    const { $set, $set_once, $anon_distinct_id, ...rest } = properties
+    this.client.identify({
+      userId: distinctId,
+      ...($anon_distinct_id !== undefined && { anonymousId: $anon_distinct_id }),
+      traits: $set ?? rest,
+      // A trait would overwrite the first value, so the service has to decide.
+      ...($set_once !== undefined && { context: { $set_once } }),
+    })
+  }
+
+  /** Ties another id to a user. */
+  alias({ distinctId, alias }: PostHogAliasMessage): void {
+    this.client.alias({ userId: distinctId, previousId: alias })
+  }
+
+  /** Records facts about a group. */
+  groupIdentify({ groupType, groupKey, properties = {}, distinctId }: PostHogGroupIdentifyMessage): void {
+    this.client.group({
+      ...(distinctId ? { userId: distinctId } : { anonymousId: `$${groupType}_${groupKey}` }),
+      groupId: groupKey,
+      traits: properties,
+      context: { groupType },
+    })
+  }
+
+  /**
+   * Calls `listener` with each error: one for every lost event. Without a listener, the first loss of each reason is a process
+   * warning.
+   *
+   * @returns A function that removes the listener.
+   */
+  on(event: 'error', listener: (error: Error) => void): () => void {
+    const onLoss = ({ reason }: { reason: Error }): void => listener(reason)
+    this.client.on(event, onLoss)
+    return () => void this.client.off(event, onLoss)
+  }
+
+  /** Sends all waiting events, and resolves when every event accepted before this call has its outcome. */
+  async flush(): Promise<void> {
+    await this.client.flush()
+  }
+
+  /** Accepts no more events, sends those that wait, and ends the others after `shutdownTimeoutMs`. Default: 30,000. */
+  async shutdown(shutdownTimeoutMs = 30_000): Promise<void> {
+    await this.client.closeAndFlush({ timeout: shutdownTimeoutMs })
+  }
+
+  #capture(message: PostHogEventMessage, callback?: () => void): void {
+    const { distinctId, event, properties, groups, timestamp, uuid } = message
+    const common = {
+      userId: distinctId as string,
+      ...(properties !== undefined && { properties }),
+      ...(timestamp !== undefined && { timestamp }),
+      ...(uuid !== undefined && { messageId: uuid }),
+      ...(groups !== undefined && { context: { groups } }),
+    }
+    const nameOf = (property: string): { name?: string } => {
+      const name: unknown = properties?.[property]
+      return typeof name === 'string' ? { name } : {}
+    }
+    if (event === '$pageview') this.client.page({ ...common, ...nameOf('$title') }, callback)
+    else if (event === '$screen') this.client.screen({ ...common, ...nameOf('$screen_name') }, callback)
+    else this.client.track({ ...common, event }, callback)
+  }
+}
+
+function toSettings(writeKey: string, options: PostHogOptions): AnalyticsSettings {
+  if (!isRecord(options as unknown))
+    throw new SettingsError('options', `expected an object, got ${describe(options)}`)
+  const { fetchRetryCount, requestTimeout, disabled, fetch, ...rest } = options
+  const { before_send, ...settings } = rest as typeof rest & { before_send?: unknown }
+  if (before_send != null) {
+    throw new SettingsError('before_send', 'register a plugin of type before with client.register() instead')
+  }
+  if (/(?:^|[./])posthog\.com(?=[:/]|$)/i.test(String(settings.host))) {
+    throw new SettingsError('host', 'expected a service with the Segment API; PostHog has another API')
+  }
+  return {
+    flushAt: 20,
+    flushInterval: 5_000,
+    maxQueueSize: 10_000,
+    ...defined({
+      ...settings,
+      maxRetries: settings.maxRetries ?? fetchRetryCount,
+      httpRequestTimeout: settings.httpRequestTimeout ?? requestTimeout,
+      disable: settings.disable ?? disabled,
+      httpClient: settings.httpClient ?? fetch,
+    }),
+    writeKey,
+  }
+}
+
+function defined<Value extends object>(value: Value): Partial<Value> {
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Partial<Value>
+}
