@@ -3,6 +3,8 @@ import { defineConfig, type Options } from 'tsup'
 import { licenses } from '../scripts/licenses.mjs'
 
 const common: Options = {
+  // Loaded at run time, if it is installed.
+  external: ['trackpost-cluster', 'vitest'],
   target: 'node20',
   platform: 'node',
   // Tests rebuild in place: emptying the folder first would break a collector that runs from it.
@@ -19,8 +21,17 @@ export default defineConfig([
   {
     ...common,
     // `cli` is an entry only for the launcher in bin/, so it needs no types.
-    entry: { index: 'src/index.ts', cli: 'src/cli/main.ts' },
+    entry: {
+      index: 'src/index.ts',
+      cli: 'src/cli/main.ts',
+      ports: 'src/ports.ts',
+      sql: 'src/sql.ts',
+      conformance: 'src/conformance/index.ts',
+    },
     format: ['esm'],
+    dts: {
+      entry: { ports: 'src/ports.ts', sql: 'src/sql.ts', conformance: 'src/conformance/index.ts' },
+    },
     // Bundled CommonJS libraries load the modules of Node.js with `require`.
     banner: {
       js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",

@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     name: 'collector',
     ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'collector/', root: 'collector/' }),
-    globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts', 'test/postgres.setup.ts'],
+    globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts'],
     // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,
     // Loading the modules anew for each file would take two thirds more CPU time (in the default form of `npm test`).

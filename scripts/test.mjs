@@ -37,6 +37,10 @@ const STEPS = {
     command: ['npm', 'run', '--silent', 'build', '--workspace', 'collector', '--', '--silent'],
     inRest: true,
   },
+  'build:cluster': {
+    command: ['npm', 'run', '--silent', 'build', '--workspace', 'cluster', '--', '--silent'],
+    inRest: true,
+  },
   pack: { command: ['node', 'scripts/install-packed.mjs', PACKED], inRest: true },
   browser: {
     command: ['sh', 'collector/scripts/ensure-chromium.sh'],
@@ -44,22 +48,22 @@ const STEPS = {
     inFull: true,
   },
   postgres: {
-    command: ['sh', 'collector/scripts/ensure-postgres.sh'],
+    command: ['sh', 'cluster/scripts/ensure-postgres.sh'],
     mayFail: 'the tests on PostgreSQL',
     inFull: true,
   },
   nats: {
-    command: ['sh', 'collector/scripts/ensure-nats.sh'],
+    command: ['sh', 'cluster/scripts/ensure-nats.sh'],
     mayFail: 'the tests with the log',
     inFull: true,
   },
   promtool: {
-    command: ['sh', 'collector/scripts/ensure-promtool.sh'],
+    command: ['sh', 'cluster/scripts/ensure-promtool.sh'],
     mayFail: 'the tests of alert rules',
     inFull: true,
   },
   clickhouse: {
-    command: ['node', 'collector/scripts/chdb.mjs'],
+    command: ['node', 'cluster/scripts/chdb.mjs'],
     mayFail: 'the tests on ClickHouse',
     inFull: true,
   },
@@ -70,6 +74,12 @@ const STEPS = {
   },
   collector: {
     command: ['npm', 'test', '--workspace', 'collector', '--'],
+    reports: true,
+    isParallel: true,
+    inRest: true,
+  },
+  cluster: {
+    command: ['npm', 'test', '--workspace', 'cluster', '--'],
     reports: true,
     isParallel: true,
     inRest: true,
@@ -106,7 +116,11 @@ const NEEDS = {
   spool: ['build'],
   runtimes: ['build', 'pack'],
   site: ['build', 'browser'],
-  collector: ['build', 'build:collector', 'browser', 'postgres', 'nats', 'promtool', 'clickhouse'],
+  collector: ['build', 'build:collector', 'browser'],
+  cluster: [
+    ...['build', 'build:collector', 'build:cluster'],
+    ...['browser', 'postgres', 'nats', 'promtool', 'clickhouse'],
+  ],
   cli: ['build', 'build:collector'],
   'bench:guard': ['build'],
 }
@@ -129,7 +143,7 @@ const wanted = new Set(names.flatMap((name) => [...(NEEDS[name] ?? []), name]))
 const isBuilt = process.env.IS_BUILT === '1'
 const chosen = Object.keys(STEPS)
   .filter((name) => (isWhole ? isOfTier(STEPS[name]) : wanted.has(name)))
-  .filter((name) => !isBuilt || !['build', 'build:collector'].includes(name))
+  .filter((name) => !isBuilt || !['build', 'build:collector', 'build:cluster'].includes(name))
 
 mkdirSync(RESULTS, { recursive: true })
 const total = { passed: 0, failed: 0, skipped: 0 }

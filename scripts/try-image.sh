@@ -1,15 +1,17 @@
 #!/bin/sh
-# Builds the image of the collector with a packed package, starts it, sends an event, and stops it: sh scripts/try-image.sh FOLDER
+# Builds the image of the collector with the packed packages, starts it, sends an event, and stops it: sh scripts/try-image.sh FOLDER
 set -eu
 folder=$(cd "$1" && pwd)
 dockerfile=$(git ls-files '*/deploy/Dockerfile')
 name=trackpost-try-image
-# npm installs the package from this address during the build.
+# npm installs the packages from this address during the build.
 python3 -m http.server 8788 --bind 127.0.0.1 --directory "$folder" &
 server=$!
 trap 'kill $server; docker rm --force $name >/dev/null 2>&1 || true' EXIT
 package=$(cd "$folder" && ls trackpost-collector-*.tgz)
-docker build --network host --build-arg "PACKAGE=http://127.0.0.1:8788/$package" --tag $name - <"$dockerfile"
+cluster=$(cd "$folder" && ls trackpost-cluster-*.tgz)
+docker build --network host --build-arg "COLLECTOR=http://127.0.0.1:8788/$package" \
+  --build-arg "CLUSTER=http://127.0.0.1:8788/$cluster" --tag $name - <"$dockerfile"
 
 docker run --detach --name $name --publish 127.0.0.1:8787:8787 --read-only --tmpfs /tmp --cap-drop ALL \
   --env TRACKPOST_COLLECTOR_ADMIN_TOKEN=a-token-for-tests $name

@@ -113,7 +113,11 @@ test('every page and heading of this repository that a docstring links to exists
 test('every npm script that a document names exists in the package that it is run in', () => {
   const scriptsOf = (folder: string): string[] =>
     Object.keys(JSON.parse(read(`${folder}package.json`)).scripts)
-  const folders: Record<string, string> = { 'trackpost-collector': 'collector/', 'trackpost-cli': 'cli/' }
+  const folders: Record<string, string> = {
+    'trackpost-collector': 'collector/',
+    'trackpost-cluster': 'cluster/',
+    'trackpost-cli': 'cli/',
+  }
   const named = mentions(/npm run ([a-z][\w:-]*)(?: (?:-w|--workspace)[ =]([\w-]+))?/g).filter(
     ({ path }) => path.endsWith('.md') && !/^docs\/migration|CHANGELOG/.test(path),
   )

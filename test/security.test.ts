@@ -161,7 +161,7 @@ describe('the fault matrix', () => {
     const named = new Set<string>()
     const pattern =
       /(?<![\w#/+-])([FB])(\d{2,3})(?:(?:\s?[-–]\s?|\s(?:to|through)\s)\1?(\d{2,3}))?(?![\w/+-]|\.\w)/g
-    const tests = filesBelow('test', 'collector/test', 'cli/test').filter(
+    const tests = filesBelow('test', 'collector/test', 'cluster/test', 'cli/test').filter(
       (path) => /\.(?:ts|mjs|cjs)$/.test(path) && !path.endsWith('security.test.ts'),
     )
     for (const path of tests) {
@@ -179,7 +179,9 @@ describe('the fault matrix', () => {
 })
 
 describe('the sources of what users install', () => {
-  const sources = filesBelow('src', 'collector/src', 'cli/src').filter((path) => path.endsWith('.ts'))
+  const sources = filesBelow('src', 'collector/src', 'cluster/src', 'cli/src').filter((path) =>
+    path.endsWith('.ts'),
+  )
   const withText = (pattern: RegExp): string[] => sources.filter((path) => pattern.test(read(path)))
 
   test('S12: no setting turns off the check of certificates', () => {

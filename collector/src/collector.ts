@@ -25,7 +25,7 @@ import { limited } from './limited.ts'
 import type { CollectorListeners } from './listeners.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
-import type { LogConsumer } from './log/log-consumer.ts'
+import type { LogWorker } from './log/ports.ts'
 import { TrustedProxies } from './network-address.ts'
 import { Health } from './ops/health.ts'
 import { Meter } from './ops/meter.ts'
@@ -64,7 +64,7 @@ export interface CheckedParts {
 export class RunningCollector implements Collector {
   readonly #store: EventStore
   readonly #shared: Shared | undefined
-  readonly #logConsumer: LogConsumer | undefined
+  readonly #logWorker: LogWorker | undefined
   readonly #backend: Backend
   readonly #about: About
   readonly #tokens: TokenServer | undefined
@@ -117,8 +117,7 @@ export class RunningCollector implements Collector {
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
     if (shared?.role === 'worker') {
-      this.#logConsumer = shared.newLogConsumer({
-        log: shared.log,
+      this.#logWorker = shared.log.newWorker({
         store,
         clock,
         onRead: (events) => this.#backend.planned(events),
@@ -188,7 +187,7 @@ export class RunningCollector implements Collector {
     this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
     this.#tokens?.setAddress(this.url)
     await this.#backend.start()
-    this.#logConsumer?.start()
+    this.#logWorker?.start()
     this.#parts?.start()
   }
 
@@ -313,7 +312,7 @@ export class RunningCollector implements Collector {
     // All connections are closed. Events that are still unwritten were not acknowledged to their clients.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
-    await this.#logConsumer?.close()
+    await this.#logWorker?.close()
     await this.#shared?.log.close()
     await this.#backend.close()
     cancel()

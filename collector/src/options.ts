@@ -9,8 +9,8 @@ import type { Config } from './config/schema.ts'
 import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
 import { isLoopback } from './http/origin.ts'
 import type { ServerLimits } from './http/server.ts'
+import { MEMORY } from './open-store.ts'
 import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
-import { MEMORY } from './store/open.ts'
 
 /** Options of a collector. */
 export interface CollectorOptions {

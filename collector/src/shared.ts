@@ -1,5 +1,4 @@
 import { ConfigError } from './config/config-error.ts'
-import type { LogConsumer, LogConsumerParts } from './log/log-consumer.ts'
 import type { SharedLog } from './log/ports.ts'
 import type { HealthSource } from './ops/health.ts'
 import type { CollectorOptions } from './options.ts'
@@ -13,8 +12,6 @@ export interface Shared {
   role: Role
   /** Whether this process has a store to read from. */
   hasStore: boolean
-  /** A function instead of an import, so that the code of the log is loaded only if there is a log. */
-  newLogConsumer(parts: LogConsumerParts): LogConsumer
 }
 
 /**

@@ -1,15 +1,16 @@
 import type { About } from './api/api.ts'
 import { RateLimit } from './auth/rate-limit.ts'
 import type { TokenServer } from './auth/tokens.ts'
-import { requireClients } from './clients.ts'
 import { type Clock, systemClock } from './clock.ts'
+import { loadCluster, requireCluster } from './cluster.ts'
 import { RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
+import type { LogParts } from './drivers.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
 import { listenersOf } from './listeners.ts'
-import type { LogParts } from './log/open.ts'
 import { withoutBrackets } from './network-address.ts'
+import { maxEventsOf, openStore, openStoreOrRetry, storeName } from './open-store.ts'
 import {
   adminAccess,
   type CollectorOptions,
@@ -20,7 +21,6 @@ import {
   storeAddress,
 } from './options.ts'
 import { roleOf, type Shared } from './shared.ts'
-import { maxEventsOf, openStore, openStoreOrRetry, storeName } from './store/open.ts'
 import type { TokenMemory } from './store/ports.ts'
 import { version } from './version.ts'
 
@@ -46,7 +46,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const listeners = listenersOf(options)
   const { onFault } = listeners
   const role = roleOf(options)
-  requireClients({
+  await requireCluster({
     store: storeAddress(options),
     log: options.log,
     destinations: role?.role === 'front' ? [] : config.destinations,
@@ -104,8 +104,8 @@ async function openShared(
   address: string,
   parts: LogParts,
 ): Promise<Shared> {
-  const { newLogConsumer, openLog } = await import('./log/open.ts')
-  return { ...role, newLogConsumer, log: await openLog(address, parts) }
+  const { openLog } = await loadCluster('a log on NATS')
+  return { ...role, log: await openLog(address, parts) }
 }
 
 async function createTokenServer(

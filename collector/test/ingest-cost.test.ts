@@ -1,67 +1,12 @@
-import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
-import { request } from 'node:http'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { newFolder, type Running, start } from './ops/process.ts'
-import { natsTest, startNats } from './support/nats.ts'
-import { basic } from './support.ts'
-
-const HEAP = { NODE_OPTIONS: '--max-old-space-size=300' }
-const REQUESTS = 6
-const MB = 1024 * 1024
-
-/** Many small items with a large inherited context; 500 KB in total. */
-const items = Array.from({ length: 5000 }, () => '{"type":"track","event":"a","userId":"u"}').join()
-const heavy = `{"context":{"x":"${'x'.repeat(290_000)}"},"batch":[${items}]}`
-
-function peakOf({ child }: Running): number {
-  const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
-  return Number(kilobytes) * 1024
-}
+import { expectCheap, HEAP, heavy, items, MB, peakOf, REQUESTS, send, warmUp } from './ingest-cost.ts'
+import { newFolder, start } from './ops/process.ts'
 
 // Only Linux has /proc, from which the test reads the peak memory of a process.
 const linuxTest = process.platform === 'linux' ? test : test.skip
-const linuxNatsTest = process.platform === 'linux' ? natsTest : test.skip
-
-/** Not `fetch`: it would keep this process so busy that the health checks wait here, and not in the collector. */
-async function send(
-  url: string,
-  body: string | Buffer,
-  headers: Record<string, string> = {},
-): Promise<number | undefined> {
-  const sent = request(`${url}/v1/batch`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: basic('shop'), ...headers },
-  }).end(body)
-  const [response] = await once(sent, 'response')
-  await once(response.resume(), 'end')
-  return response.statusCode
-}
-
-async function expectCheap(running: Running, body: string): Promise<void> {
-  await warmUp(running)
-  const before = peakOf(running)
-  const done = Promise.all(Array.from({ length: REQUESTS }, () => send(running.url, body)))
-  let isDone = false
-  void done.finally(() => {
-    isDone = true
-  })
-  let healthy = 0
-  while (!isDone) if ((await fetch(`${running.url}/healthz`)).ok) healthy++
-
-  expect(await done).toEqual(Array(REQUESTS).fill(200))
-  expect(peakOf(running) - before).toBeLessThan(150 * MB)
-  // A blocked process would respond once or twice. Unlike a time, this count is valid on any machine.
-  expect(healthy).toBeGreaterThan(REQUESTS)
-}
-
-/** Sends some requests first, so that the memory for the first requests of a process is not counted. */
-async function warmUp({ url }: Running): Promise<void> {
-  const tiny = '{"batch":[{"type":"track","event":"a","userId":"u","messageId":"m1"}]}'
-  for (let count = 0; count < 20; count++) await send(url, tiny)
-}
 
 linuxTest(
   'a request whose items inherit too much data from their batch uses little memory, and gets 200',
@@ -118,13 +63,6 @@ linuxTest('data that 5,000 items inherit is stored once', async () => {
   await running.ended
   // If each of the 30,000 events had its own copy of the shared data, the store would have 20 MB more.
   expect(statSync(store).size).toBeLessThan(18 * MB)
-})
-
-linuxNatsTest('a process with a log also uses little memory if items inherit too much data', async () => {
-  const { url: log } = await startNats()
-  const running = await start(['--port', '0', '--log', log], HEAP)
-
-  await expectCheap(running, heavy)
 })
 
 test('only the item that is larger than 32 KB with its inherited data is refused', async () => {

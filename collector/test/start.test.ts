@@ -35,17 +35,3 @@ test('a config needs no other packages, because the library that checks it is bu
   expect(loaded).toContain('libsql')
   expect(loaded).not.toContain('zod')
 })
-
-test('a client package is loaded only for a destination that needs it', async () => {
-  const loadedWith = (destination: object) =>
-    packagesLoadedBy(`
-      const config = { destinations: [${JSON.stringify(destination)}] }
-      const collector = await startCollector({ port: 0, config })
-      await fetch(collector.url + '/v1/t', { method: 'POST', body: '{"writeKey":"k","userId":"u","event":"e"}' })
-      await collector.waitFor({ event: 'e' })
-      await collector.close()`)
-  const url = 'http://127.0.0.1:9'
-
-  expect(await loadedWith({ name: 'A', type: 'webhook', url })).not.toContain('@clickhouse/client')
-  expect(await loadedWith({ name: 'A', type: 'clickhouse', url })).toContain('@clickhouse/client')
-})

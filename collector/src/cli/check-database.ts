@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs'
-import { requireClients } from '../clients.ts'
 import { systemClock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { DEFAULT_CONFIG } from '../config/defaults.ts'
+import { openStore } from '../open-store.ts'
 import type { TrackingPlan } from '../plan/plan.ts'
 import type { EventRecord } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
 import { isPostgres } from '../store/address.ts'
-import { openStore } from '../store/open.ts'
 import type { Cursor } from '../store/ports.ts'
 
 const PAGE = 1000
@@ -40,7 +39,6 @@ export async function checkDatabase(
 ): Promise<PlanReport> {
   // Opening the store would create an empty database, in which nothing violates the plan.
   if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
-  requireClients({ store: path })
   const search = searchOf({ ...filter, status: 'accepted' })
   // The store is not started, because a started store deletes old events.
   const store = await openStore(path, {

@@ -54,7 +54,7 @@ export interface WebhookDestinationInput extends DestinationBase {
   timeout?: number | undefined
 }
 
-/** Inserts events into a ClickHouse table. Needs the package `@clickhouse/client` beside the collector. */
+/** Inserts events into a ClickHouse table. Needs the package `trackpost-cluster` beside the collector. */
 export interface ClickHouseDestinationInput extends DestinationBase {
   type: 'clickhouse'
   /** URL of the server's HTTP interface, without user, query and fragment. */

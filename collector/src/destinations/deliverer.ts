@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AttemptResult, BatchSender } from '../batch-sender.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../store/ports.ts'
-import type { BatchSender } from './batch-sender.ts'
 import { Outage, type OutageParts } from './outage.ts'
-import { type BatchDestination, openSender } from './senders.ts'
-import { type AttemptResult, postMessage } from './webhook.ts'
+import { type BatchDestination, newSender } from './senders.ts'
+import { postMessage } from './webhook.ts'
 
 /** A lease outlasts the attempt by this much, so that the outcome is written before another process can claim the event. */
 const LEASE_MARGIN_MS = 10_000
@@ -90,7 +90,7 @@ export class Deliverer {
 
   async #open(destination: BatchDestination): Promise<BatchSender> {
     if (this.#sender !== undefined) return this.#sender
-    const sender = await openSender(destination, this.#parts.clock, (cause) =>
+    const sender = await newSender(destination, this.#parts.clock, (cause) =>
       this.#outage.report(`destination ${destination.name}`, cause),
     )
     this.#sender = sender

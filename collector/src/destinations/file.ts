@@ -1,8 +1,7 @@
 import { appendFile, mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { AttemptResult, BatchSender } from '../batch-sender.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
-import type { BatchSender } from './batch-sender.ts'
-import type { AttemptResult } from './webhook.ts'
 
 /** Appends messages to a file, one JSON object per line (NDJSON). */
 export class FileSender implements BatchSender {

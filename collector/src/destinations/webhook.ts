@@ -1,11 +1,7 @@
+import type { AttemptResult } from '../batch-sender.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
 import { connectionReason } from './reason.ts'
-
-export type AttemptResult =
-  | { result: 'delivered' }
-  | { result: 'retry'; reason: string }
-  | { result: 'failed'; reason: string }
 
 // The 4xx status codes after which a retry may help. After any other, the next response would be the same.
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])

@@ -1,11 +1,11 @@
+import type { Clock } from '../clock.ts'
 import type { LogLag, PartHealth } from '../part-health.ts'
 import type { EventSummary } from '../record.ts'
-import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
+import type { EventLog, NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
 
 /**
  * The ports (interfaces) of a log. A log is a queue between the processes that accept events (fronts) and those that write the
- * events to a store (workers). It delivers each message at least once. Code outside the folder `nats` does not depend on how
- * the log is implemented.
+ * events to a store (workers). It delivers each event at least once.
  */
 
 /** Accepts events: a store, or a log in front of one. */
@@ -17,21 +17,18 @@ export interface EventWriter {
   append(events: readonly NewEvent[]): Promise<ReadonlyArray<Pick<EventSummary, 'status'>>>
 }
 
-/** One message of the log, which this process holds until it acknowledges or returns it. */
-export interface LogMessage {
-  readonly payload: Uint8Array
-  /** Acknowledges the message: the log may delete it. */
-  done(): void
-  /** Extends the time for acknowledgement. */
-  working(): void
-  /** Returns the message. The log delivers the message again after this time. */
-  retryAfter(ms: number): void
+export interface LogWorkerParts {
+  store: { readonly log: EventLog; readonly requests: RequestLog }
+  clock: Clock
+  /** Called before the events of a message are written. */
+  onRead?(events: readonly NewEvent[]): void
+  onFault(what: string, cause: unknown): void
 }
 
-export interface LogSubscription {
-  /** Resolves with at least one message, or with an empty list when the subscription is closed. */
-  take(limit: number): Promise<LogMessage[]>
-  /** Ends the subscription. Fetched messages that were not taken go back to the log, and other processes get them at once. */
+/** Moves events and records of requests from the log to a store. */
+export interface LogWorker {
+  start(): void
+  /** Resolves when the current write has finished. */
   close(): Promise<void>
 }
 
@@ -78,9 +75,7 @@ export interface SharedLog extends EventWriter {
   onUnavailable(listen: (reason: string) => void): void
   /** Null when unknown. */
   lag(): Promise<LogLag | null>
-  /** Subscribes to messages with events. */
-  subscribe(): LogSubscription
-  /** Subscribes to messages with records of requests; see `decodeRequests`. */
-  onRequests(take: (payload: Uint8Array) => void): void
+  /** Called once, in a process that works. */
+  newWorker(parts: LogWorkerParts): LogWorker
   close(): Promise<void>
 }

@@ -1,3 +1,4 @@
+import { hasName } from '../error-name.ts'
 /** A parsed search: the conditions that a record must meet. */
 export type Search =
   | { kind: 'and'; parts: Search[] }
@@ -84,6 +85,10 @@ export class SearchSyntaxError extends Error {
     super(message)
     this.position = position
     this.length = length
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasName(value, 'SearchSyntaxError')
   }
 }
 

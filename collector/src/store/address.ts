@@ -1,5 +1,3 @@
-import { decoded } from '../percent-decoding.ts'
-
 export function isPostgres(address: string): boolean {
   return /^postgres(ql)?:/i.test(address)
 }
@@ -40,20 +38,4 @@ function isEncoded(text: string): boolean {
 /** Whether an address has a URL scheme other than `file:`, as in `mysql://...`. */
 export function isForeign(address: string): boolean {
   return /^[a-z][a-z\d+.-]*:\/\//i.test(address) && !/^file:/i.test(address)
-}
-
-/**
- * Replaces the `sslmode` values `prefer`, `require` and `verify-ca` by `verify-full`. The PostgreSQL client `pg` treats all of
- * them as `verify-full`, but prints a long warning that its next major version will not.
- */
-export function withPlainSslMode(address: string): string {
-  if (/[?&]uselibpqcompat=true(&|$)/.test(address)) return address
-  return address.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/g, '$1verify-full')
-}
-
-/** Replaces the password of `address` by `***` in `text`. */
-export function withoutPassword(text: string, address: string): string {
-  const given = URL.canParse(address) ? new URL(address).password : ''
-  if (given === '') return text
-  return [given, decoded(given)].reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
 }

@@ -1,4 +1,5 @@
 import type { EventSchema } from '../catalogue/samples.ts'
+import { hasName } from '../error-name.ts'
 import type { Search } from '../search/syntax.ts'
 import type { Cursor } from './ports.ts'
 import type {
@@ -92,6 +93,10 @@ export interface EventReader {
 /** The store cannot have issued this cursor. */
 export class CursorError extends Error {
   override readonly name = 'CursorError'
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasName(value, 'CursorError')
+  }
   readonly cursor: string
 
   constructor(cursor: string) {

@@ -1,3 +1,4 @@
+import { hasName } from '../error-name.ts'
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
@@ -108,6 +109,10 @@ export interface EventGroup {
 /** The store works, but refuses these data, and would refuse them again: a retry is useless. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasName(value, 'RefusedError')
+  }
 }
 
 export interface EventLog {

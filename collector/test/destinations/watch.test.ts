@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
+import { newEvent } from '../../src/conformance/new-event.ts'
 import { DestinationWatch } from '../../src/destinations/watch.ts'
 import type { UnattendedDestination } from '../../src/store/ports.ts'
-import { newEvent } from '../store/new-event.ts'
 import { fakeClock } from '../support.ts'
 
 const file = (name: string, enabled = true) => ({ name, type: 'file' as const, path: '/tmp/none', enabled })

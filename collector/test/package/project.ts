@@ -50,7 +50,8 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 /** With `--full`, the tests build and pack a copy of the package, as a release does. */
-const packs = process.env['TEST_FULL'] === '1' ? packAsReleased : packBuilt
+const packs = (folder: string) =>
+  process.env['TEST_FULL'] === '1' ? packAsReleased(folder) : packBuilt(folder)
 
 export async function createProject(): Promise<Project> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-collector-package-')))
@@ -87,8 +88,9 @@ async function packAsReleased(folder: string): Promise<Packed> {
   return pack(copy, folder)
 }
 
-export function packBuilt(folder: string): Promise<Packed> {
-  return pack(join(REPOSITORY, 'collector'), folder, '--ignore-scripts')
+/** @param workspace Its folder in the repository. */
+export function packBuilt(folder: string, workspace = 'collector'): Promise<Packed> {
+  return pack(join(REPOSITORY, workspace), folder, '--ignore-scripts')
 }
 
 async function pack(source: string, folder: string, ...flags: string[]): Promise<Packed> {

@@ -6,10 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { newEvent } from '../../src/conformance/new-event.ts'
 import { Checkpointer, checkpointThread } from '../../src/store/sqlite/checkpointer.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { fakeClock, openCollector, post, track } from '../support.ts'
-import { batchOf, newEvent } from './new-event.ts'
+import { batchOf } from './batch-of.ts'
 
 const nobody = { hold() {}, resume() {} }
 

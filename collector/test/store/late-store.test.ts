@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Backend } from '../../src/backend.ts'
 import { parseConfig } from '../../src/config/load.ts'
+import { newEvent } from '../../src/conformance/new-event.ts'
+import { openStore } from '../../src/open-store.ts'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import type { EventStore } from '../../src/store/event-store.ts'
 import { LateStore } from '../../src/store/late-store.ts'
-import { openStore } from '../../src/store/open.ts'
 import { fakeClock } from '../support.ts'
-import { newEvent } from './new-event.ts'
 
 test('if a store is opened late, its existing events do not count as just received', async () => {
   const clock = fakeClock()

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
+import { newEvent } from '../../src/conformance/new-event.ts'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import { type Query, raw } from '../../src/store/sql.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
 import { runInTurns } from '../../src/store/sqlite/steps.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
-import { batchOf, newEvent } from './new-event.ts'
+import { batchOf } from './batch-of.ts'
 
 function openReader() {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')

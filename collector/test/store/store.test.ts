@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { newEvent } from '../../src/conformance/new-event.ts'
 import type { NewEvent } from '../../src/store/ports.ts'
 import { BATCHES_COMPARED } from '../../src/store/same-content.ts'
 import { Database as SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
-import { batchOf, newEvent } from './new-event.ts'
+import { batchOf } from './batch-of.ts'
 
 function openStore(options: Partial<SyncStoreOptions> = {}): SyncStore {
   const store = new SyncStore({ path: ':memory:', durability: 'process', maxEvents: 1_000_000, ...options })

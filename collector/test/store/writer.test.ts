@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { newEvent, newRequest } from '../../src/conformance/new-event.ts'
 import { summaryOf } from '../../src/store/summary.ts'
 import { Writer } from '../../src/store/writing/writer.ts'
 import { fakeClock } from '../support.ts'
-import { newEvent, newRequest } from './new-event.ts'
 
 function open() {
   const clock = fakeClock()

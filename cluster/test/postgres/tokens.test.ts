@@ -1,0 +1,121 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { assertion, ours, requestToken } from '../../../collector/test/support/oauth.ts'
+import {
+  expectAssertionsUsedOnce,
+  expectSharedTokens,
+  killAll,
+  oauthConfig,
+  startSeveral,
+  tokenOf,
+} from '../../../collector/test/support/several.ts'
+import { basic, post, track } from '../../../collector/test/support.ts'
+import { Analytics } from '../../../src/index.ts'
+import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
+import { startRoundRobin } from '../support/round-robin.ts'
+import { connect, rowsOf } from './open.ts'
+import { stopClock } from './stopped-clock.ts'
+
+const AUDIENCE = 'https://events.example.com'
+
+describeWithPostgres('tokens and rates of processes on one database', () => {
+  test('all processes accept a token of one of them, even after restarts, until one of them revokes it', async () => {
+    const address = await newDatabase()
+    await expectSharedTokens(() => startSeveral(2, '--store', address, '--config', oauthConfig()))
+  })
+
+  test('an assertion that is sent to all processes at the same time gets one token', async () => {
+    const config = oauthConfig({ publicUrl: AUDIENCE })
+    const processes = await startSeveral(2, '--store', await newDatabase(), '--config', config)
+
+    await expectAssertionsUsedOnce(processes, AUDIENCE)
+  })
+
+  test('all processes together accept 50 requests a second of a source with a rate of 50', async () => {
+    const address = await newDatabase()
+    const client = await connect(address)
+    const clock = await stopClock(client)
+    const config = oauthConfig({ rate: 50 })
+    const processes = await startSeveral(2, '--store', address, '--config', config)
+    const headers = { authorization: basic('shop-key') }
+    const sendAll = async (count: number) => {
+      const turns = Array.from({ length: count }, (_, turn) => processes[turn % 2] ?? processes[0])
+      const responses = await Promise.all(turns.map((one) => post(one, '/v1/track', track(), headers)))
+      expect(responses.filter(({ status }) => status !== 200 && status !== 429)).toEqual([])
+      return responses.filter(({ status }) => status === 200).length
+    }
+
+    expect(await sendAll(300)).toBe(50)
+    await clock.advance(1000)
+    // A process that knows that the rate is used up waits by its own clock, which the test cannot advance.
+    let taken = 0
+    await expect.poll(async () => (taken += await sendAll(20))).toBeGreaterThanOrEqual(50)
+
+    expect(taken + (await sendAll(20))).toBe(50)
+    expect(await rowsOf(client, 'SELECT count(*) FROM event WHERE reason IS NULL')).toEqual([['100']])
+  })
+
+  test('the SDK gets one token and uses it with every process that a proxy chooses, even after one dies', async () => {
+    const proxy = await startRoundRobin()
+    const address = await newDatabase()
+    const config = oauthConfig({ publicUrl: proxy.url })
+    const processes = await startSeveral(2, '--store', address, '--config', config)
+    proxy.servers = processes.map(({ url }) => url)
+    const analytics = new Analytics({
+      writeKey: 'shop-key',
+      host: proxy.url,
+      flushAt: 5,
+      oauthSettings: { clientId: 'app', keyId: 'k1', clientKey: ours.privateKey, authServer: proxy.url },
+    })
+    onTestFinished(() => analytics.closeAndFlush({ timeout: 1000 }).then(() => {}))
+
+    const sendRounds = async (rounds: number) => {
+      for (let round = 0; round < rounds; round++) {
+        for (let nth = 0; nth < 20; nth++) analytics.track({ userId: 'ada', event: `Event ${nth}` })
+        expect(await analytics.flush()).toMatchObject({ failed: 0, pending: 0 })
+      }
+    }
+
+    await sendRounds(5)
+    const served = new Set(proxy.requests.filter(({ path }) => path !== '/token').map(({ server }) => server))
+    expect(served).toEqual(new Set(proxy.servers))
+    await killAll(processes[0])
+    proxy.servers = [processes[1].url]
+    await sendRounds(2)
+
+    expect(proxy.requests.filter(({ path }) => path === '/token')).toMatchObject([{ status: 200 }])
+    expect(new Set(proxy.requests.map(({ status }) => status))).toEqual(new Set([200]))
+    const client = await connect(address)
+    expect(await rowsOf(client, 'SELECT count(*), count(DISTINCT message_id) FROM event')).toEqual([
+      ['140', '140'],
+    ])
+  })
+
+  test('the private key for tokens is only in the database', async () => {
+    const address = await newDatabase()
+    const [one, two] = await startSeveral(2, '--store', address, '--config', oauthConfig())
+    await tokenOf(one)
+    const client = await connect(address)
+    const [[kept] = []] = await rowsOf(client, 'SELECT value FROM kept_value')
+    const { privateKey } = JSON.parse(String(kept)).signing
+    const paths = [
+      '/api/about',
+      '/api/stats',
+      '/api/events?full=true',
+      '/api/requests',
+      '/api/overview',
+      '/metrics',
+      '/readyz',
+    ]
+    const texts = await Promise.all(paths.map(async (path) => (await fetch(`${one.url}${path}`)).text()))
+
+    // The store is available, but its keys cannot be used.
+    await client.query('UPDATE kept_value SET value = replace(value, \'"format":1\', \'"format":9\')')
+    const refused = await requestToken(two, await assertion(two, { nowMs: Date.now() }))
+    expect(refused).toMatchObject({ status: 503, error: 'temporarily_unavailable' })
+
+    const logged = [one, two].map(({ lines, stderr }) => `${stderr()}${JSON.stringify(lines)}`).join('')
+    expect(logged).toContain('keys of tokens')
+    expect(privateKey).toMatch(/^[\w+/=]{100,}$/)
+    expect(`${texts.join('')}${logged}`).not.toContain(privateKey.slice(40, 80))
+  })
+})

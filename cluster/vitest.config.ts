@@ -1,0 +1,37 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import { filesOfTier } from '../scripts/tiers.mjs'
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^trackpost-cluster$/, replacement: source('src/index.ts') },
+      {
+        find: /^trackpost-collector\/conformance$/,
+        replacement: source('../collector/src/conformance/index.ts'),
+      },
+      { find: /^trackpost-collector\/(ports|sql)$/, replacement: source('../collector/src/$1.ts') },
+    ],
+  },
+  test: {
+    name: 'cluster',
+    ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'cluster/', root: 'cluster/' }),
+    globalSetup: [
+      '../collector/test/temporary-folder.setup.ts',
+      '../collector/test/build.setup.ts',
+      'test/build.setup.ts',
+      'test/postgres.setup.ts',
+    ],
+    // Most files wait for servers and processes; with one worker, the machine idles half of the time.
+    maxWorkers: 2,
+    // Loading the modules anew for each file would take two thirds more CPU time.
+    isolate: false,
+    testTimeout: 120_000,
+    // For hooks that start a server or remove a project.
+    hookTimeout: 120_000,
+    // Only a test that fails reaches this limit.
+    expect: { poll: { timeout: 60_000 } },
+  },
+})

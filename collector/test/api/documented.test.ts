@@ -1,0 +1,7 @@
+import { join } from 'node:path'
+import { describe } from 'vitest'
+import { newFolder } from '../ops/process.ts'
+import { describeContract } from './contract.ts'
+
+describe('with the store in memory', () => describeContract(() => ':memory:'))
+describe('with the store in a file', () => describeContract(() => join(newFolder(), 'events.db')))

@@ -1,0 +1,33 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as vitest from 'vitest'
+import { describe } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { describeStore, type Subject } from '../../src/conformance/store.ts'
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+
+function sqlite(): Subject {
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  let aheadMs = 0
+  const clock = { ...systemClock, now: () => 1_000_000 + aheadMs }
+  return {
+    advance(ms) {
+      aheadMs += ms
+    },
+    async open() {
+      return new SqliteStore({
+        path,
+        durability: 'process',
+        maxEvents: 1_000_000,
+        clock,
+        plan: null,
+        onFault: (what, cause) => {
+          throw new Error(what, { cause })
+        },
+      })
+    },
+  }
+}
+
+describe('SQLite', () => describeStore(vitest, sqlite))
