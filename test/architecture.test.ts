@@ -81,7 +81,7 @@ const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   'collector/src': /^$/,
   'cluster/src': /^$/,
   'collector/page/src': /^collector\/src\/(?:json|log|record|store|search)\b/,
-  'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
+  'cli/src': /^collector\/src\/json\b/,
 }
 
 /** Modules that `src/index.ts` must not load, directly or through other files: they have entry points of their own. */

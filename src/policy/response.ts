@@ -224,6 +224,17 @@ export function classify(status: number, renewable: boolean): Action {
 }
 
 /**
+ * A wait that a response has asked for, up to a fifth longer (at most 10 s), so that many clients that got the same response do
+ * not come back in the same second.
+ *
+ * @param random A number in [0, 1).
+ * @see docs/spec.md, section 8
+ */
+export function spreadMs(waitMs: number, random: number): number {
+  return waitMs + Math.min(waitMs / 5, 10_000) * random
+}
+
+/**
  * The wait after `failures` failures in a row (at least 1): 0.5 to 1 s, then 1 to 2 s, ..., finally 30 to 60 s. It is random,
  * so that clients that failed together do not come back together.
  *

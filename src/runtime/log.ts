@@ -58,7 +58,8 @@ export class Log {
     if (this.#logger !== undefined) this.#write(level, fields, message, () => {})
     if (!this.#isDebugging) return
     try {
-      console.error(`TRACKPOST ${runtimeProcess?.pid}: ${message} ${JSON.stringify(fields)}`)
+      // JSON leaves control characters beyond U+001F as they are, for example in a status text.
+      console.error(escapeControls(`TRACKPOST ${runtimeProcess?.pid}: ${message} ${JSON.stringify(fields)}`))
     } catch {
       // The console may be mocked and throw. That must not lose an event.
     }

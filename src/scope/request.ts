@@ -1,6 +1,6 @@
 import { describe, isRecord } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
-import { unknownOption } from '../settings/suggest.ts'
+import { unknownOption } from '../settings/names.ts'
 import { readAddress } from './address.ts'
 import { readForwarded } from './forwarded.ts'
 import { readLocale } from './locale.ts'

@@ -101,6 +101,9 @@ export function readUrl(name: string, value: unknown): string {
     throw mismatch(name, expected, value, got)
   }
   if (typeof value !== 'string') return fail()
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) {
+    return fail("one that does not begin with 'https://' or 'http://'; write the scheme in front")
+  }
   let url: URL
   try {
     url = new URL(value)

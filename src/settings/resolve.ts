@@ -5,6 +5,7 @@ import { describe } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
 import { redactor } from '../policy/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
+import { describeUnknownNames, KILL_SWITCHES } from './names.ts'
 import {
   ownReader,
   readBoolean,
@@ -27,11 +28,10 @@ import {
 import { type NamesOf, OAUTH_SETTINGS, REGIONS, SETTINGS } from './schema.ts'
 import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './settings.ts'
 import type { Signer } from './signer.ts'
-import { checkNames, checkOAuthNames, KILL_SWITCHES } from './suggest.ts'
 
 /** The settings that always have a value. */
 type Defaulted = {
-  readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch' | keyof Optional>]-?: Exclude<
+  readonly [Name in Exclude<keyof AnalyticsSettings, keyof Optional>]-?: Exclude<
     AnalyticsSettings[Name],
     undefined
   >
@@ -50,7 +50,7 @@ interface Optional {
 interface Derived {
   /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8.1 */
   readonly isMaxRetriesGiven: boolean
-  /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise 2,500, or `maxEventsInBatch` if that is less. */
+  /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise `maxEventsInBatch`. */
   readonly maxRequestEvents: number
 }
 
@@ -68,7 +68,7 @@ export type ResolvedOAuthSettings = {
   }
 
 /**
- * Unknown names, and settings that are probably a mistake, are reported to the logger or with a process warning.
+ * Unknown names (in one warning), and settings that are probably a mistake, are reported to the logger or with a process warning.
  *
  * @throws SettingsError that names the setting, the expected value and the type of the given value.
  */
@@ -77,7 +77,6 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     const hint = typeof given === 'string' ? "; write new Analytics({ writeKey: 'KEY' })" : ''
     throw new SettingsError('settings', `expected an object, got ${describe(given)}${hint}`)
   }
-  const unknown = checkNames(given)
   const read = ownReader(given)
   const integer = (name: NamesOf<'integer'>): number => readInteger(name, read(name), SETTINGS[name])
   const boolean = (name: NamesOf<'boolean'>): boolean =>
@@ -85,8 +84,8 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   const region = readChoice('region', read('region'), SETTINGS.region)
   const path = readPath('path', orDefault(read('path'), SETTINGS.path.default))
   const maxRetries = read('maxRetries')
-  const batching = readBatching(read('flushAt'), read('maxEventsInBatch'))
-  const isSwitchedOff = KILL_SWITCHES.some(([name, off]) => readBoolean(name, read(name)) === off)
+  const oauthSettings = read('oauthSettings')
+  const switchedOff = KILL_SWITCHES.filter(([name, off]) => read(name) === off)
   const resolved: ResolvedSettings = {
     writeKey: readWriteKey(read('writeKey')),
     region,
@@ -94,15 +93,15 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     path,
     maxRetries: readInteger('maxRetries', maxRetries, SETTINGS.maxRetries),
     isMaxRetriesGiven: maxRetries !== undefined,
-    ...batching,
+    ...readBatching(read('flushAt'), read('maxEventsInBatch')),
     flushInterval: integer('flushInterval'),
     httpRequestTimeout: integer('httpRequestTimeout'),
-    disable: isSwitchedOff || readSwitch('disable', read('disable'), SETTINGS.disable),
+    disable: switchedOff.length > 0 || readSwitch('disable', read('disable'), SETTINGS.disable),
     headers: readHeaders('headers', read('headers')),
     compress: readChoice('compress', read('compress'), SETTINGS.compress),
     logger: readLogger('logger', read('logger')),
     httpClient: readHttpClient('httpClient', read('httpClient')),
-    oauthSettings: readOAuth(read('oauthSettings'), REGIONS[region].authServer, unknown),
+    oauthSettings: readOAuth(oauthSettings, REGIONS[region].authServer),
     maxQueueSize: integer('maxQueueSize'),
     maxQueueBytes: integer('maxQueueBytes'),
     overflow: readChoice('overflow', read('overflow'), SETTINGS.overflow),
@@ -123,7 +122,9 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
   }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
-  for (const message of unknown) warn('unknown_setting', message)
+  const unknown = describeUnknownNames(given, oauthSettings)
+  const off = switchedOff.map(([name, value]) => `; ${name}: ${value} counts as disable: true`).join('')
+  if (unknown !== undefined) warn('unknown_setting', unknown + off)
   for (const [code, message] of doubtsAbout(resolved)) warn(code, message)
   return Object.freeze(resolved)
 }
@@ -133,21 +134,15 @@ function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
-/** The most events in one request that services are known to accept. @see docs/spec.md, section 5 */
-const MAX_REQUEST_EVENTS = 2_500
-
-/**
- * As in the SDK where the name comes from, `maxEventsInBatch` also limits the events of a request. `flushAt` does so only if it
- * is 1.
- */
-function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
-  const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
-  const trigger =
-    flushAt === undefined && most !== undefined ? most : readInteger('flushAt', flushAt, SETTINGS.flushAt)
-  return {
-    flushAt: trigger,
-    maxRequestEvents: trigger === 1 ? 1 : Math.min(most ?? MAX_REQUEST_EVENTS, MAX_REQUEST_EVENTS),
-  }
+/** `maxEventsInBatch` alone is also the trigger, as in SDKs that know only this name. @see docs/spec.md, section 5 */
+function readBatching(
+  trigger: unknown,
+  most: unknown,
+): Pick<ResolvedSettings, 'flushAt' | 'maxEventsInBatch' | 'maxRequestEvents'> {
+  const maxEventsInBatch = readInteger('maxEventsInBatch', most, SETTINGS.maxEventsInBatch)
+  const isTrigger = trigger === undefined && most !== undefined
+  const flushAt = isTrigger ? maxEventsInBatch : readInteger('flushAt', trigger, SETTINGS.flushAt)
+  return { flushAt, maxEventsInBatch, maxRequestEvents: flushAt === 1 ? 1 : maxEventsInBatch }
 }
 
 /**
@@ -179,11 +174,9 @@ function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSe
   }
 }
 
-/** @param unknown Receives a message for each unknown name. */
-function readOAuth(value: unknown, authServer: string, unknown: string[]): ResolvedOAuthSettings | undefined {
+function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | undefined {
   if (value === undefined) return undefined
   const given = readObject('oauthSettings', value)
-  unknown.push(...checkOAuthNames(given))
   const read = ownReader(given)
   const clientKey = read('clientKey') as OAuthSettings['clientKey']
   const signer = readSigner('oauthSettings.signer', read('signer'))

@@ -26,6 +26,7 @@ export const SETTINGS = {
   path: { type: 'string', default: '/v1/batch' },
   maxRetries: { type: 'integer', default: 3, min: 0, max: 1_000, unit: 'retries' },
   flushAt: { type: 'integer', default: 15, min: 1, max: 1_000_000, unit: 'events' },
+  maxEventsInBatch: { type: 'integer', default: 2_500, min: 1, max: 1_000_000, unit: 'events' },
   flushInterval: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
   httpRequestTimeout: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
   disable: { type: 'boolean or function', default: false },
@@ -53,7 +54,7 @@ export const SETTINGS = {
   spool: { type: 'object', default: undefined },
   waitUntil: { type: 'function', default: undefined },
   exitTimeout: { type: 'integer', default: 5_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
-} as const satisfies { readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch'>]-?: Rule }
+} as const satisfies { readonly [Name in keyof AnalyticsSettings]-?: Rule }
 
 export const OAUTH_SETTINGS = {
   clientId: { type: 'string', default: undefined },

@@ -6,8 +6,7 @@ import type { Signer } from './signer.ts'
 
 /**
  * The settings of `Analytics`. Only own properties are read, each once. An explicit `undefined` means the default. The
- * constructor throws a `SettingsError` for an invalid value, and for a setting that is named as in another SDK, except
- * `enable`, `enabled` and `disabled`. Any other unknown name causes a warning.
+ * constructor throws a `SettingsError` for an invalid value. Unknown names cause one warning that lists the settings.
  *
  * @example
  * const settings: AnalyticsSettings = { writeKey: process.env.TRACKPOST_WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
@@ -38,13 +37,13 @@ export interface AnalyticsSettings {
    */
   maxRetries?: number | undefined
   /**
-   * Number of queued events at which a batch is sent. 1 turns batching off: every request contains exactly one event. Default:
-   * 15; 1 to 1,000,000 events.
+   * Number of queued events at which a batch is sent: when to send, not how much. 1 turns batching off: every request contains
+   * exactly one event. Default: 15; 1 to 1,000,000 events.
    */
   flushAt?: number | undefined
   /**
-   * @deprecated The old name of `flushAt`. If both are given, `flushAt` is used, but `maxEventsInBatch` still limits the events
-   * of one request. Default: none; 1 to 1,000,000 events.
+   * Most events of one request. A request may contain all that waits, up to this number and `maxBodyBytes`. Given without
+   * `flushAt`, it is also the value of `flushAt`. Default: 2,500; 1 to 1,000,000 events.
    */
   maxEventsInBatch?: number | undefined
   /** Time after which queued events are sent even if there are fewer than `flushAt`. Default: 10,000; 1 to 2,147,483,647 ms. */
@@ -242,6 +241,8 @@ export interface PublicSettings {
   readonly maxRetries: number
   /** Number of queued events at which a batch is sent. */
   readonly flushAt: number
+  /** Most events of one request. */
+  readonly maxEventsInBatch: number
   /** Milliseconds after which queued events are sent. */
   readonly flushInterval: number
   /** Longest time for one request, in milliseconds. */

@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
+import { unknownOption } from '../settings/names.ts'
 import { ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
-import { unknownOption } from '../settings/suggest.ts'
 
 /** Options of `FileSpool`. */
 export interface FileSpoolOptions {

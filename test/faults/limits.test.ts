@@ -239,7 +239,7 @@ row(
         for (let n = 0; n < t.args.events; n++) {
           const bytes = Math.exp(Math.log(100) + random() * Math.log(400))
           const unit = units[Math.floor(random() * units.length)] as string
-          const unitBytes = Buffer.byteLength(JSON.stringify(unit)) - 2
+          const unitBytes = Buffer.byteLength(JSON.stringify(Buffer.from(unit).toString())) - 2
           const properties = { size: n, text: unit.repeat(Math.floor(bytes / unitBytes)) }
           client.track({ userId: 'u', event: 'Random', properties }, (error) => {
             if (error === undefined) delivered++

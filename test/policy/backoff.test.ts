@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { backoffMs } from '../../src/policy/response.ts'
+import { backoffMs, spreadMs } from '../../src/policy/response.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const BOUNDS = [
@@ -37,4 +37,22 @@ describe('backoff', () => {
       expect(new Set(delays).size).toBeGreaterThan(9_900)
     },
   )
+})
+
+test.each([
+  [2_000, 0, 2_000],
+  [2_000, 0.5, 2_200],
+  [60_000, 0.5, 65_000],
+  [300_000, 0.999, 309_990],
+  [0, 0.9, 0],
+])('F148: a stated wait of %i ms with the random number %d becomes %i ms', (waitMs, random, spread) => {
+  expect(spreadMs(waitMs, random)).toBeCloseTo(spread, 6)
+})
+
+test('F148: of 200 clients with the same wait of 60 s, at most a quarter comes back in any one second', () => {
+  const seconds = Array.from({ length: 200 }, (_, client) =>
+    Math.floor(spreadMs(60_000, client / 200) / 1_000),
+  )
+
+  for (const second of seconds) expect(seconds.filter((one) => one === second).length).toBeLessThanOrEqual(50)
 })

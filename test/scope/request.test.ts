@@ -253,7 +253,7 @@ describe('behind trusted proxies', () => {
   })
 
   test.each([
-    [{ trustproxy: 1 }, 'trustproxy: unknown option; did you mean trustProxy?'],
+    [{ trustproxy: 1 }, 'trustproxy: unknown option; the options are trustProxy, proxyHeaders, ip'],
     [{ proxies: 1 }, 'proxies: unknown option; the options are trustProxy, proxyHeaders, ip'],
     [1, 'options: expected an object, got a number'],
     ['x', 'options: expected an object, got a string'],

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
+import { KILL_SWITCHES } from '../../src/settings/names.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
-import { type NamesOf, REGIONS, SETTINGS } from '../../src/settings/schema.ts'
+import { type NamesOf, OAUTH_SETTINGS, REGIONS, SETTINGS } from '../../src/settings/schema.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
-import { KILL_SWITCHES } from '../../src/settings/suggest.ts'
 
-const SETTING_NAMES = [...Object.keys(SETTINGS), 'maxEventsInBatch']
+const SETTING_NAMES = Object.keys(SETTINGS)
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 
@@ -42,6 +42,7 @@ describe('defaults', () => {
       maxRetries: 3,
       isMaxRetriesGiven: false,
       flushAt: 15,
+      maxEventsInBatch: 2_500,
       maxRequestEvents: 2_500,
       flushInterval: 10_000,
       httpRequestTimeout: 10_000,
@@ -167,11 +168,11 @@ describe('limits in bytes', () => {
 })
 
 describe('maxEventsInBatch', () => {
-  test('is the old name of flushAt', () => {
+  test('is also the trigger when it is given alone', () => {
     expect(resolveWith({ maxEventsInBatch: 40 }).flushAt).toBe(40)
   })
 
-  test('is ignored when flushAt is given', () => {
+  test('does not change flushAt when that is given too', () => {
     expect(resolveWith({ maxEventsInBatch: 40, flushAt: 7 }).flushAt).toBe(7)
   })
 
@@ -183,7 +184,7 @@ describe('maxEventsInBatch', () => {
     [{ maxEventsInBatch: 40 }, 40],
     [{ maxEventsInBatch: 40, flushAt: 100 }, 40],
     [{ maxEventsInBatch: 40, flushAt: 1 }, 1],
-    [{ maxEventsInBatch: 5_000 }, 2_500],
+    [{ maxEventsInBatch: 5_000 }, 5_000],
     [{ flushAt: 40 }, 2_500],
     [{ flushAt: 5_000 }, 2_500],
     [{ flushAt: 1 }, 1],
@@ -331,10 +332,8 @@ describe('names of other SDKs', () => {
     },
   )
 
-  test('a kill switch that is not a boolean is refused: otherwise the client would send', () => {
-    const error = refusalOf({ writeKey: WRITE_KEY, enabled: 'false' })
-
-    expect(error.message).toBe('enabled: expected a boolean, got a string')
+  test('another value than a boolean has no effect', () => {
+    expect(resolveWith({ enabled: 'false', disabled: 1 }).disable).toBe(false)
   })
 })
 
@@ -343,17 +342,24 @@ describe('unknown names', () => {
   const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
   beforeEach(() => emitWarning.mockClear())
 
-  test('are each reported once, also inside oauthSettings', () => {
+  test('are reported in one warning with the names that exist, and never throw', () => {
     const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i', authSever: 'https://staging.example' }
 
-    const resolved = resolveWith({ flushat: 5, colour: {}, oauthSettings })
+    const resolved = resolveWith({ timeout: 5_000, url: 'x', retries: 3, flushat: 5, oauthSettings })
 
     expect(warnings()).toEqual([
-      "the setting 'flushat' is unknown; did you mean 'flushAt'?",
-      "the setting 'colour' is unknown",
-      "the setting 'oauthSettings.authSever' is unknown; did you mean 'oauthSettings.authServer'?",
+      `unknown settings: timeout, url, retries, flushat, oauthSettings.authSever; the settings are ${SETTING_NAMES.join(', ')}; ` +
+        `those of oauthSettings are ${Object.keys(OAUTH_SETTINGS).join(', ')}`,
     ])
     expect(resolved.flushAt).toBe(15)
+  })
+
+  test('that switch other SDKs off switch this one off, and the warning says so', () => {
+    expect(resolveWith({ enabled: false }).disable).toBe(true)
+
+    expect(warnings()).toEqual([
+      expect.stringMatching(/^unknown settings: enabled; .*; enabled: false counts as disable: true$/),
+    ])
   })
 
   test('are the only names that are reported', () => {

@@ -37,7 +37,7 @@ function expectation(rule: Rule): RegExp {
 }
 
 describe.each([
-  ['AnalyticsSettings', SETTINGS, ['maxEventsInBatch']],
+  ['AnalyticsSettings', SETTINGS, []],
   ['OAuthSettings', OAUTH_SETTINGS, []],
 ] as const)('the docstrings of %s', (name, table, others) => {
   const documented = docstrings(name)

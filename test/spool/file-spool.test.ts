@@ -244,7 +244,7 @@ describe('a directory that cannot be used', () => {
 })
 
 test.each([
-  ['maxbytes', 'did you mean maxBytes?'],
+  ['maxbytes', 'the options are directory, maxBytes, sync'],
   ['path', 'the options are directory, maxBytes, sync'],
 ])('the unknown option %s is refused before anything is created', (name, hint) => {
   const directory = join(temporaryDirectory(), 'spool')

@@ -1,5 +1,3 @@
-import { editDistance } from '../../../src/settings/suggest.ts'
-
 /** Control characters, and characters that change the direction of text. With them, a file could forge lines of the output. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this finds them in order to replace them
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
@@ -49,4 +47,18 @@ export function nearest(name: string, names: Iterable<string>): string | undefin
     }
   }
   return best
+}
+
+/** The Levenshtein distance. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const change = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(change, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[to.length] as number
 }

@@ -1,0 +1,48 @@
+import { OAUTH_SETTINGS, SETTINGS } from './schema.ts'
+
+/**
+ * Settings that turn off other SDKs, with the value that does so. They also work here, so that no events are sent by mistake.
+ */
+export const KILL_SWITCHES = [
+  ['enable', false],
+  ['enabled', false],
+  ['disabled', true],
+] as const
+
+/** Longer names are cut in the warning. */
+const MAX_LENGTH = 40
+
+/**
+ * One warning that lists the names that are not settings, and those that are; `undefined` if there is nothing to say. Unknown
+ * names never throw: a program may pass one object of settings to several SDKs.
+ *
+ * @see docs/spec.md, section 5
+ */
+export function describeUnknownNames(given: object, oauthSettings: unknown): string | undefined {
+  const names = Object.keys(SETTINGS)
+  const oauthNames = Object.keys(OAUTH_SETTINGS)
+  const unknown = unknownOf(given, names)
+  const unknownOAuth = typeof oauthSettings === 'object' ? unknownOf(oauthSettings ?? {}, oauthNames) : []
+  const all = [...unknown, ...unknownOAuth.map((name) => `oauthSettings.${name}`)]
+  if (all.length === 0) return undefined
+  const known = [
+    ...(unknown.length > 0 ? [`the settings are ${names.join(', ')}`] : []),
+    ...(unknownOAuth.length > 0 ? [`those of oauthSettings are ${oauthNames.join(', ')}`] : []),
+  ]
+  return `unknown settings: ${all.join(', ')}; ${known.join('; ')}`
+}
+
+function unknownOf(given: object, known: readonly string[]): string[] {
+  return Object.keys(given)
+    .filter((name) => !known.includes(name))
+    .map((name) => name.slice(0, MAX_LENGTH))
+}
+
+/** The first option that does not exist, and a text that lists those that do. */
+export function unknownOption(
+  given: object,
+  known: readonly string[],
+): [name: string, problem: string] | undefined {
+  const [name] = unknownOf(given, known)
+  return name === undefined ? undefined : [name, `unknown option; the options are ${known.join(', ')}`]
+}
