@@ -41,6 +41,10 @@ const SLAB_BYTES = 65_536
 const FIRST_SLAB_BYTES = 4_096
 /** Empty slabs that are kept for later messages. One request empties about as many. */
 const MAX_SPARE_SLABS = 8
+/** Slabs that are less full than this are emptied when the store wastes too much. */
+const SPARSE = 2 / 3
+/** Waste below this is not worth a copy. */
+const MIN_WASTE_BYTES = 262_144
 /** UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 const COMMA = 0x2c
@@ -49,8 +53,9 @@ const COMMA = 0x2c
 class Slab {
   readonly bytes: Memory
   used = 0
-  /** Messages that have not been released. */
+  /** The bytes of the messages that have not been released, and all messages that were put here. */
   live = 0
+  places: Place[] = []
 
   constructor(size: number) {
     this.bytes = allocate(size)
@@ -60,7 +65,7 @@ class Slab {
 interface Place extends StoredMessage {
   /** `undefined` once the message is released. */
   slab: Slab | undefined
-  readonly start: number
+  start: number
   readonly bytes: number
 }
 
@@ -68,10 +73,19 @@ interface Place extends StoredMessage {
  * Keeps messages in memory outside the JavaScript heap, so that the garbage collector need not traverse them. JSON with a few
  * characters beyond Latin-1 takes about half the memory of a string. Consecutive messages are adjacent, so that they can be
  * copied together into a request body.
+ *
+ * Messages that stay while their neighbours leave are moved together: the memory is at most 1.5 times the bytes of the messages
+ * and 1 MB.
+ *
+ * @see docs/spec.md, section 5
  */
 export class SlabStore implements MessageStore {
   #current = new Slab(FIRST_SLAB_BYTES)
+  readonly #slabs = new Set<Slab>([this.#current])
   readonly #spare: Slab[] = []
+  /** Of the slabs in use, and of the messages in them with their commas. */
+  #sizeBytes = FIRST_SLAB_BYTES
+  #liveBytes = 0
 
   put(json: string): StoredMessage {
     let slab = this.#current
@@ -83,9 +97,8 @@ export class SlabStore implements MessageStore {
     const start = slab.used
     const bytes = slab.bytes.write(json, start)
     slab.bytes[start + bytes] = COMMA
-    slab.used = start + bytes + 1
-    slab.live++
     const place: Place = { slab, start, bytes }
+    this.#hold(slab, place)
     return place
   }
 
@@ -94,7 +107,7 @@ export class SlabStore implements MessageStore {
     return slab === undefined ? '' : read(slab.bytes.subarray(start, start + bytes))
   }
 
-  /** The bytes of a stored message, without a copy. */
+  /** The bytes of a stored message, without a copy; valid until the next call of this store. */
   view(message: StoredMessage): Uint8Array {
     const { slab, start, bytes } = message as Place
     return (slab as Slab).bytes.subarray(start, start + bytes)
@@ -123,16 +136,62 @@ export class SlabStore implements MessageStore {
     const { slab } = place
     if (slab === undefined) return
     place.slab = undefined
-    slab.live--
-    if (slab.live > 0) return
-    slab.used = 0
-    if (slab === this.#current || slab.bytes.length !== SLAB_BYTES) return
-    if (this.#spare.length < MAX_SPARE_SLABS) this.#spare.push(slab)
+    slab.live -= place.bytes + 1
+    this.#liveBytes -= place.bytes + 1
+    if (slab.live === 0) this.#empty(slab)
+    else if (this.#sizeBytes * SPARSE - MIN_WASTE_BYTES > this.#liveBytes) this.#compact()
+  }
+
+  #hold(slab: Slab, place: Place): void {
+    slab.used = place.start + place.bytes + 1
+    slab.live += place.bytes + 1
+    slab.places.push(place)
+    this.#liveBytes += place.bytes + 1
   }
 
   #change(bytes: number): Slab {
-    this.#current = bytes > SLAB_BYTES ? new Slab(bytes) : (this.#spare.pop() ?? new Slab(SLAB_BYTES))
-    return this.#current
+    const slab = bytes > SLAB_BYTES ? new Slab(bytes) : (this.#spare.pop() ?? new Slab(SLAB_BYTES))
+    if (this.#current.live === 0) this.#drop(this.#current)
+    this.#slabs.add(slab)
+    this.#sizeBytes += slab.bytes.length
+    this.#current = slab
+    return slab
+  }
+
+  #empty(slab: Slab): void {
+    slab.used = 0
+    slab.places.length = 0
+    if (slab === this.#current) return
+    this.#drop(slab)
+    if (slab.bytes.length === SLAB_BYTES && this.#spare.length < MAX_SPARE_SLABS) this.#spare.push(slab)
+  }
+
+  #drop(slab: Slab): void {
+    if (this.#slabs.delete(slab)) this.#sizeBytes -= slab.bytes.length
+  }
+
+  /** Moves the messages out of the slabs that are mostly empty. */
+  #compact(): void {
+    for (const slab of [...this.#slabs]) {
+      if (slab === this.#current || slab.live >= slab.bytes.length * SPARSE) continue
+      for (const place of slab.places) {
+        if (place.slab === slab) this.#move(place, slab)
+      }
+      slab.live = 0
+      this.#empty(slab)
+    }
+  }
+
+  #move(place: Place, from: Slab): void {
+    const { start, bytes } = place
+    let to = this.#current
+    if (bytes >= to.bytes.length - to.used) to = this.#change(bytes + 1)
+    // With its comma.
+    to.bytes.set(from.bytes.subarray(start, start + bytes + 1), to.used)
+    this.#liveBytes -= bytes + 1
+    place.slab = to
+    place.start = to.used
+    this.#hold(to, place)
   }
 }
 
