@@ -1,4 +1,3 @@
-import { compose } from './client/compose.ts'
 import { Emitter, type Listeners } from './client/emitter.ts'
 import type {
   AnalyticsEvents,
@@ -7,13 +6,20 @@ import type {
   FlushOptions,
   FlushResult,
 } from './client/events.ts'
-import type { FlushSummary, Stats } from './client/ledger.ts'
 import type { Status } from './client/monitor.ts'
-import type { Parts } from './client/parts.ts'
+import { Registry } from './client/registry.ts'
 import { createPromises, createScope, readOptions, type ScopedTracker } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
-import { fromCaller, guard } from './errors/guard.ts'
-import type { MessageStore } from './line/store.ts'
+import { accept } from './core/accept.ts'
+import { CLOSE_TIMEOUT_MS, close, limitOf } from './core/close.ts'
+import type { Core } from './core/core.ts'
+import { type FlushSummary, type Stats, statsOf } from './core/counts.ts'
+import { createCore, type Seams } from './core/create.ts'
+import { flush, stored } from './core/flush.ts'
+import { statusOf } from './core/status.ts'
+import { schedulePass } from './core/turn.ts'
+import { describeCause } from './errors/cause.ts'
+import { fromCaller } from './errors/guard.ts'
 import type { Scope } from './message/scope.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type {
@@ -30,7 +36,7 @@ import type { Callback } from './pipeline/context.ts'
 import type { Plugin, PluginHost } from './pipeline/plugin.ts'
 import type { PluginFunction } from './pipeline/registration.ts'
 import type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
-import { type Clock, soon, systemClock } from './runtime/clock.ts'
+import { soon, systemClock } from './runtime/clock.ts'
 import { publicSettings, type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
@@ -55,31 +61,31 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   implements Tracker<Events, User, Group>
 {
   readonly #settings: ResolvedSettings
-  readonly #parts: Parts
+  readonly #core: Core
+  readonly #registry: Registry
   #promises: TrackerPromises<Events, User, Group> | undefined
 
   /**
    * Makes a client. Opens no connection before the first event.
    *
-   * @throws SettingsError when a setting is missing, invalid, or named as in another SDK; the error names the setting.
+   * @throws SettingsError when a setting is missing or invalid; the error names the setting.
    */
   constructor(settings: AnalyticsSettings)
-  constructor(
-    settings: AnalyticsSettings,
-    clock: Clock = systemClock,
-    ...seams: [store?: MessageStore, pluginClock?: Clock]
-  ) {
+  constructor(settings: AnalyticsSettings, seams: Seams = { clock: systemClock }) {
     const listeners: Listeners<AnalyticsEvents> = new Map()
     super(listeners)
     let resolved: ResolvedSettings
     try {
       resolved = resolveSettings(settings)
-      const client = this as Emitter<AnalyticsEvents> & PluginHost
-      this.#parts = compose(resolved, clock, client, listeners, ...seams)
+      this.#core = createCore(resolved, this as Emitter<AnalyticsEvents> & PluginHost, listeners, seams)
     } catch (error) {
       throw fromCaller(error, new.target)
     }
     this.#settings = resolved
+    const core = this.#core
+    this.#registry = new Registry(core.pipeline, core.warnings, this as Emitter<AnalyticsEvents>, (name) =>
+      core.pipeline.deregister(name, core.counts.accepted, passOf(core)),
+    )
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
     // Emitted later, so that the code that makes the client can add listeners first.
@@ -93,43 +99,43 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /** Counts of events at this instant: `accepted = delivered + failed + deferred + pending`. */
   get stats(): Stats {
-    return this.#parts.stats()
+    return statsOf(this.#core.counts)
   }
 
   /** The state of the client at this instant: queued events, requests in flight, pauses, and the last error. */
   get status(): Status {
-    return this.#parts.status()
+    return statusOf(this.#core, this.#settings.host + this.#settings.path)
   }
 
   /** Resolves when every plugin registered so far has loaded, or has failed to load. Never rejects. */
   get ready(): Promise<void> {
-    return this.#parts.registry.ready
+    return this.#registry.ready
   }
 
   // The six calls are documented at Tracker.
 
   identify(params: IdentifyParams<User>, callback?: Callback): void {
-    this.#parts.intake.submit('identify', params, callback)
+    accept(this.#core, 'identify', params, callback)
   }
 
   track<Name extends EventName<Events>>(params: TrackParams<Events, Name>, callback?: Callback): void {
-    this.#parts.intake.submit('track', params, callback)
+    accept(this.#core, 'track', params, callback)
   }
 
   page(params: PageParams, callback?: Callback): void {
-    this.#parts.intake.submit('page', params, callback)
+    accept(this.#core, 'page', params, callback)
   }
 
   screen(params: ScreenParams, callback?: Callback): void {
-    this.#parts.intake.submit('screen', params, callback)
+    accept(this.#core, 'screen', params, callback)
   }
 
   group(params: GroupParams<Group>, callback?: Callback): void {
-    this.#parts.intake.submit('group', params, callback)
+    accept(this.#core, 'group', params, callback)
   }
 
   alias(params: AliasParams, callback?: Callback): void {
-    this.#parts.intake.submit('alias', params, callback)
+    accept(this.#core, 'alias', params, callback)
   }
 
   /**
@@ -137,7 +143,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * outcome of the event.
    */
   get promises(): TrackerPromises<Events, User, Group> {
-    if (this.#promises === undefined) this.#promises = createPromises(this.#parts)
+    if (this.#promises === undefined) this.#promises = createPromises(this.#core)
     return this.#promises
   }
 
@@ -150,7 +156,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * log.track({ event: 'Signed Up' })
    */
   with(scope: Scope): ScopedTracker<Events, User, Group> {
-    return createScope(this.#parts, undefined, scope)
+    return createScope(this.#core, undefined, scope)
   }
 
   /**
@@ -164,9 +170,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
   flush(options: FlushOptions | FlushCallback = {}): Promise<FlushResult> {
-    const { lifecycle } = this.#parts
-    const { close, timeout } = readOptions(options)
-    return this.#withCallback(close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout), options)
+    const { close: isClose, timeout } = readOptions(options)
+    if (isClose === true) return this.#close(options)
+    return this.#withCallback(flush(this.#core, limitOf(this.#core, timeout, undefined)), options)
   }
 
   /**
@@ -181,7 +187,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
   closeAndFlush(options: Pick<FlushOptions, 'timeout'> | FlushCallback = {}): Promise<FlushResult> {
-    return this.#withCallback(this.#parts.lifecycle.close(readOptions(options).timeout), options)
+    return this.#close(options)
   }
 
   /**
@@ -195,7 +201,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * if (await analytics.stored()) response.end('thank you')
    */
   stored(): Promise<boolean> {
-    return this.#parts.lifecycle.stored()
+    return stored(this.#core)
   }
 
   /**
@@ -206,7 +212,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * const { authorized, hint } = await analytics.verify()
    */
   verify(): Promise<Verification> {
-    return this.#parts.verify()
+    return verify(this.#core, this.#settings.host + this.#settings.path)
   }
 
   /**
@@ -232,12 +238,12 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * } })
    */
   register(...plugins: (Plugin | PluginFunction)[]): Promise<void> {
-    return this.#parts.registry.register(plugins)
+    return this.#registry.register(plugins)
   }
 
   /** Removes plugins by name. Resolves when they have unloaded. Unknown names are ignored. Never rejects. */
   deregister(...names: string[]): Promise<void> {
-    return this.#parts.registry.deregister(names)
+    return this.#registry.deregister(names)
   }
 
   /** The client for `JSON.stringify(analytics)`: without secrets. */
@@ -251,20 +257,44 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   protected override onListenerError(error: unknown, name: keyof AnalyticsEvents): boolean {
-    return this.#parts.warnings.takeListener(error, name)
+    return this.#core.warnings.takeListener(error, name)
+  }
+
+  #close(options: FlushOptions | FlushCallback): Promise<FlushResult> {
+    const core = this.#core
+    return this.#withCallback(
+      close(core, limitOf(core, readOptions(options).timeout, CLOSE_TIMEOUT_MS)),
+      options,
+    )
   }
 
   #withCallback(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushResult> {
     if (typeof callback !== 'function') return flushed as Promise<FlushResult>
     const called = flushed.then((summary) => {
-      guard(
-        () => callback(undefined, summary),
-        'a callback',
-        (reason) => this.#parts.warnings.take('callback', reason),
-      )
+      this.#core.warnings.guard('callback', 'a callback', () => callback(undefined, summary))
       return summary
     })
     return called as Promise<FlushResult>
+  }
+}
+
+/** Resolves when the pass of this turn is over. */
+function passOf(core: Core): Promise<void> {
+  return new Promise((resolve) => {
+    core.afterPass.push(resolve)
+    schedulePass(core)
+  })
+}
+
+/** Loads the code of `verify()` on demand, because few programs call it. */
+async function verify(core: Core, url: string): Promise<Verification> {
+  const { settings, sender, credentials, clock } = core
+  try {
+    const { verify } = await import(/* webpackMode: "eager" */ './client/verify.ts')
+    return await verify({ url, settings, state: core, sender, credentials, clock })
+  } catch (error) {
+    // The code could not be loaded.
+    return { reachable: false, authorized: undefined, status: undefined, url, hint: describeCause(error) }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FlushOptions } from './client/events.ts'
-import type { FlushSummary } from './client/ledger.ts'
+import type { FlushSummary } from './core/counts.ts'
 import type { DeliveryError } from './errors/errors.ts'
 import { describe } from './message/describe.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'

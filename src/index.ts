@@ -18,11 +18,11 @@ export type {
   FlushResult,
   WarningEvent,
 } from './client/events.ts'
-export type { FlushSummary, Stats } from './client/ledger.ts'
 export type { LastError, Status } from './client/monitor.ts'
 export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
 export { type CombinedClient, combine } from './combine.ts'
+export type { FlushSummary, Stats } from './core/counts.ts'
 export type { RequestFacts, RequestInfo, ResponseInfo } from './delivery/observer.ts'
 export {
   ContextCancelation,

@@ -1,5 +1,4 @@
 // For edge runtimes and browsers: the exports of platform.node.ts, without `node:` modules.
-export { perRequest } from './client/requests.web.ts'
 export { defaultClient } from './http/default-client.web.ts'
 export { gzip } from './runtime/compress.web.ts'
 export { AsyncResource, createAsyncLocal, openChannel, platform } from './runtime/platform.web.ts'

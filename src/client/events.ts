@@ -1,9 +1,9 @@
+import type { FlushSummary } from '../core/counts.ts'
 import type { RequestInfo, ResponseInfo } from '../delivery/observer.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { Message } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PublicSettings } from '../settings/settings.ts'
-import type { FlushSummary } from './ledger.ts'
 
 /** The argument of an `error` listener: one event was lost. */
 export interface ErrorEvent {
@@ -22,7 +22,7 @@ export interface WarningEvent {
    * reported when the service has failed more than `maxRetries` times in a row, when events wait because the service refuses
    * the address or the credentials, and when the service accepts requests again.
    */
-  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool' | 'outage'
+  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'flush' | 'spool' | 'outage'
   /** The error that was thrown, or the reason of the rejection. For a plugin, a `DeliveryError` that names the plugin. */
   reason: unknown
   /** The name of the plugin. */
@@ -84,8 +84,8 @@ export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'
 /** Options of `flush` and `closeAndFlush`. */
 export interface FlushOptions {
   /**
-   * Longest wait in milliseconds. 0: no limit; a negative number: no wait. Default: no limit for `flush`, 75,000 with `close`
-   * and for `closeAndFlush`.
+   * Longest wait in milliseconds. 0: no limit, and so does what is not a number, with a warning; a negative number: no wait.
+   * Default: no limit for `flush`, 75,000 with `close` and for `closeAndFlush`.
    */
   timeout?: number | undefined
   /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */

@@ -1,4 +1,3 @@
-import type { Delivery } from '../delivery/delivery.ts'
 import type {
   OnEnd,
   OutageObserver,
@@ -7,7 +6,6 @@ import type {
   RequestObserver,
 } from '../delivery/observer.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
-import type { SpoolConnection } from '../line/spool.ts'
 import type { Kind } from '../message/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
@@ -140,12 +138,13 @@ export class Monitor implements RequestObserver, OutageObserver {
     attempts: number,
     error: DeliveryError | undefined,
   ): void {
-    if (error !== undefined) {
-      const { code, message, status } = error
-      // An event that the spool keeps for the next start is not an error.
-      if (code !== 'deferred') this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
-    }
+    if (error !== undefined) this.noteLoss(error)
     this.#publish(channels.outcome, () => ({ kind, messageId: messageId(), attempts, error }))
+  }
+
+  noteLoss({ code, message, status }: DeliveryError): void {
+    // An event that the spool keeps for the next start is not an error.
+    if (code !== 'deferred') this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
   }
 
   #publish(channel: Channel, message: () => object): void {
@@ -178,25 +177,4 @@ export interface Status {
   readonly lastDeliveredAt: Date | undefined
   /** The URL to which batches are sent. */
   readonly url: string
-}
-
-export interface StatusSources {
-  readonly spool: SpoolConnection | undefined
-  readonly delivery: Delivery
-  readonly monitor: Monitor
-  readonly clock: Pick<Clock, 'now'>
-  readonly url: string
-}
-
-export function readStatus({ spool, delivery, monitor, clock, url }: StatusSources): Status {
-  const { waiting, pausedMs, inFlight } = delivery
-  return {
-    queued: waiting.count + (spool?.length ?? 0),
-    queuedBytes: waiting.bytes,
-    inFlight,
-    pausedUntil: pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
-    lastError: monitor.lastError,
-    lastDeliveredAt: monitor.lastDeliveredAt,
-    url,
-  }
 }

@@ -12,9 +12,16 @@ export class Registry {
   readonly #pipeline: Pipeline
   readonly #warnings: Warnings
   readonly #emitter: Emitter<AnalyticsEvents>
+  readonly #deregister: (name: string) => Promise<boolean>
   #ready: Promise<unknown> = Promise.resolve()
 
-  constructor(pipeline: Pipeline, warnings: Warnings, emitter: Emitter<AnalyticsEvents>) {
+  constructor(
+    pipeline: Pipeline,
+    warnings: Warnings,
+    emitter: Emitter<AnalyticsEvents>,
+    deregister: (name: string) => Promise<boolean>,
+  ) {
+    this.#deregister = deregister
     this.#pipeline = pipeline
     this.#warnings = warnings
     this.#emitter = emitter
@@ -35,7 +42,7 @@ export class Registry {
   }
 
   async deregister(names: readonly string[]): Promise<void> {
-    const wasThere = await Promise.all(names.map((name) => this.#pipeline.deregister(name)))
+    const wasThere = await Promise.all(names.map((name) => this.#deregister(name)))
     this.#emitter.emit(
       'deregister',
       names.filter((_, index) => wasThere[index]),

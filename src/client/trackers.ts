@@ -1,3 +1,7 @@
+import { accept } from '../core/accept.ts'
+import { limitOf } from '../core/close.ts'
+import type { Core } from '../core/core.ts'
+import { flush } from '../core/flush.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { MessageDefaults } from '../message/build.ts'
 import type { Scope } from '../message/scope.ts'
@@ -6,7 +10,6 @@ import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
 import type { FlushCallback, FlushOptions, FlushResult } from './events.ts'
-import type { Parts } from './parts.ts'
 import { mergeScopes } from './scopes.ts'
 
 /** The six calls with the defaults of a scope. Uses the queue and connections of its client. Methods may be detached. */
@@ -21,7 +24,7 @@ export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = Gr
 }
 
 export function createScope<Events, User, Group>(
-  parts: Parts,
+  core: Core,
   outer: MessageDefaults | undefined,
   scope: Scope,
 ): ScopedTracker<Events, User, Group> {
@@ -30,28 +33,28 @@ export function createScope<Events, User, Group>(
     defaults = mergeScopes(outer, scope)
   } catch (error) {
     // No event may be lost because of its scope.
-    parts.warnings.report('scope', error)
+    core.warnings.report('scope', error)
   }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
   return {
-    identify: (params, callback) => parts.intake.submit('identify', params, callback, defaults),
-    track: (params, callback) => parts.intake.submit('track', params, callback, defaults),
-    page: (params, callback) => parts.intake.submit('page', params, callback, defaults),
-    screen: (params, callback) => parts.intake.submit('screen', params, callback, defaults),
-    group: (params, callback) => parts.intake.submit('group', params, callback, defaults),
-    alias: (params, callback) => parts.intake.submit('alias', params, callback, defaults),
+    identify: (params, callback) => accept(core, 'identify', params, callback, defaults),
+    track: (params, callback) => accept(core, 'track', params, callback, defaults),
+    page: (params, callback) => accept(core, 'page', params, callback, defaults),
+    screen: (params, callback) => accept(core, 'screen', params, callback, defaults),
+    group: (params, callback) => accept(core, 'group', params, callback, defaults),
+    alias: (params, callback) => accept(core, 'alias', params, callback, defaults),
     get promises() {
-      if (promises === undefined) promises = createPromises(parts, defaults)
+      if (promises === undefined) promises = createPromises(core, defaults)
       return promises
     },
-    with: (inner) => createScope(parts, defaults, inner),
+    with: (inner) => createScope(core, defaults, inner),
     flush: (options: Pick<FlushOptions, 'timeout'> = {}) =>
-      parts.lifecycle.flush(readOptions(options).timeout) as Promise<FlushResult>,
+      flush(core, limitOf(core, readOptions(options).timeout, undefined)) as Promise<FlushResult>,
   }
 }
 
 export function createPromises<Events, User, Group, Who>(
-  parts: Parts,
+  core: Core,
   defaults?: MessageDefaults,
 ): TrackerPromises<Events, User, Group, Who> {
   const submit = (kind: Kind, params: unknown): Promise<Context> =>
@@ -60,7 +63,7 @@ export function createPromises<Events, User, Group, Who>(
         if (error === undefined) resolve(ctx as Context)
         else reject(error)
       }
-      parts.intake.submitAwaited(kind, params, callback, defaults)
+      accept(core, kind, params, callback, defaults, true)
     })
   return {
     identify: (params) => submit('identify', params),

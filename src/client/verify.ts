@@ -3,7 +3,6 @@ import type { Sender } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { Intake } from './intake.ts'
 
 /** Result of `analytics.verify()`. */
 export interface Verification {
@@ -25,7 +24,7 @@ export interface Verification {
 export interface VerifyOptions {
   readonly url: string
   readonly settings: Pick<ResolvedSettings, 'disable'>
-  readonly intake: Pick<Intake, 'isClosed'>
+  readonly state: { readonly isClosed: boolean }
   readonly credentials: string | Pick<TokenCredentials, 'tryOnce'>
   readonly sender: Pick<Sender, 'verify'>
   readonly clock: Pick<Clock, 'hold'>
@@ -33,9 +32,9 @@ export interface VerifyOptions {
 
 /** Sends one request without events. Never rejects. */
 export async function verify(options: VerifyOptions): Promise<Verification> {
-  const { url, clock, intake, settings } = options
+  const { url, clock, state, settings } = options
   const unasked = { reachable: false, authorized: undefined, status: undefined, url }
-  if (intake.isClosed) return { ...unasked, hint: 'no request was made: the client was closed' }
+  if (state.isClosed) return { ...unasked, hint: 'no request was made: the client was closed' }
   if (settings.disable === true) return { ...unasked, hint: 'no request was made: disable is set' }
   const release = clock.hold()
   try {
@@ -47,7 +46,7 @@ export async function verify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise<Verification> {
+async function ask({ url, state, credentials, sender }: VerifyOptions): Promise<Verification> {
   let authorization: string | undefined
   let tokenProblem: string | undefined
   try {
@@ -56,7 +55,7 @@ async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise
     tokenProblem = describeCause(error)
   }
   // The client may have been closed while the token was fetched.
-  if (intake.isClosed) throw new Error('the client was closed')
+  if (state.isClosed) throw new Error('the client was closed')
   const { status, problem } = await sender.verify(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')
   return {

@@ -1,4 +1,5 @@
 import type { DeliveryError } from '../errors/errors.ts'
+import { guard } from '../errors/guard.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/handler-result.ts'
 import type { Log } from '../runtime/log.ts'
@@ -11,12 +12,28 @@ export class Warnings {
   readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log
   readonly #warned = new Set<string>()
-  readonly #losses = new Set<string>()
 
   constructor(emitter: Emitter<AnalyticsEvents>, listeners: Listeners<AnalyticsEvents>, log: Log) {
     this.#emitter = emitter
     this.#listeners = listeners
     this.#log = log
+  }
+
+  /** Runs code of the user whose failure costs no event. */
+  guard(code: WarningEvent['code'], what: string, run: () => unknown): void {
+    guard(run, what, (reason) => this.take(code, reason))
+  }
+
+  /** Whether this was told before; from now on, it was. */
+  hasTold(key: string): boolean {
+    if (this.#warned.has(key)) return true
+    this.#warned.add(key)
+    return false
+  }
+
+  /** Logged once for each code. */
+  tellOnce(code: string, text: string): void {
+    this.#warnOnce(code, code, text)
   }
 
   /** @returns Whether there is a listener. */
@@ -72,8 +89,7 @@ export class Warnings {
 
   /** An event without a callback was lost, and there is no `error` listener. Logged once for each code. */
   reportLoss({ code, message }: DeliveryError): void {
-    if (this.#losses.has(code)) return
-    this.#losses.add(code)
+    if (this.hasTold(`loss ${code}`)) return
     this.#log.loss(
       code,
       `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
@@ -91,8 +107,6 @@ export class Warnings {
   }
 
   #warnOnce(key: string, code: string, text: string): void {
-    if (this.#warned.has(key)) return
-    this.#warned.add(key)
-    this.#log.warn(code, text)
+    if (!this.hasTold(key)) this.#log.warn(code, text)
   }
 }

@@ -21,6 +21,8 @@ export interface SendResult {
   readonly text: string
   /** Whether the connection broke before there was a response. */
   readonly isConnectionLost: boolean
+  /** Whether there was no connection, so that the events cannot be the reason. */
+  readonly isUnreachable: boolean
   readonly toError: ToError
 }
 

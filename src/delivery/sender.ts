@@ -1,5 +1,5 @@
 import type { TokenCredentials } from '../auth/credentials.ts'
-import { isConnectionLost } from '../errors/cause.ts'
+import { isConnectionLost, isUnreachable } from '../errors/cause.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
 import {
@@ -9,6 +9,7 @@ import {
   type ResponseHead,
   startExchange,
 } from '../http/exchange.ts'
+import type { Item } from '../line/item.ts'
 import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
 import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
@@ -18,7 +19,6 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
 import type { Envelope } from './envelope.ts'
 import type { OnEnd, RequestObserver, ResponseInfo, VerifyResponse } from './observer.ts'
-import type { Range } from './range.ts'
 import { explainEmpty, type SendResult, type ToError, toDeliveryError } from './send-result.ts'
 
 export interface SenderOptions {
@@ -38,13 +38,18 @@ export interface SenderOptions {
   readonly warn?: Warn
   /** Never rejects. Default: bodies are sent unencoded. */
   readonly loadEncoder?: (() => Promise<Encoder>) | undefined
-  /** Once the client is closed, connections need not be kept alive. */
-  readonly intake?: { readonly isClosed: boolean }
+  /** Whether no request will follow, so that connections need not be kept alive. */
+  readonly isLast?: () => boolean
+}
+
+/** The events of one request. */
+export interface Sendable {
+  readonly items: readonly Item[]
 }
 
 export type Ending = SendResult | { readonly action: 'unsent'; readonly error: DeliveryError | undefined }
 
-/** The attempt was abandoned, or the circuit breaker (`Gate`) stopped sending, before a request was sent. */
+/** The attempt was abandoned, or the gate stopped sending, before a request was sent. */
 export const UNSENT: Ending = { action: 'unsent', error: undefined }
 
 export interface Attempt {
@@ -56,7 +61,7 @@ export interface Attempt {
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
-/** Makes single attempts to send a range. Other code decides about retries. */
+/** Makes single attempts to send a batch. Other code decides about retries. */
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
@@ -75,7 +80,7 @@ export class Sender {
    * @param authorization The `Authorization` header.
    * @param mayGo Called after each wait: returns whether the request may still be sent. Must not throw.
    */
-  send(range: Range, authorization: string, mayGo: () => boolean = () => true): Attempt {
+  send(range: Sendable, authorization: string, mayGo: () => boolean = () => true): Attempt {
     const onFailure = (error: unknown): Attempt => ({
       result: Promise.resolve(this.#failed(error, authorization)),
       finished: Promise.resolve(),
@@ -110,7 +115,7 @@ export class Sender {
     return { status, problem }
   }
 
-  #begin(range: Range, authorization: string, mayGo: () => boolean): Attempt | Promise<Attempt> {
+  #begin(range: Sendable, authorization: string, mayGo: () => boolean): Attempt | Promise<Attempt> {
     const { envelope, clock, loadEncoder } = this.#options
     const sentAtMs = clock.now()
     const bytes = envelope.write(range.items, isoTime(sentAtMs))
@@ -126,10 +131,11 @@ export class Sender {
     return encode()
   }
 
-  #start(range: Range, body: EncodedBody, authorization: string, sentAtMs: number): Attempt {
+  #start(range: Sendable, body: EncodedBody, authorization: string, sentAtMs: number): Attempt {
     const { url, envelope, observer } = this.#options
     const headers = this.#headers(authorization)
-    const { attempts, items } = range
+    const { items } = range
+    const attempts = items.reduce((most, item) => Math.max(most, item.attempts), 0)
     if (attempts > 0) headers['X-Retry-Count'] = String(attempts)
     if (body.encoding !== undefined) headers['Content-Encoding'] = body.encoding
     const facts = { url, attempt: attempts + 1, events: items.length, bytes: body.bytes.length }
@@ -170,8 +176,8 @@ export class Sender {
   }
 
   #exchange(headers: Record<string, string>, body: string | Uint8Array, keptBytes: number): Exchange {
-    const { url, timeoutMs, client, clock, intake } = this.#options
-    const closesConnection = intake?.isClosed === true
+    const { url, timeoutMs, client, clock, isLast } = this.#options
+    const closesConnection = isLast?.() === true
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection }
     const exchange = startExchange(client, request, clock)
     this.#open.add(exchange)
@@ -203,10 +209,12 @@ export class Sender {
     const toError: ToError = (code) => toDeliveryError(code, response, url, redact)
     if (status === undefined) {
       const isLost = isConnectionLost(response.cause)
-      return { action: 'retry', waitMs: undefined, status, text: '', isConnectionLost: isLost, toError }
+      const facts = { isConnectionLost: isLost, isUnreachable: isUnreachable(response.cause) }
+      return { action: 'retry', waitMs: undefined, status, text: '', ...facts, toError }
     }
     const { action, waitMs } = judge(response, tokens !== undefined, sentAtMs)
-    return { action, waitMs, status, text: `${status} ${response.body}`, isConnectionLost: false, toError }
+    const text = `${status} ${response.body}`
+    return { action, waitMs, status, text, isConnectionLost: false, isUnreachable: false, toError }
   }
 
   #failed(cause: unknown, authorization: string): SendResult {

@@ -12,43 +12,44 @@ export interface Item extends Holder {
   /** The number of the call: calls and recovered events are numbered from 1. */
   readonly seq: number
   readonly callback: Callback | undefined
-  /** The callback runs in this context of the call, so that its logs and traces belong to the same incoming request. */
+  /** Callbacks and plugins run in this context of the call, so that their logs and traces belong to the same incoming request. */
   readonly asyncContext: CapturedContext | undefined
-  /**
-   * Whether the event is sent at the end of its turn, without waiting for more events. Also set for events of an earlier
-   * process.
-   */
+  /** Whether the event is sent at the end of its turn, without waiting for more events. */
   readonly isUrgent: boolean
+  /** How many synchronous handlers of plugins have led to the call: 0 for a call of the program. */
+  readonly depth: number
   /**
-   * - `new`: not in the line, because its call is in progress, it is only in the spool, or it is about to get its outcome
-   * - `plugins`: inside asynchronous plugins
-   * - `ready`: waits to be sent, or to be sent again
-   * - `sent`: in a request, or in a part of a split range that waits to be sent again
+   * - `new`: not in the line: it is only in the spool, or about to get its outcome
+   * - `line`: in the line
+   * - `plugins`: inside plugins
+   * - `sent`: in a batch that is in flight, or that goes out before the line
    * - `done`: has its outcome
    */
-  state: 'new' | 'plugins' | 'ready' | 'sent' | 'done'
+  state: 'new' | 'line' | 'plugins' | 'sent' | 'done'
   /** Whether the setting `disable` applied when the call was made: if so, the event is not sent. */
   isDisabled: boolean
-  /** Whether the event has gone through the plugins and its message can be sent: if so, `after` plugins run for it. */
+  /** Whether its plugins have handled the event, or it comes from an earlier process, where they have. */
+  isHandled: boolean
+  /** Whether plugins of this client have handled the event, so that `after` plugins run for it. */
   passedPlugins: boolean
-  /** The `messageId`. Set only when the `trackpost:outcome` channel has a subscriber. */
+  /** The `messageId`. Set only when somebody follows the outcomes of all events. */
   messageId: string | undefined
-  /**
-   * Set early when plugins need it, or when the event fails before it is in the line. Otherwise it is made from the stored
-   * message when it is needed.
-   */
+  /** Set early when plugins need it. Otherwise it is made from the stored message when it is needed. */
   ctx: Context | undefined
-  /** Bytes of the message; an estimate while the event is inside plugins. */
+  /** Bytes of the message; 0 while the event is inside plugins. */
   bytes: number
-  /** The place in the line, set when the event becomes ready. */
+  /** The place in the line; `Infinity` while the event has none. */
   order: number
   /** Number of requests that have contained the event. */
   attempts: number
-  /** Number of failed requests that count as retries of the event. */
-  retries: number
-  /** 1 while the event has no outcome, plus the number of plugins still at work on it. A flush waits until this is 0. */
-  open: number
-  /** The neighbours in the linked list of ready events. */
+  /** Number of failed requests that have contained the event. Those that have failed least are asked first. */
+  failures: number
+  /** How often the event has failed alone while the service accepted others: it then is a suspect. */
+  lonelyFailures: number
+  /** The number of requests that the service had accepted at the first, and at the last of these failures. */
+  acceptedAtFirst: number
+  acceptedAtLast: number
+  /** The neighbours in the line. */
   previous: Item | undefined
   next: Item | undefined
 }
@@ -60,6 +61,7 @@ export function createItem(
   callback?: Callback | undefined,
   asyncContext?: CapturedContext | undefined,
   isUrgent = false,
+  depth = 0,
 ): Item {
   return {
     kind,
@@ -67,16 +69,20 @@ export function createItem(
     callback,
     asyncContext,
     isUrgent,
+    depth,
     state: 'new',
     isDisabled: false,
+    isHandled: false,
     passedPlugins: false,
     messageId: undefined,
     ctx: undefined,
     bytes: 0,
-    order: 0,
+    order: Number.POSITIVE_INFINITY,
     attempts: 0,
-    retries: 0,
-    open: 1,
+    failures: 0,
+    lonelyFailures: 0,
+    acceptedAtFirst: 0,
+    acceptedAtLast: 0,
     previous: undefined,
     next: undefined,
     stored: undefined,

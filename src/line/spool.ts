@@ -42,7 +42,7 @@ export interface Spool {
    */
   attach(client: SpoolClient): SpoolConnection
   /**
-   * Stores a message. Must not block, because it is called within `track()`.
+   * Stores a message. Must not block.
    *
    * @param message JSON in UTF-8; valid only during the call.
    * @param isHeld Whether the client also keeps the message in memory. If not, `recover` must return the message.
@@ -107,8 +107,15 @@ export interface SpooledEntry extends Holder {
 export interface SpoolConnection extends MessageStore {
   /** @internal Number of events that are only in the spool. Later events have to wait behind these events. */
   readonly length: number
-  /** @internal Stores an event for which there is no room in memory. Returns whether the spool has room. */
-  spill(entry: SpooledEntry, json: string): boolean
+  /** @internal Stores a message that is in memory. */
+  keep(stored: StoredMessage): void
+  /** @internal Whether the spool has the message, or has refused it. */
+  has(stored: StoredMessage): boolean
+  /**
+   * @internal Moves an event for which there is no room in memory to the spool, and releases its message. Returns whether the
+   * spool has room.
+   */
+  spill(entry: SpooledEntry): boolean
   /** @internal Called when there may be room in memory again. */
   refill(): void
   /** @internal Resolves to whether every message stored so far is as safe as the spool promises. Never rejects. */

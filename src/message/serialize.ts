@@ -1,7 +1,6 @@
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import { snapshot } from './snapshot.ts'
-import type { Message } from './types.ts'
 import { byteLength } from './utf8.ts'
 
 /**
@@ -53,61 +52,7 @@ function serializeTolerantly(message: object, maxBytes: number | undefined): str
   }
 }
 
-const MAX_DEPTH = 64
-
-interface Left {
-  bytes: number
-}
-
-/**
- * Estimates how many bytes `value` has as JSON, to limit the memory of events inside plugins. Cheaper than writing the JSON:
- * punctuation is counted roughly, and escapes are not counted. Never throws.
- *
- * @param largest Upper limit of the estimate, because no larger message is sent. Also returned for a value that cannot be read.
- * Default: 32,768.
- */
-export function estimateBytes(value: unknown, largest = 32_768): number {
-  const left = { bytes: largest }
-  try {
-    count(value, left, 0)
-  } catch {
-    return largest
-  }
-  return Math.min(largest, largest - left.bytes)
-}
-
-function count(value: unknown, left: Left, depth: number): void {
-  if (typeof value === 'string') {
-    left.bytes -= value.length > left.bytes ? value.length : byteLength(value) + 3
-    return
-  }
-  left.bytes -= 5
-  if (typeof value !== 'object' || value === null || left.bytes <= 0) return
-  if (value instanceof Date) left.bytes -= 22
-  if (depth >= MAX_DEPTH) left.bytes = 0
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && left.bytes > 0; index++) count(value[index], left, depth + 1)
-    return
-  }
-  for (const key of Object.keys(value)) {
-    left.bytes -= key.length + 3
-    count((value as Record<string, unknown>)[key], left, depth + 1)
-    if (left.bytes <= 0) return
-  }
-}
-
 export function toMessageError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
-}
-
-/** Adds to the error the size that the message had before the plugins, to show whether a plugin has made it too large. */
-export function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
-  if (error.code !== 'too_large' || original === undefined) return error
-  try {
-    const bytes = byteLength(serialize(original))
-    return new DeliveryError(error.code, `${error.message}; before the plugins it had ${bytes}`)
-  } catch {
-    return error
-  }
 }

@@ -1,4 +1,4 @@
-import { isoTime, msOf } from './build.ts'
+import { msOf } from './build.ts'
 import { snapshot } from './snapshot.ts'
 import type { ContextEvent, Kind, Message } from './types.ts'
 
@@ -19,18 +19,6 @@ export function copyToContextEvent(message: Message, maxBytes?: number): Context
   const copy: Partial<ContextEvent> = snapshot(message, maxBytes) as Omit<Message, 'timestamp'>
   copy.timestamp = new Date(msOf(message.timestamp))
   return copy as ContextEvent
-}
-
-/** Writes the timestamp as text, because `JSON.stringify` is several times slower for a Date. */
-export function toWire(message: Message | ContextEvent): object {
-  const { timestamp } = message
-  if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message
-  try {
-    return { ...message, timestamp: isoTime(timestamp.getTime()) }
-  } catch {
-    // A plugin has set an invalid Date, or a getter that throws. The serialiser handles such an event.
-    return message
-  }
 }
 
 export function kindOf(json: string): Kind | undefined {

@@ -62,9 +62,7 @@ export class Context {
   #stats: ContextStats | undefined
   /** The type of an invalid value that a plugin has assigned to `event`. */
   #refused: string | undefined
-  #depth = 0
   #reporter: Reporter | undefined
-  #subject: object | undefined
   #destinations: Promise<unknown> | undefined
   readonly #clock: Clock
 
@@ -194,26 +192,6 @@ export class Context {
     return { id: this.id, event: this.event, attempts: this.#attempts, logs: this.logs(), metrics }
   }
 
-  /** @internal 0 when no plugin tracked the event, 1 when a plugin tracked it while handling such an event, and so on. */
-  get depth(): number {
-    return this.#depth
-  }
-
-  /** @internal */
-  set depth(depth: number) {
-    this.#depth = depth
-  }
-
-  /** @internal Identifies the event: its `Item` in the client. */
-  get subject(): object | undefined {
-    return this.#subject
-  }
-
-  /** @internal */
-  set subject(subject: object | undefined) {
-    this.#subject = subject
-  }
-
   /** @internal Settles when the destination plugins have handled the event; `undefined` when none is running. */
   get destinations(): Promise<unknown> | undefined {
     return this.#destinations
@@ -246,9 +224,7 @@ export class Context {
    * @internal Makes this context the successor of `former`: copies its internal state, and its notes if this context has none.
    */
   succeed(former: Context): void {
-    this.#depth = former.#depth
     this.#reporter = former.#reporter
-    this.#subject = former.#subject
     this.#logger ??= former.#logger
     this.#stats ??= former.#stats
   }

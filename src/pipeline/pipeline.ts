@@ -1,28 +1,23 @@
 import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
 import { isInstance, isThenable } from '../errors/guard.ts'
 import type { Kind } from '../message/types.ts'
-import { type Clock, soon } from '../runtime/clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
 import type { Context, Reporter } from './context.ts'
 import { continueWith, pluginError, pluginFailure, type Report, UnusableResult } from './handler-result.ts'
-import { Lineage } from './lineage.ts'
 import type { Plugin, PluginHost } from './plugin.ts'
 import { PluginLoader } from './plugin-loader.ts'
-import { handlerOf, handles, isChosen, type Registration, stagesOf } from './registration.ts'
-import { Abandoned, TimeLimits, Turns } from './time-limits.ts'
+import { handlerOf, isChosen, type Registration, stagesOf } from './registration.ts'
+import { Abandoned, TimeLimits } from './time-limits.ts'
 
 /** A plugin may track while it handles an event of the program, but not while it handles an event of a plugin. */
 const MAX_DEPTH = 1
 
-export interface PipelineOptions {
-  readonly clock: Clock
-  /** The second argument of `load` and `unload` of each plugin. */
-  readonly client: PluginHost
-  readonly report: Report
-  /** Lets the caller run a new plugin on events of this turn that have already gone through the other plugins. */
-  readonly onRegister?: (plugin: Registration) => void
-  /** A plugin loader that several pipelines share. Default: the pipeline makes its own. */
-  readonly plugins?: PluginLoader | undefined
+/** The part of an event that its plugins need. */
+export interface Passenger {
+  readonly kind: Kind
+  readonly seq: number
+  readonly depth: number
 }
 
 /** Called once, when the plugins have handled an event. `ctx` may be a context that a plugin returned. */
@@ -30,62 +25,51 @@ export type Done = (error: DeliveryError | undefined, ctx: Context) => void
 
 /** One event inside the `before` and `enrichment` plugins. */
 interface Passage {
-  readonly kind: Kind
-  front: readonly Registration[]
+  readonly event: Passenger
+  readonly front: readonly Registration[]
   ctx: Context
   readonly done: Done
 }
 
-/** @see docs/spec.md, section 7 */
+/** Runs the plugins of a client, in their order. @see docs/spec.md, section 7 */
 export class Pipeline {
   readonly #report: Report
   readonly #reporter: Reporter
   readonly #loader: PluginLoader
   readonly #limits: TimeLimits
-  readonly #lineage: Lineage
-  readonly #turns: Turns
   #stages = stagesOf([])
   /** `true` while no plugin is registered and no required one has failed to load: {@link concerns} need not be called then. */
   isEmpty = true
-  /** Events that wait for a plugin to load, or for the next turn of the event loop. */
+  /** Events that wait for a plugin to load. */
   #waiting: (() => void)[] = []
   /** The number of calls of {@link abandon}. */
   #era = 0
-  /** The events that entered an asynchronous plugin in this turn. */
-  readonly #ofThisTurn = new Set<Passage>()
+  /** The events of the handlers that are on the stack now, the innermost last. */
+  readonly #running: Passenger[] = []
 
-  constructor({ clock, client, report, onRegister, plugins }: PipelineOptions) {
+  constructor(clock: Clock, client: PluginHost, report: Report) {
     this.#report = report
     this.#reporter = (ctx, plugin, reason) => report(pluginFailure(plugin, 'reported', reason, ctx))
     this.#limits = new TimeLimits(clock)
-    this.#lineage = new Lineage(clock)
-    this.#turns = new Turns(clock, () => this.release())
-    this.#loader =
-      plugins ??
-      new PluginLoader({
-        limits: this.#limits,
-        client,
-        report,
-        onChange: () => this.arrange(),
-        onReady: () => this.release(),
-        onRegister: (added) => {
-          this.join(added)
-          onRegister?.(added)
-        },
-      })
-    if (plugins !== undefined) this.arrange()
+    this.#loader = new PluginLoader({
+      limits: this.#limits,
+      client,
+      report,
+      onChange: () => this.#arrange(),
+      onReady: () => this.#release(),
+      call: (run) => this.#callSync(OUTSIDE, run),
+    })
   }
 
-  /** Called when a plugin was added, loaded or removed. */
-  arrange(): void {
-    this.#stages = stagesOf(this.#loader.registrations)
-    this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
+  /** Whether the code that runs now was called synchronously by a plugin. */
+  get isInHandler(): boolean {
+    return this.#running.length > 0
   }
 
-  /** Events of this turn that are still inside an asynchronous plugin also go through the added plugin. */
-  join(added: Registration): void {
-    if (added.type !== 'before' && added.type !== 'enrichment') return
-    for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
+  /** The depth of an event that is tracked now: 1 inside a synchronous handler for an event of the program. */
+  get depth(): number {
+    const { length } = this.#running
+    return length === 0 ? 0 : (this.#running[length - 1] as Passenger).depth + 1
   }
 
   /**
@@ -107,50 +91,33 @@ export class Pipeline {
     return this.#loader.register(plugin)
   }
 
-  deregister(name: string): Promise<boolean> {
-    return this.#loader.deregister(name)
+  /**
+   * Removes a plugin: it handles the events up to the number `lastSeq` until `passed` resolves, and then none.
+   *
+   * @returns Whether there was such a plugin.
+   */
+  deregister(name: string, lastSeq: number, passed: Promise<void>): Promise<boolean> {
+    return this.#loader.deregister(name, lastSeq, passed)
   }
 
   /**
-   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: usually within this call if every plugin is
-   * synchronous and loaded, otherwise later. After {@link abandon}, `done` is not called.
+   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call if every plugin is synchronous
+   * and loaded, otherwise later. After {@link abandon}, `done` is not called.
    *
-   * @param front The plugins to run. Default: all `before` and `enrichment` plugins for this kind.
    * @returns Whether `done` has been called.
    */
-  run(kind: Kind, ctx: Context, done: Done, front?: readonly Registration[]): boolean {
-    const { depth } = this.#lineage
-    if (depth > MAX_DEPTH) {
+  run(event: Passenger, ctx: Context, done: Done): boolean {
+    if (event.depth > MAX_DEPTH) {
       const message = 'a plugin tracked this while handling an event that a plugin had tracked'
       done(new DeliveryError('plugin', message), ctx)
       return true
     }
-    ctx.depth = depth
     ctx.reporter = this.#reporter
-    if (this.#isHeld()) {
-      // Other work starts the event later, and the event must not run in the asynchronous context of that work.
-      const captured = new AsyncResource('Trackpost')
-      this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done, front)))
-      return false
-    }
-    return this.#start(kind, ctx, done, front)
-  }
-
-  /**
-   * Whether {@link run} is expected to return `false`. A plugin counts as synchronous until it returns a promise, unless its
-   * handler is declared `async`.
-   */
-  mayWait(kind: Kind, front: readonly Registration[] = this.#stages[kind].front): boolean {
-    return this.#isHeld() || front.some(({ isAsync }) => isAsync)
-  }
-
-  /** Whether an event has to wait before its first plugin. */
-  #isHeld(): boolean {
-    return this.#loader.isLoading || this.#turns.isOver()
-  }
-
-  get subjects(): readonly object[] {
-    return this.#lineage.subjects
+    if (!this.#loader.isLoading) return this.#start(event, ctx, done)
+    // Other work starts the event later, and the event must not run in the asynchronous context of that work.
+    const captured = new AsyncResource('Trackpost')
+    this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(event, ctx, done)))
+    return false
   }
 
   isFollowed(kind: Kind): boolean {
@@ -159,14 +126,11 @@ export class Pipeline {
   }
 
   /** Passes the finished event to the destination plugins that its `integrations` do not turn off. */
-  distribute(
-    kind: Kind,
-    ctx: Context,
-    destinations: readonly Registration[] = this.#stages[kind].destinations,
-  ): Promise<unknown> | undefined {
+  distribute(event: Passenger, ctx: Context): Promise<unknown> | undefined {
+    const { destinations } = this.#stages[event.kind]
     if (destinations.length === 0) return undefined
     const chosen = destinations.filter((one) => isChosen(one, ctx))
-    const work = all([ctx.destinations, ...chosen.map((one) => this.#callAside(one, kind, ctx))])
+    const work = all(chosen.map((one) => this.#callAside(one, event, ctx)))
     ctx.destinations = work
     return work
   }
@@ -175,10 +139,10 @@ export class Pipeline {
    * Waits for the destination plugins of the event, then runs the `after` plugins, then the `utility` plugins. Each plugin runs
    * in the asynchronous context of its registration.
    */
-  conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
-    const { after, utilities } = this.#stages[kind]
+  conclude(event: Passenger, ctx: Context): Promise<unknown> | undefined {
+    const { after, utilities } = this.#stages[event.kind]
     const call = (one: Registration): Promise<unknown> | undefined =>
-      one.asyncContext.runInAsyncScope(() => this.#callAside(one, kind, ctx))
+      one.asyncContext.runInAsyncScope(() => this.#callAside(one, event, ctx))
     const era = this.#era
     let work = ctx.destinations
     for (const stage of [after, utilities]) {
@@ -198,8 +162,16 @@ export class Pipeline {
   abandon(): void {
     this.#era++
     this.#waiting = []
-    this.#turns.stop()
     this.#limits.abandon()
+  }
+
+  #arrange(): void {
+    this.#stages = stagesOf(this.#loader.registrations)
+    this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
+  }
+
+  #release(): void {
+    for (const start of this.#waiting.splice(0)) start()
   }
 
   /**
@@ -212,30 +184,24 @@ export class Pipeline {
     return work
   }
 
-  release(): void {
-    if (this.#loader.isLoading) return
-    for (const start of this.#waiting.splice(0)) start()
-  }
-
-  #start(kind: Kind, ctx: Context, done: Done, front = this.#stages[kind].front): boolean {
+  #start(event: Passenger, ctx: Context, done: Done): boolean {
     const { missing } = this.#loader
     if (missing !== undefined) {
       const message = `the plugin '${missing}' could not be loaded, and no event may go on without it`
       done(new DeliveryError('plugin', message), ctx)
       return true
     }
-    return this.#step({ kind, front, ctx, done }, 0)
+    return this.#step({ event, front: this.#stages[event.kind].front, ctx, done }, 0)
   }
 
   #step(passage: Passage, from: number): boolean {
-    const { kind, front } = passage
+    const { event, front } = passage
     for (let index = from; index < front.length; index++) {
       const one = front[index] as Registration
       try {
-        const result = this.#call(one, kind, passage.ctx)
+        const result = this.#call(one, event, passage.ctx)
         // Fast path: most handlers return the context that they were given.
         if (result !== passage.ctx && isThenable(result)) {
-          one.isAsync = true
           this.#wait(passage, index, result)
           return false
         }
@@ -250,8 +216,6 @@ export class Pipeline {
 
   #wait(passage: Passage, index: number, result: PromiseLike<unknown>): void {
     const one = passage.front[index] as Registration
-    if (this.#ofThisTurn.size === 0) soon(() => this.#ofThisTurn.clear())
-    this.#ofThisTurn.add(passage)
     this.#limits
       .bound(result)
       .then((value) => {
@@ -282,21 +246,20 @@ export class Pipeline {
   }
 
   /** Calls a handler whose failure is only reported. Returns `undefined` if there is nothing to wait for. */
-  #callAside(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
-    const loading = this.#loader.loadingOf(one)
-    if (loading === undefined) return this.#callLoaded(one, kind, ctx)
-    return loading.then(() => (one.state === 'loaded' ? this.#callLoaded(one, kind, ctx) : undefined))
+  #callAside(one: Registration, event: Passenger, ctx: Context): Promise<unknown> | undefined {
+    return one.loading === undefined
+      ? this.#callLoaded(one, event, ctx)
+      : one.loading.then(() => this.#callLoaded(one, event, ctx))
   }
 
-  #callLoaded(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
+  #callLoaded(one: Registration, event: Passenger, ctx: Context): Promise<unknown> | undefined {
     const fail = (error: unknown): void => {
       const verb = isInstance(error, Abandoned) ? 'was not waited for' : 'failed'
       this.#report(pluginFailure(one.name, verb, error, ctx))
     }
     try {
-      const result = this.#call(one, kind, ctx)
+      const result = this.#call(one, event, ctx)
       if (!isThenable(result)) return undefined
-      one.isAsync = true
       return this.#limits.bound(result).catch(fail)
     } catch (error) {
       fail(error)
@@ -304,16 +267,29 @@ export class Pipeline {
     }
   }
 
-  #call({ plugin, isAsync }: Registration, kind: Kind, ctx: Context): unknown {
-    if (plugin.isLoaded !== undefined && !plugin.isLoaded()) return undefined
-    const work = { depth: ctx.depth + 1, subject: ctx.subject }
-    return this.#lineage.run(work, () => {
-      const handler = handlerOf(plugin, kind)
-      if (handler === undefined) return undefined
-      return isAsync ? this.#lineage.follow(work, () => handler.call(plugin, ctx)) : handler.call(plugin, ctx)
+  #call(one: Registration, event: Passenger, ctx: Context): unknown {
+    // Never before its load has ended, after it has failed, or after `deregister`.
+    if (one.state !== 'loaded' || event.seq > one.lastSeq) return undefined
+    const { plugin } = one
+    return this.#callSync(event, () => {
+      if (plugin.isLoaded !== undefined && !plugin.isLoaded()) return undefined
+      return handlerOf(plugin, event.kind)?.call(plugin, ctx)
     })
   }
+
+  /** Calls code of a plugin: what it tracks before it returns is known as the plugin's. */
+  #callSync<Result>(event: Passenger, run: () => Result): Result {
+    this.#running.push(event)
+    try {
+      return run()
+    } finally {
+      this.#running.pop()
+    }
+  }
 }
+
+/** What `load` and `unload` track counts as tracked by the program. */
+const OUTSIDE: Passenger = { kind: 'track', seq: 0, depth: -1 }
 
 function verbOf(error: unknown): string {
   if (isInstance(error, ContextCancelation)) return 'dropped the event'

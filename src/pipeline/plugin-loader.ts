@@ -12,20 +12,18 @@ export interface PluginLoaderOptions {
   readonly report: Report
   /** Called when a plugin was added, loaded or removed. */
   readonly onChange: () => void
-  /** Called once for each plugin, unless its loading fails within the call of `register`. */
-  readonly onRegister: (added: Registration) => void
   /** Called when every plugin for which events wait has loaded or failed. */
   readonly onReady: () => void
+  /** Calls code of a plugin. */
+  readonly call: <Result>(run: () => Result) => Result
 }
 
+/** Loads, keeps and unloads plugins. */
 export class PluginLoader {
   readonly #options: PluginLoaderOptions
   #registrations: readonly Registration[] = []
-  #missing: string | undefined
   /** Plugins that are loading and for which all events wait. */
   readonly #loadingCritical = new Set<Registration>()
-  /** Plugins that are loading while events go on: only the calls of their own handlers wait. */
-  readonly #loadingAside = new Map<Registration, Promise<unknown>>()
 
   constructor(options: PluginLoaderOptions) {
     this.#options = options
@@ -43,12 +41,7 @@ export class PluginLoader {
 
   /** The name of a plugin with `onLoadFailure: 'drop'` that failed to load, so that all events fail. */
   get missing(): string | undefined {
-    return this.#missing
-  }
-
-  /** `undefined` unless the plugin is a destination or utility plugin that is loading. */
-  loadingOf(registration: Registration): Promise<unknown> | undefined {
-    return this.#loadingAside.get(registration)
+    return this.#registrations.find(({ state }) => state === 'failed')?.name
   }
 
   /**
@@ -58,52 +51,56 @@ export class PluginLoader {
    */
   register(plugin: Plugin): Promise<string | undefined> {
     const added = createRegistration(plugin)
-    const namesake = this.#registrations.find(({ name }) => name === added.name)
+    const namesake = this.#find(added.name)
     if (namesake !== undefined && namesake.state !== 'failed') {
       throw new SettingsError('plugin', `there is one named '${added.name}' already`)
     }
     // A plugin that failed to load may be registered again.
     this.#change([...this.#registrations.filter((one) => one !== namesake), added])
-    const isCritical = added.type !== 'destination' && added.type !== 'utility'
     // Set before `load` is called, so that events that `load` tracks wait too.
-    if (isCritical) this.#loadingCritical.add(added)
+    if (added.type !== 'destination' && added.type !== 'utility') this.#loadingCritical.add(added)
     const loading = this.#load(added)
-    if (added.state !== 'failed') this.#options.onRegister(added)
     if (loading === undefined) {
       this.#endLoading(added)
       return Promise.resolve(nameOf(added))
     }
-    if (!isCritical) this.#loadingAside.set(added, loading)
-    return loading.then(() => {
-      this.#loadingAside.delete(added)
+    added.loading = loading.then(() => {
+      added.loading = undefined
       this.#endLoading(added)
-      return nameOf(added)
     })
+    return added.loading.then(() => nameOf(added))
   }
 
   /** Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was such a plugin. */
-  async deregister(name: string): Promise<boolean> {
-    const removed = this.#registrations.find((one) => one.name === name)
+  async deregister(name: string, lastSeq: number, passed: Promise<void>): Promise<boolean> {
+    const removed = this.#find(name)
     if (removed === undefined) return false
-    const wasLoaded = removed.state !== 'failed'
+    removed.lastSeq = lastSeq
+    const wasFailed = removed.state === 'failed'
+    // The events of the turn still need a plugin that loads.
+    if (wasFailed) this.#remove(removed)
+    await passed
+    if (!wasFailed) {
+      this.#remove(removed)
+      await this.#unload(removed)
+    }
+    return true
+  }
+
+  /** A plugin that is being removed has given its name up. */
+  #find(name: string): Registration | undefined {
+    return this.#registrations.find((one) => one.name === name && one.lastSeq === Number.POSITIVE_INFINITY)
+  }
+
+  #remove(removed: Registration): void {
     removed.state = 'removed'
     this.#change(this.#registrations.filter((one) => one !== removed))
     // No new event waits for a plugin that is being removed.
     this.#endLoading(removed)
-    if (wasLoaded) await this.#unload(removed)
-    return true
-  }
-
-  /** Ends the loading of a plugin whose timer was lost: on edge runtimes, a timer ends with the request that set it. */
-  giveUp(registration: Registration): void {
-    this.#fail(registration, new Error('the request that registered it has ended'))
-    this.#loadingAside.delete(registration)
-    this.#endLoading(registration)
   }
 
   #change(registrations: readonly Registration[]): void {
     this.#registrations = registrations
-    this.#missing = registrations.find(({ state }) => state === 'failed')?.name
     this.#options.onChange()
   }
 
@@ -113,7 +110,7 @@ export class PluginLoader {
 
   /** Returns `undefined` when the plugin has loaded or failed within the call, otherwise a promise that never rejects. */
   #load(registration: Registration): Promise<void> | undefined {
-    const { client, limits } = this.#options
+    const { client, limits, call } = this.#options
     const { plugin } = registration
     const succeed = (): void => {
       if (registration.state !== 'loading') return
@@ -122,13 +119,13 @@ export class PluginLoader {
       this.#change(this.#registrations)
     }
     try {
-      const loaded: unknown = plugin.load?.(Context.system(), client)
+      const loaded: unknown = call(() => plugin.load?.(Context.system(), client))
       const ready = plugin.ready?.bind(plugin)
       if (!isThenable(loaded) && ready === undefined) {
         succeed()
         return undefined
       }
-      const whole = Promise.resolve(loaded).then(() => ready?.())
+      const whole = Promise.resolve(loaded).then(() => (ready === undefined ? undefined : call(ready)))
       return limits.bound(whole).then(succeed, (error) => this.#fail(registration, error))
     } catch (error) {
       this.#fail(registration, error)
@@ -148,9 +145,9 @@ export class PluginLoader {
   }
 
   async #unload({ plugin, name }: Registration): Promise<void> {
-    const { client, limits, report } = this.#options
+    const { client, limits, report, call } = this.#options
     try {
-      const unloaded: unknown = plugin.unload?.(Context.system(), client)
+      const unloaded: unknown = call(() => plugin.unload?.(Context.system(), client))
       if (isThenable(unloaded)) await limits.bound(unloaded)
     } catch (error) {
       report(pluginFailure(name, 'failed to unload', error, undefined))

@@ -18,9 +18,11 @@ export interface Registration {
   readonly isRequired: boolean
   /** The asynchronous context in which the plugin was registered. */
   readonly asyncContext: CapturedContext
-  /** Whether a handler is declared `async` or has returned a promise. */
-  isAsync: boolean
   state: 'loading' | 'loaded' | 'failed' | 'removed'
+  /** Resolves when the plugin has loaded or failed; `undefined` while it is not loading. */
+  loading: Promise<void> | undefined
+  /** The number of the last event that the plugin handles: `Infinity` until it is deregistered. */
+  lastSeq: number
 }
 
 /** @throws SettingsError when `plugin` is not a plugin; any error that a getter or a proxy throws. */
@@ -42,8 +44,9 @@ export function createRegistration(plugin: Plugin): Registration {
     type,
     isRequired: onLoadFailure === 'drop',
     asyncContext: new AsyncResource('Trackpost'),
-    isAsync: isDeclaredAsync(plugin.all) || KINDS.some((kind) => isDeclaredAsync(plugin[kind])),
     state: 'loading',
+    loading: undefined,
+    lastSeq: Number.POSITIVE_INFINITY,
   }
 }
 
@@ -60,10 +63,6 @@ export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
   const own: unknown = plugin[kind]
   if (typeof own === 'function') return own as Handler
   return typeof plugin.all === 'function' ? plugin.all : undefined
-}
-
-function isDeclaredAsync(handler: unknown): boolean {
-  return Object.prototype.toString.call(handler) === '[object AsyncFunction]'
 }
 
 function bad(expected: string, got: unknown): SettingsError {
@@ -124,13 +123,7 @@ export function asPlugin(given: Plugin | PluginFunction): Plugin {
     )
   }
   const name = nameOf(given)
-  // The handler is `async` too, so that the pipeline knows before the first event that the function is asynchronous.
-  const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
-  return {
-    name,
-    type: 'before',
-    all: isAsync ? async ({ event }) => given(event) : ({ event }) => given(event),
-  }
+  return { name, type: 'before', all: ({ event }) => given(event) }
 }
 
 function nameOf(given: PluginFunction): string {

@@ -1,4 +1,4 @@
-import { type Clock, setDeadline, soon } from '../runtime/clock.ts'
+import { type Clock, setDeadline } from '../runtime/clock.ts'
 
 /** Time limit for a plugin to load, to unload, or to handle one event. */
 export const PLUGIN_TIMEOUT_MS = 5_000
@@ -49,58 +49,5 @@ export class TimeLimits {
     this.#endings = new Set()
     const reason = new Abandoned()
     for (const fail of endings) fail(reason)
-  }
-}
-
-/** From this number of microtasks on, a timer is set to detect the end of the turn. */
-const WATCHED_FROM = 256
-/** If more microtasks than this track events in one turn, further events wait until timers and sockets have run. */
-const MAX_MICROTASKS = 1_024
-
-/**
- * Delays events when too many microtasks in a row track events. Timers and sockets run only when no microtask is left, so a
- * plugin that tracks an event for each event could block them forever.
- */
-export class Turns {
-  readonly #clock: Clock
-  /** Called after a turn in which events were delayed. */
-  readonly #onNext: () => void
-  /** Number of microtasks of this turn in which events were tracked. */
-  #microtasks = 0
-  #isCounted = false
-  #cancelWatch: (() => void) | undefined
-  readonly #endMicrotask = (): void => {
-    this.#isCounted = false
-  }
-
-  constructor(clock: Clock, onNext: () => void) {
-    this.#clock = clock
-    this.#onNext = onNext
-  }
-
-  /** Counts the current microtask. Returns whether an event has to wait for the next turn. */
-  isOver(): boolean {
-    if (!this.#isCounted) {
-      this.#isCounted = true
-      soon(this.#endMicrotask)
-      this.#microtasks++
-      if (this.#microtasks >= WATCHED_FROM && this.#cancelWatch === undefined) this.#watch()
-    }
-    return this.#microtasks > MAX_MICROTASKS
-  }
-
-  stop(): void {
-    this.#cancelWatch?.()
-    this.#cancelWatch = undefined
-    this.#microtasks = 0
-  }
-
-  #watch(): void {
-    this.#cancelWatch = this.#clock.setTimer(() => {
-      const wasOver = this.#microtasks > MAX_MICROTASKS
-      this.#cancelWatch = undefined
-      this.#microtasks = 0
-      if (wasOver) this.#onNext()
-    }, 0)
   }
 }

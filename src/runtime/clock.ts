@@ -56,6 +56,16 @@ export function setDeadline(
   return () => cancel()
 }
 
+/** Taken now, because tests that fake timers let no time pass. */
+const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = globalThis
+
+/** Runs `run` when the event loop has run. Returns a function that cancels it. Does not keep the process alive. */
+export function afterLoop(run: () => void): () => void {
+  const timer = setRealTimeout(run, 0)
+  ;(timer as Timer).unref?.()
+  return () => clearRealTimeout(timer)
+}
+
 const settled = Promise.resolve()
 
 /**

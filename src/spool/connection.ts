@@ -43,7 +43,6 @@ export function connect(spool: Spool, client: SpoolClient): SpoolConnection {
 class Connection implements SpoolConnection {
   readonly #spool: Spool
   readonly #client: SpoolClient
-  readonly #encoder = new TextEncoder()
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   /** Oldest first. */
   #rows: Row[] = []
@@ -64,12 +63,18 @@ class Connection implements SpoolConnection {
   }
 
   put(json: string): StoredMessage {
+    return this.#client.memory.put(json)
+  }
+
+  keep(stored: HeldMessage): void {
     const { memory } = this.#client
-    const stored: HeldMessage = memory.put(json)
     stored.record = this.#append(memory.view(stored), true) ?? 'refused'
     if (stored.record === 'refused') this.#unkept++
     if (this.#isPaused) this.#resume()
-    return stored
+  }
+
+  has({ record }: HeldMessage): boolean {
+    return record !== undefined
   }
 
   read(stored: StoredMessage): string {
@@ -88,11 +93,12 @@ class Connection implements SpoolConnection {
     else if (record !== undefined) this.#guard(() => this.#spool.acknowledge(record))
   }
 
-  spill(entry: SpooledEntry, json: string): boolean {
-    if (this.#append(this.#encoder.encode(json), false) === undefined) return false
+  spill(entry: SpooledEntry): boolean {
+    const { memory } = this.#client
+    const { stored } = entry
+    if (stored === undefined || this.#append(memory.view(stored), false) === undefined) return false
+    memory.release(stored)
     this.length++
-    // Marks the event as stored. If a stack overflow ends the call before this line, `settleCutShort` recognises the event by
-    // the missing mark.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = elementAt(this.#rows, -1)

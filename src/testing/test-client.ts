@@ -1,10 +1,10 @@
 import { Analytics } from '../analytics.ts'
+import type { Seams } from '../core/create.ts'
 import { type DeliveryError, type FailureCode, SettingsError } from '../errors/errors.ts'
-import type { MessageStore } from '../line/store.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, EventName, Kind } from '../message/types.ts'
-import { type Clock, systemClock } from '../runtime/clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import type { AnalyticsSettings } from '../settings/settings.ts'
 import { isPart } from './differences.ts'
 import { EagerClock } from './eager-clock.ts'
@@ -112,12 +112,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
 }
 
 /** The constructor of `Analytics` with its internal parameters. */
-type Constructor = new (
-  settings: AnalyticsSettings,
-  clock: Clock,
-  store: MessageStore,
-  pluginClock: Clock,
-) => Analytics<never, never, never>
+type Constructor = new (settings: AnalyticsSettings, seams: Seams) => Analytics<never, never, never>
 
 /**
  * Makes a client for tests: the real client with its plugins, limits and retries, and a service in memory. It opens no
@@ -139,12 +134,11 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
   const recorder = new Recorder<Sent>()
   const waiters = new Waiters<Sent>()
   const clock = new EagerClock(() => recorder.live > 0 && analytics.status.inFlight === 0)
-  const analytics = new (Analytics as unknown as Constructor)(
-    offline(settings, service),
+  const analytics = new (Analytics as unknown as Constructor)(offline(settings, service), {
     clock,
-    recorder,
-    systemClock,
-  ) as unknown as Analytics<Events, User, Group>
+    store: recorder,
+    pluginClock: systemClock,
+  }) as unknown as Analytics<Events, User, Group>
   const { messages } = recorder
   recorder.onMessage = () => waiters.look(messages)
   const failures: TestFailure<Events, User, Group>[] = []

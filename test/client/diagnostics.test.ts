@@ -38,24 +38,14 @@ function subscribe(names: readonly Name[] = NAMES) {
 describe('the diagnostics channels', () => {
   test('follow an event from its call to its outcome', async () => {
     const { heard, on } = subscribe()
-    const { analytics, clock } = createAnalytics({ flushAt: 2 }, [status(503), status(200)])
+    const { analytics, clock } = createAnalytics({ flushAt: 1 }, [status(503), status(200)])
 
-    trackPurchases(analytics, 2)
-    expect(heard.map(({ name }) => name)).toEqual(['trackpost:accepted', 'trackpost:accepted'])
+    trackPurchases(analytics, 1)
+    expect(heard.map(({ name }) => name)).toEqual(['trackpost:accepted'])
     await clock.advance(2_000)
 
     expect(heard.map(({ name }) => name.slice(10))).toEqual([
-      ...[
-        'accepted',
-        'accepted',
-        'request',
-        'response',
-        'pause',
-        'request',
-        'response',
-        'outcome',
-        'outcome',
-      ],
+      ...['accepted', 'request', 'response', 'pause', 'request', 'response', 'outcome'],
     ])
     expect(on('trackpost:accepted')[0]).toEqual({ client: analytics, kind: 'track', messageId: 'purchase-1' })
     const [first, second] = on('trackpost:request')
@@ -63,7 +53,7 @@ describe('the diagnostics channels', () => {
     expect(first?.request).toEqual({
       url: 'https://api.segment.io/v1/batch',
       attempt: 1,
-      events: 2,
+      events: 1,
       bytes: expect.any(Number),
     })
     expect(second?.request.attempt).toBe(2)
@@ -200,7 +190,10 @@ describe('the diagnostics channels', () => {
     trackPurchases(analytics, 1)
     await settled()
 
-    expect(on('trackpost:pause').map(({ waitMs }) => waitMs)).toEqual([10_000, 20_000])
+    expect(on('trackpost:pause').map(({ waitMs }) => waitMs)).toEqual([
+      expect.closeTo(10_000, -4),
+      expect.closeTo(20_000, -4),
+    ])
   })
 
   test('contain no credentials', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { WarningEvent } from '../../src/client/events.ts'
 import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 const warnings = catchProcessWarnings()
@@ -52,6 +53,7 @@ describe('disable as a function', () => {
 
     analytics.track({ userId: 'ada', event: 'Refused' })
     isDisabled = false
+    await settled()
     go()
     await analytics.flush()
 

@@ -124,6 +124,8 @@ function spoolThatHangs(pause: () => void): Spool {
   const attach = ({ memory }: SpoolClient): SpoolConnection => ({
     length: 0,
     put: (json) => memory.put(json),
+    keep() {},
+    has: () => true,
     read: (message) => memory.read(message),
     copy: (holders, target, at) => memory.copy(holders, target, at),
     release: (message) => memory.release(message),

@@ -1,11 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { createBatch } from '../../src/core/service.ts'
 import { Envelope, loadCompression } from '../../src/delivery/envelope.ts'
-import { Range } from '../../src/delivery/range.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
-import { SlabStore } from '../../src/line/store.ts'
+import type { Item } from '../../src/line/item.ts'
+import { SlabStore, totalBytes } from '../../src/line/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { storeAll } from '../support/stored.ts'
+
+const batchOf = (items: Item[]) => createBatch(items, 'line')
 
 const SENT_AT = '2026-11-20T09:30:00.000Z'
 const store = new SlabStore()
@@ -24,11 +27,11 @@ describe('the envelope', () => {
 
   test('the bytes of the envelope and of the range add up to the size of the body', () => {
     const envelope = new Envelope('wk_Zurich_7Qm4', store)
-    const range = new Range(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
+    const range = batchOf(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
 
     const body = envelope.write(range.items, SENT_AT)
 
-    expect(envelope.bytes + range.bytes).toBe(body.length)
+    expect(envelope.bytes + totalBytes(range.items)).toBe(body.length)
   })
 
   test('a body contains random messages and a random write key unchanged', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { TokenCredentials } from '../../src/auth/credentials.ts'
-import type { Encoder } from '../../src/delivery/compression.ts'
+import { createBatch } from '../../src/core/service.ts'
+import type { EncodedBody, Encoder } from '../../src/delivery/compression.ts'
 import { Compression } from '../../src/delivery/compression.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import type { RequestInfo, ResponseInfo } from '../../src/delivery/observer.ts'
-import { Range } from '../../src/delivery/range.ts'
 import { Sender } from '../../src/delivery/sender.ts'
 import type {
   ByteHTTPClient,
@@ -13,8 +13,8 @@ import type {
   HTTPHeaders,
   HTTPResponse,
 } from '../../src/http/client.ts'
+import type { Item } from '../../src/line/item.ts'
 import { SlabStore } from '../../src/line/store.ts'
-import { loadEncoder } from '../support/create-delivery.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   hangUntilAborted,
@@ -24,6 +24,13 @@ import {
   status,
 } from '../support/scripted-client.ts'
 import { storeAll } from '../support/stored.ts'
+
+const batchOf = (items: Item[]) => createBatch(items, 'line')
+
+/** The function with which a test replaces the encoding of bodies. */
+function loadEncoder(encode: (body: Uint8Array) => EncodedBody): () => Promise<Encoder> {
+  return async () => ({ encode: async (body) => encode(body), mustResend: () => false, abort() {} })
+}
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
@@ -66,7 +73,7 @@ function setUpWith<Client extends HTTPClient>(
     loadEncoder,
     headers,
   })
-  const range = new Range(
+  const range = batchOf(
     storeAll(
       [
         { messageId: 'a', event: 'Commande passée' },
@@ -100,7 +107,7 @@ describe('an HTTP client', () => {
   test.each([true, false])('gets the same body, in bytes only if it takes them: %s', async (isWilling) => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const { client, store, envelope, sender, range } = setUpWith(new ByteClient(isWilling), clock)
-    const longer = new Range([
+    const longer = batchOf([
       ...range.items,
       ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store),
     ])
@@ -117,7 +124,7 @@ describe('an HTTP client', () => {
 
   test('can keep the bytes: they never change', async () => {
     const { client, store, sender, range } = setUpWith(new ByteClient(true), new FakeClock())
-    const other = new Range(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store))
+    const other = batchOf(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store))
 
     await Promise.all([range, other].map((one) => sender.send(one, AUTHORIZATION).result))
 
@@ -203,7 +210,7 @@ describe('one attempt', () => {
     expect(second.headers['X-Retry-Count']).toBe('1')
     expect(third.headers['X-Retry-Count']).toBe('2')
     expect(second.body).toBe(first.body.replace('09:30:00.000', '09:30:01.500'))
-    expect(range.attempts).toBe(3)
+    expect(range.items[0]?.attempts).toBe(3)
   })
 
   test('has the result of the response, and ends with the exchange', async () => {
@@ -304,7 +311,7 @@ describe('one attempt', () => {
     expect(client.requests).toEqual([])
     // No observer has seen a request, and nothing counted as an attempt.
     expect(requests).toEqual([])
-    expect(range.attempts).toBe(0)
+    expect(range.items.map(({ attempts }) => attempts)).toEqual(range.items.map(() => 0))
   })
 })
 

@@ -2,215 +2,154 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createItem, type Item } from '../../src/line/item.ts'
 import { Line } from '../../src/line/line.ts'
-import { SlabStore, totalBytes } from '../../src/line/store.ts'
-import { resolveSettings } from '../../src/settings/resolve.ts'
-import { settled } from '../support/fake-clock.ts'
 
 const ALL = Number.POSITIVE_INFINITY
-const settings = resolveSettings({ writeKey: 'wk_Zurich_7Qm4' })
 
-/** A line, the queue of a client, that holds messages of these sizes in bytes. */
+/** A line whose turn is over, with events of these sizes in bytes. */
 function fill(...sizes: number[]): Line {
-  const sized: SlabStore = new SlabStore()
-  sized.put = (json) => ({ bytes: Number(json) })
-  const line = new Line({ settings, store: sized, displace: () => {} })
-  for (const [index, bytes] of sizes.entries()) append(line, index, bytes)
+  const line = new Line({ maxQueueSize: 1_000, maxQueueBytes: 1_000_000 })
+  for (const [index, bytes] of sizes.entries()) join(line, index, bytes)
+  line.passAll()
   return line
 }
 
-function append(line: Line, seq: number, bytes: number): Item {
+function join(line: Line, seq: number, bytes: number): Item {
   const item = createItem('track', seq)
-  line.add(item, String(bytes), false)
+  line.join(item, bytes)
   return item
 }
 
-const take = (line: Line, maxBytes: number, maxItems = ALL): number[] => seqsOf(line.take(maxBytes, maxItems))
 const seqsOf = (items: readonly Item[]): number[] => items.map(({ seq }) => seq)
+const take = (line: Line, maxBytes: number, maxItems = ALL): number[] => seqsOf(line.take(maxBytes, maxItems))
 
-describe('taking items', () => {
-  test('an empty line gives none', () => {
+describe('taking events', () => {
+  test('gives none from an empty line', () => {
     const line = fill()
 
     expect(take(line, 1_000)).toEqual([])
-    expect([line.ready.length, line.ready.bytes, line.ready.first, line.ready.last]).toEqual([
-      0,
-      0,
-      undefined,
-      undefined,
-    ])
+    expect([line.readyLength, line.readyBytes, line.first]).toEqual([0, 0, undefined])
   })
 
   test.each([
-    ['two items that fit exactly, commas included', 21, [0, 1]],
-    ['one item if the second needs one byte more', 20, [0]],
+    ['two events that fit exactly, commas included', 21, [0, 1]],
+    ['one event if the second needs one byte more', 20, [0]],
     ['the first alone, even if it is too large', 1, [0]],
-    ['all items that fit exactly', 32, [0, 1, 2]],
-    ['two items if the third needs one byte more', 31, [0, 1]],
-  ])('takes %s', (_label, maxBytes, seqs) => {
+    ['all events that fit exactly', 32, [0, 1, 2]],
+    ['two events if the third needs one byte more', 31, [0, 1]],
+  ])('gives %s', (_label, maxBytes, seqs) => {
     const line = fill(10, 10, 10)
 
     expect(take(line, maxBytes)).toEqual(seqs)
-    expect(line.ready.length).toBe(3 - seqs.length)
+    expect(line.readyLength).toBe(3 - seqs.length)
+    expect([line.size, line.bytes]).toEqual([3, 30])
   })
 
-  test('takes no more items than asked for', () => {
+  test('gives no more than asked for', () => {
     const line = fill(1, 1, 1)
 
     expect(take(line, 1_000, 2)).toEqual([0, 1])
     expect(take(line, 1_000, 0)).toEqual([])
   })
 
-  test('a large item behind small ones waits for the next request, and later items do not overtake it', () => {
-    const line = fill(10, 500, 10)
+  test('gives no event of the turn that has not ended', () => {
+    const line = fill(1)
+    join(line, 7, 1)
 
-    expect([take(line, 100), take(line, 100), take(line, 100)]).toEqual([[0], [1], [2]])
-  })
-
-  // docs/faults.md, row F71.
-  test('with random sizes, the taken ranges are full, within the limit, and lose no item', () => {
-    const limit = 499_900
-    const sizes = fc.array(fc.integer({ min: 1, max: 32_768 }), { maxLength: 300 })
-
-    fc.assert(
-      fc.property(sizes, (sizes) => {
-        const line = fill(...sizes)
-        const ranges: Item[][] = []
-        while (line.ready.length > 0) ranges.push(line.take(limit, ALL))
-
-        expect(seqsOf(ranges.flat())).toEqual(sizes.map((_, index) => index))
-        for (const [index, range] of ranges.entries()) {
-          const bytes = totalBytes(range)
-          expect(range.length).toBeGreaterThan(0)
-          expect(bytes).toBeLessThanOrEqual(limit)
-          if (index < ranges.length - 1) expect(limit - bytes).toBeLessThanOrEqual(32_768)
-        }
-      }),
-      { numRuns: 100 },
-    )
+    expect(take(line, 1_000)).toEqual([0])
+    expect(take(line, 1_000)).toEqual([])
+    line.passAll()
+    expect(take(line, 1_000)).toEqual([7])
   })
 })
 
-test('each turn is reported once, even if several events were added in it', async () => {
+test('events are due up to the place of the last that had passed', () => {
   const line = fill(1)
-  const told: boolean[] = []
-  line.onTurn = (isNearlyFull) => told.push(isNearlyFull)
-
-  append(line, 1, 1)
-  await Promise.resolve()
-  expect(told).toEqual([false])
-  append(line, 2, 1)
-  await Promise.resolve()
-
-  expect(told).toEqual([false, false])
+  line.makeAllDue()
+  expect(line.isDue).toBe(true)
+  line.take(ALL, 1)
+  join(line, 1, 1)
+  line.passAll()
+  expect(line.isDue).toBe(false)
 })
 
-describe('due items', () => {
-  test('are those that were ready at makeAllDue(), and those that were given back', () => {
-    const line = fill(1, 1)
-    expect(line.ready.isDue).toBe(false)
+test('events that are given back are due, and in their places', () => {
+  const line = fill(1, 1, 1, 1)
+  const [first, second] = line.take(ALL, 2)
+  line.giveBack([second as Item])
+  line.giveBack([first as Item])
 
-    line.makeAllDue()
-    append(line, 2, 1)
-    const taken = line.take(ALL, 3)
-    append(line, 3, 1)
-    expect(line.ready.isDue).toBe(false)
-    line.giveBack(taken)
-
-    expect(line.ready.isDue).toBe(true)
-    expect(take(line, ALL)).toEqual([0, 1, 2, 3])
-  })
-
-  test('include the freshest item: the first due item with the fewest attempts', () => {
-    const line = fill(1, 1, 1, 1)
-    for (const [index, item] of line.find(ALL, () => true).entries()) item.attempts = [2, 1, 1, 0][index] ?? 0
-    expect(line.freshest?.seq).toBe(0)
-
-    line.makeAllDue()
-    expect(line.freshest?.seq).toBe(3)
-    append(line, 4, 1)
-    line.take(1, 1, line.freshest)
-
-    expect(line.freshest?.seq).toBe(1)
-  })
+  expect(line.isDue).toBe(true)
+  expect(take(line, 1_000)).toEqual([0, 1, 2, 3])
 })
 
-test('leftPlugins waits for every event that is inside plugins at the call, and for no later one', async () => {
+test('the freshest event is the oldest of those that have failed least', () => {
+  const line = fill(1, 1, 1)
+  const items = line.take(ALL, ALL)
+  for (const [index, failures] of [2, 1, 1].entries()) (items[index] as Item).failures = failures
+  line.giveBack(items)
+  join(line, 3, 1)
+
+  expect(line.freshest?.seq).toBe(1)
+})
+
+test('an event that leaves its plugins within the end of its turn keeps its place before the rest', () => {
   const line = fill()
-  const [first, second, later] = [createItem('track', 1), createItem('track', 2), createItem('track', 3)]
-  line.enterPlugins(first, 10)
-  line.enterPlugins(second, 10)
-  let hasLeft = false
-  const left = line.leftPlugins().then(() => {
-    hasLeft = true
-  })
-  line.enterPlugins(later, 10)
+  const [one] = [join(line, 1, 5), join(line, 2, 5)]
+  line.remove(one)
+  one.state = 'plugins'
 
-  line.leave(first)
-  await settled()
-  expect(hasLeft).toBe(false)
-  line.leave(second)
-  await left
+  line.putBack(one)
 
-  expect(line.size).toBe(1)
+  expect([line.readyLength, line.turnLength, line.passedOrder]).toEqual([1, 1, one.order])
+  expect(take(line, 1_000)).toEqual([1])
 })
 
-test('the line behaves like a sorted list while items are taken, given back and removed at random', () => {
-  const step = fc.oneof(
-    {
-      weight: 6,
-      arbitrary: fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 1, max: 40 }) }),
-    },
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        kind: fc.constant('take' as const),
-        from: fc.nat(),
-        maxBytes: fc.integer({ min: 1, max: 900 }),
-        maxItems: fc.integer({ min: 1, max: 20 }),
-      }),
-    },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('giveBack' as const), which: fc.nat() }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), which: fc.nat() }) },
-  )
-
+test('behaves like a sorted list while events join, pass, are taken, given back and leave at random', () => {
+  const step = fc.record({
+    what: fc.constantFrom('join', 'pass', 'take', 'giveBack', 'leave'),
+    n: fc.nat(20),
+  })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const line = fill()
-      let model: Item[] = []
-      const out: Item[][] = []
+      let [turn, ready, sent]: [Item[], Item[], Item[]] = [[], [], []]
       let seq = 0
-      for (const one of steps) {
-        if (one.kind === 'append') {
-          for (let count = 0; count < one.count; count++) {
-            model.push(append(line, ++seq, 1 + ((seq * 37) % 97)))
-          }
-        } else if (one.kind === 'take') {
-          const first = model.length === 0 ? undefined : model[one.from % model.length]
-          const taken = line.take(one.maxBytes, one.maxItems, first)
-          const index = first === undefined ? 0 : model.indexOf(first)
-          expect(taken).toEqual(model.splice(index, taken.length))
-          if (taken.length > 1) expect(totalBytes(taken)).toBeLessThanOrEqual(one.maxBytes)
-          expect(taken.every(({ state }) => state === 'sent')).toBe(true)
-          if (taken.length > 0) out.push(taken)
-        } else if (one.kind === 'giveBack' && out.length > 0) {
-          const [given = []] = out.splice(one.which % out.length, 1)
-          line.giveBack(given)
-          model = [...model, ...given].sort((a, b) => a.order - b.order)
-        } else if (one.kind === 'remove' && model.length > 0) {
-          const [removed] = model.splice(one.which % model.length, 1)
-          line.leave(removed as Item)
+      for (const { what, n } of steps) {
+        if (what === 'join') turn.push(join(line, seq++, n))
+        else if (what === 'pass') {
+          line.passAll()
+          ready.push(...turn)
+          turn = []
+        } else if (what === 'take') {
+          const taken = line.take(ALL, n)
+          expect(seqsOf(taken)).toEqual(seqsOf(ready.splice(0, n)))
+          sent.push(...taken)
+        } else if (what === 'giveBack') {
+          const back = sent.filter((_, index) => index % 2 === n % 2).sort((a, b) => a.order - b.order)
+          sent = sent.filter((one) => !back.includes(one))
+          line.giveBack(back)
+          ready = [...ready, ...back].sort((a, b) => a.order - b.order)
+        } else {
+          const all = [...ready, ...turn, ...sent]
+          const gone = all[n % Math.max(1, all.length)]
+          if (gone === undefined) continue
+          line.leave(gone)
+          ;[turn, ready, sent] = [turn, ready, sent].map((list) => list.filter((one) => one !== gone)) as [
+            Item[],
+            Item[],
+            Item[],
+          ]
         }
-
-        expect(seqsOf(line.find(ALL, () => true))).toEqual(seqsOf(model))
-        expect(line.ready.length).toBe(model.length)
-        expect(line.ready.bytes).toBe(model.reduce((sum, { stored }) => sum + (stored?.bytes ?? 0), 0))
-        expect([line.ready.first, line.ready.last]).toEqual([model[0], model[model.length - 1]])
-        const isDue = model[0] !== undefined && model[0].order <= line.ready.dueOrder
-        expect(line.ready.isDue).toBe(isDue)
-        expect(line.size).toBe(model.length + out.flat().length)
-        expect(model.every(({ state }) => state === 'ready')).toBe(true)
+        const counted = [...turn, ...ready, ...sent]
+        expect([line.size, line.readyLength, line.turnLength]).toEqual([
+          counted.length,
+          ready.length,
+          turn.length,
+        ])
+        expect(line.bytes).toBe(counted.reduce((sum, { bytes }) => sum + bytes, 0))
+        expect(seqsOf(line.find(ALL, () => true))).toEqual(seqsOf([...ready, ...turn]))
+        expect(line.turnFirst).toBe(turn[0])
       }
     }),
-    { numRuns: 200 },
   )
 })

@@ -1,6 +1,6 @@
 import { Analytics } from '../../src/analytics.ts'
+import type { Seams } from '../../src/core/create.ts'
 import type { Callback } from '../../src/pipeline/context.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { FakeClock } from './fake-clock.ts'
 import { type Reply, ScriptedClient } from './scripted-client.ts'
@@ -8,7 +8,7 @@ import { type Reply, ScriptedClient } from './scripted-client.ts'
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 
 /** The constructor with its second parameter, which the public types leave out. */
-const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, clock: Clock) => Analytics
+const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, seams: Seams) => Analytics
 
 export interface Harness {
   readonly analytics: Analytics
@@ -23,7 +23,7 @@ export function createAnalytics(
   clock = new FakeClock(),
 ): Harness {
   const client = new ScriptedClient(clock, replies.length > 0 ? replies : undefined)
-  const analytics = new AnalyticsOnClock({ writeKey: WRITE_KEY, httpClient: client, ...settings }, clock)
+  const analytics = new AnalyticsOnClock({ writeKey: WRITE_KEY, httpClient: client, ...settings }, { clock })
   return { analytics, clock, client }
 }
 

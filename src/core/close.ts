@@ -1,0 +1,149 @@
+import type { Item } from '../line/item.ts'
+import { within } from '../runtime/clock.ts'
+import type { Core } from './core.ts'
+import { type FlushSummary, pendingOf } from './counts.ts'
+import { flush } from './flush.ts'
+import { errorInTrouble, settle } from './settle.ts'
+import { endTurn, schedulePass } from './turn.ts'
+
+export const CLOSE_TIMEOUT_MS = 75_000
+/** A hanging disk must not keep the process alive forever. */
+const SPOOL_TIMEOUT_MS = 5_000
+
+const CLOSE_MESSAGE = 'it was still waiting when closeAndFlush() ended'
+const EXIT_MESSAGE = 'the process ended before delivery (exitTimeout)'
+
+/**
+ * Accepts no more events and flushes. At the timeout, every event that is left gets its outcome before the promise resolves.
+ * Further calls return the promise of the first.
+ *
+ * @see docs/spec.md, sections 6 and 8.2
+ */
+export function close(core: Core, timeoutMs: number | undefined): Promise<FlushSummary> {
+  core.closing ??= closeOnce(core, timeoutMs)
+  return core.closing
+}
+
+async function closeOnce(core: Core, timeoutMs: number | undefined): Promise<FlushSummary> {
+  core.isClosed = true
+  core.spool?.pause()
+  core.closeDeadlineMs = core.clock.monotonic() + (timeoutMs ?? Number.POSITIVE_INFINITY)
+  const onTimeout = (): void => abandon(core, CLOSE_MESSAGE)
+  const summary = await flush(core, timeoutMs, { isClose: true, onTimeout })
+  // A handler of a plugin has called this: the events inside plugins finish first.
+  if (pendingOf(core.counts) > 0)
+    void flush(core, timeoutMs, { isClose: true, onTimeout }).then(() => shutDown(core))
+  else await shutDown(core)
+  return summary
+}
+
+async function shutDown(core: Core): Promise<void> {
+  const { spool, credentials, clock } = core
+  abandon(core, CLOSE_MESSAGE)
+  if (typeof credentials !== 'string') credentials.close()
+  core.closeConnections()
+  if (spool === undefined) return
+  const release = clock.hold()
+  await within(spool.close(), SPOOL_TIMEOUT_MS, clock, 'the spool').result.catch(() => {})
+  release()
+}
+
+/** Gives every event that is left its outcome, aborts requests, and cancels all timers. */
+export function abandon(core: Core, message: string): void {
+  const { line, service, inFlight, pipeline, spool, credentials } = core
+  const error = errorInTrouble(core, 'shutdown_timeout', message)
+  // All events are taken out before the first outcome is told: a callback may flush, or track again.
+  const early = core.early
+  core.early = []
+  const items: Item[] = [...core.inPlugins, ...line.find(Number.POSITIVE_INFINITY, () => true)]
+  core.inPlugins.clear()
+  const batches = [
+    ...service.again,
+    ...service.held,
+    ...service.suspects,
+    ...[...inFlight].map(({ batch }) => batch),
+  ]
+  for (const batch of batches) {
+    items.push(...batch.items)
+    batch.items = []
+  }
+  service.again = []
+  service.held = []
+  service.suspects = []
+  service.suspectsInFlight = 0
+  inFlight.clear()
+  for (const item of items) line.leave(item)
+  cancelTimers(core)
+  core.sender.abort()
+  pipeline.abandon()
+  for (const one of early) settle(core, one.item, one.error)
+  for (const item of items) settle(core, item, error)
+  spool?.abandon()
+  if (typeof credentials !== 'string') credentials.abort()
+  for (const { resolve } of core.leaving) resolve()
+  core.leaving.clear()
+  // What callbacks have tracked meanwhile fails at the end of this turn.
+  if (core.early.length > 0) schedulePass(core)
+}
+
+function cancelTimers(core: Core): void {
+  core.cancelInterval?.()
+  core.cancelInterval = undefined
+  core.cancelWatch?.()
+  core.cancelWatch = undefined
+  core.passes = 0
+  core.wakeUp?.cancel()
+  core.wakeUp = undefined
+  core.service.isProbeOut = false
+}
+
+/** The process has run out of work. Returns whether it is kept alive for the events that wait. */
+export function onExit(core: Core): boolean {
+  if (core.isExiting || pendingOf(core.counts) === 0) return core.isExiting
+  core.spool?.pause()
+  const timeoutMs = exitLimitMs(core)
+  if (timeoutMs < 1) {
+    abandon(core, EXIT_MESSAGE)
+    return false
+  }
+  core.isExiting = true
+  const onTimeout = (): void => abandon(core, EXIT_MESSAGE)
+  void flush(core, timeoutMs, { isExit: true, onTimeout }).then(
+    ({ delivered, failed, pending, deferred = 0 }) => {
+      core.isExiting = false
+      core.exitLosses = delivered === 0 && failed + pending + deferred > 0 ? core.exitLosses + 1 : 0
+    },
+  )
+  return true
+}
+
+/** The process ends within a turn: what can be written is written, and the rest gets its outcome. */
+export function onEnd(core: Core): void {
+  core.passes = 0
+  if (core.isPassScheduled) endTurn(core)
+  if (pendingOf(core.counts) > 0) abandon(core, EXIT_MESSAGE)
+}
+
+/**
+ * After a wait in which no event was delivered, all further waits together take less than a second: code that tracks an event
+ * for each lost event must not keep the process alive forever. The further waits are not 0, so that a script that goes on after
+ * an outage does not lose its later events.
+ */
+function exitLimitMs({ settings, exitLosses }: Core): number {
+  const { exitTimeout } = settings
+  return exitLosses === 0 ? exitTimeout : Math.min(exitTimeout, 1_000) / 2 ** exitLosses
+}
+
+/** In milliseconds; `undefined` means no limit, and so does what is not a number, which is reported. */
+export function limitOf(core: Core, timeout: unknown, missing: number | undefined): number | undefined {
+  if (timeout === undefined) return missing
+  if (typeof timeout !== 'number' || Number.isNaN(timeout)) {
+    core.warnings.reportMisuse(
+      'flush',
+      `timeout: expected milliseconds, got ${String(timeout)}; there is no limit`,
+    )
+    return undefined
+  }
+  // Not for -0, which is what is left of a time that was rounded.
+  return Object.is(timeout, 0) ? undefined : Math.max(timeout, 0)
+}

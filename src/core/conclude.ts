@@ -1,0 +1,522 @@
+import type { SendResult, ToError } from '../delivery/send-result.ts'
+import type { Ending } from '../delivery/sender.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
+import type { Item } from '../line/item.ts'
+import { totalBytes } from '../line/store.ts'
+import { backoffMs } from '../policy/response.ts'
+import type { Core, Request } from './core.ts'
+import {
+  type Batch,
+  createBatch,
+  doubleLimit,
+  endTrouble,
+  halveLimit,
+  isRandom,
+  isToldNow,
+  LIMIT_PATIENCE_MS,
+  lowerCeiling,
+  nextBackoffMs,
+  noteDue,
+  noteFirst,
+  noteRedeemed,
+  opensAtMs,
+  passFailures,
+  passLimited,
+  type Service,
+  shut,
+  troubleOf,
+} from './service.ts'
+import { settle } from './settle.ts'
+
+/** A stated wait that is longer than this counts as a rate limit, in milliseconds. @see docs/spec.md, section 8.1 */
+const LONG_WAIT_MS = 8_000
+/** After so many events that were refused alone, with one text, the service refuses everything. */
+const REFUSALS_IN_A_ROW = 8
+/** While the service refuses everything, every so many refused requests one is halved, to ask again. */
+const ASK_AGAIN_EVERY = 10
+/** After a bad event was found, others are asked first for this long, even if the order is kept. */
+const BAD_MEMORY_MS = 60_000
+/** An event that has been in so many failed requests may be bad: then the order is not kept. */
+const DOUBTED_FROM = 5
+
+/**
+ * What the response to a request changes: outcomes of its events, where they go otherwise, the gate, and the learnt limit.
+ *
+ * @see docs/spec.md, section 8, of which this function is the table
+ */
+export function conclude(core: Core, request: Request, ending: Ending): void {
+  const { batch } = request
+  if (ending.action === 'unsent') {
+    if (ending.error !== undefined)
+      refuseSettings(core, request, () => ending.error as DeliveryError, 'auth', 'token')
+    else takeBack(core, request)
+    return
+  }
+  const { action, toError, waitMs } = ending
+  switch (action) {
+    case 'delivered':
+      accepted(core, request, waitMs)
+      return settleAll(core, batch, undefined)
+    case 'retry':
+      return failed(core, request, ending)
+    case 'limited':
+      return limited(core, request, toError, waitMs)
+    case 'split':
+      return tooLarge(core, request, toError)
+    case 'bisect':
+      return refused(core, request, ending)
+    case 'resend':
+      answered(core, request)
+      return sendAgain(core, batch)
+    case 'renew':
+      if (batch.isRenewed || core.service.failures > 0) {
+        return refuseSettings(core, request, toError, 'auth', 'unrenewable')
+      }
+      batch.isRenewed = true
+      answered(core, request)
+      return sendAgain(core, batch)
+    case 'auth':
+      return refuseSettings(core, request, toError, 'auth', String(ending.status))
+    case 'address':
+      return refuseSettings(core, request, toError, 'rejected', String(ending.status))
+    case 'rejected':
+      answered(core, request)
+      return settleAll(core, batch, toError('rejected'))
+  }
+}
+
+/** The code of this library threw: handled like a failed request. */
+export function contain(core: Core, request: Request, error: ToError): void {
+  fail(core, request, error, undefined, undefined, false)
+}
+
+/** The events of an outage or a rate limit that have waited too long, or have been awaited long enough, get their outcome. */
+export function expire(core: Core): void {
+  const { service, clock, settings } = core
+  const nowMs = clock.monotonic()
+  for (const [deadline, name] of [
+    [service.limitDeadline, 'maxRateLimitDuration'],
+    [service.outageDeadline, 'maxTotalBackoffDuration'],
+  ] as const) {
+    const upTo = deadline.expiredUpTo(nowMs)
+    if (upTo === 0) continue
+    endWaiting(
+      core,
+      upTo,
+      () => true,
+      () => {
+        const trouble =
+          troubleOf(service, 'deadline') ?? new DeliveryError('deadline', 'the service has failed')
+        const message = `${trouble.message}; given up after ${settings[name]} s (${name})`
+        return new DeliveryError('deadline', message, { ...trouble, cause: trouble })
+      },
+    )
+  }
+  if (!service.isLimited) return
+  const upTo = passLimited(service, nowMs)
+  if (upTo > 0) tell(core, upTo, (item) => isAwaited(core, item))
+  for (const flush of [...core.flushes]) {
+    // What only a close waits for waits for the stated time, if that ends within the time of the close.
+    const isOver = flush.isClose
+      ? service.isStated && opensAtMs(service, true) > core.closeDeadlineMs
+      : nowMs - flush.beganMs >= LIMIT_PATIENCE_MS
+    if (isOver) flush.expire()
+  }
+}
+
+/** When {@link expire} has something to do, on the monotonic clock. */
+export function nextExpiryMs({ service, flushes }: Core): number {
+  const deadlineMs = Math.min(service.outageDeadline.nextMs, service.limitDeadline.nextMs)
+  if (!service.isLimited) return deadlineMs
+  const dueMs = service.dues[0]?.atMs ?? Number.POSITIVE_INFINITY
+  const flushMs = flushes.find(({ isClose }) => !isClose)?.beganMs ?? Number.POSITIVE_INFINITY
+  return Math.min(deadlineMs, Math.min(dueMs, flushMs) + LIMIT_PATIENCE_MS)
+}
+
+/** Whether somebody waits: a flush, a close, or an event whose outcome is awaited. */
+export function isSomebodyWaiting({ flushes, counts, settings }: Core): boolean {
+  return flushes.length > 0 || counts.awaited > 0 || settings.isMaxRetriesGiven
+}
+
+function accepted(core: Core, request: Request, waitMs: number | undefined): void {
+  const { service, clock } = core
+  const nowMs = clock.monotonic()
+  service.accepted++
+  service.acceptedAtMs = nowMs
+  noteSingle(core, request.batch, false)
+  service.refusals.count = 0
+  service.refusedWhole = undefined
+  answered(core, request)
+  if (request.batch.role === 'line') doubleLimit(service)
+  if (waitMs !== undefined && waitMs > 0) shutStated(core, request, waitMs)
+}
+
+/** Single events that have not failed before tell whether the service fails at random; in an outage they tell nothing. */
+function noteSingle({ service }: Core, { items, role }: Batch, hasFailed: boolean): void {
+  const [item] = items
+  if (!hasFailed && role === 'suspect' && item !== undefined && item.lonelyFailures > 0)
+    noteRedeemed(service, true)
+  if (items.length !== 1 || role !== 'line' || item?.failures !== 0 || service.failures > 1) return
+  noteFirst(service, hasFailed)
+}
+
+/** The service has answered without failing: it is up, and what has failed before is under suspicion. */
+function answered(core: Core, request: Request): void {
+  const { service, monitor, clock, settings } = core
+  // A wait that the service has stated meanwhile goes on.
+  const isKept = service.isShut && service.isStated && request.generation !== service.generation
+  const isOver = service.failures > settings.maxRetries
+  if (isOver) monitor.onRecovery(clock.monotonic() - service.sinceMs)
+  if (service.failures > 0 || (service.isLimited && !isKept)) {
+    for (const flush of core.flushes) flush.sinceFailures = 0
+    endTrouble(service)
+  }
+  if (isKept) service.isLimited = true
+  else service.isShut = false
+  const { held } = service
+  service.held = []
+  // The oldest event was asked first, and it has got through: the failure was short.
+  service.orderlyProbes = 0
+  if (request.isOldest) for (const batch of held) giveBack(core, batch)
+  else for (const batch of held) suspect(core, batch)
+}
+
+/** Network errors, timeouts, and statuses that say that the service fails. */
+function failed(core: Core, request: Request, result: SendResult): void {
+  const { service } = core
+  const { batch } = request
+  const isOpen = !service.isShut && request.generation === service.generation
+  if (result.isConnectionLost && !batch.isFreeRetryUsed && isOpen) {
+    // The server may have just closed an idle connection, which tells nothing about the service.
+    batch.isFreeRetryUsed = true
+    return sendAgain(core, batch)
+  }
+  fail(core, request, result.toError, result.waitMs, undefined, !result.isUnreachable)
+}
+
+/**
+ * A request failed. Is it the service, or these events?
+ *
+ * @param floorMs The wait that the service asks for.
+ * @param code Set when the service refuses the address or the credentials.
+ * @param isAboutEvents Whether the events may be the reason.
+ */
+function fail(
+  core: Core,
+  request: Request,
+  toError: ToError,
+  floorMs: number | undefined,
+  code: FailureCode | undefined,
+  isAboutEvents: boolean,
+): void {
+  const { service, clock, settings, line, monitor } = core
+  const { batch } = request
+  const nowMs = clock.monotonic()
+  batch.failure = toError
+  noteSingle(core, batch, true)
+  for (const item of batch.items) item.failures++
+  if (batch.role === 'suspect' && !request.isProbe) {
+    // Suspects fail without shutting the gate. While the service itself is in question, they are not counted.
+    if (service.isShut || code !== undefined) service.suspects.unshift(batch)
+    else suspect(core, batch)
+    return
+  }
+  service.problem = toError
+  service.code = code
+  // Another request was accepted since this one was sent: the service is up.
+  if (isAboutEvents && !service.isShut && service.accepted > request.accepted) {
+    halveLimit(service)
+    return suspect(core, batch)
+  }
+  if (request.generation !== service.generation) {
+    // A request beside one whose failure is known already counts as the same failure.
+    if (code === undefined) halveLimit(service)
+    if (isAboutEvents && service.held.length > 0) service.held.push(batch)
+    else giveBack(core, batch)
+    if (floorMs !== undefined) extend(core, floorMs)
+    return
+  }
+  const isFirst = service.failures === 0
+  if (isFirst) {
+    service.sinceMs = nowMs
+    service.limitBefore = service.limit
+    const isDoubted = batch.items.some(({ failures }) => failures >= DOUBTED_FROM)
+    const isOrderly =
+      settings.maxConcurrentRequests === 1 && !isDoubted && nowMs - service.badAtMs > BAD_MEMORY_MS
+    service.orderlyProbes = isOrderly ? Math.max(1, settings.maxRetries - 1) : 0
+  }
+  if (code === undefined) halveLimit(service)
+  noteDue(service, line.dueOrder, nowMs)
+  service.failures++
+  service.outageDeadline.begin(line.dueOrder, nowMs)
+  const isHeld = isAboutEvents && service.accepted > 0 && (isFirst || request.isOldest)
+  const isControlled = isFirst && isHeld && service.orderlyProbes === 0 && mayControl(core, batch, floorMs)
+  if (isHeld) hold(service, batch)
+  else {
+    const { held } = service
+    service.held = []
+    for (const one of [...held, batch, ...service.again.splice(0)]) giveBack(core, one)
+  }
+  const waitMs = isControlled ? 0 : nextBackoffMs(service, clock.random())
+  const statedMs = floorMs === undefined ? 0 : spread(core, floorMs)
+  shut(service, nowMs, Math.max(waitMs, statedMs), statedMs > waitMs)
+  service.isLimited = statedMs > LONG_WAIT_MS
+  if (service.isLimited) service.limitDeadline.begin(line.dueOrder, nowMs)
+  if (service.waitMs > 0) monitor.onPause(service.waitMs)
+  if (service.failures === settings.maxRetries + 1) {
+    monitor.onOutage(nowMs - service.sinceMs, toError('retries_exhausted').message)
+  }
+  if (!isControlled) tellAwaited(core)
+}
+
+/** Whether another event can be asked at once. */
+function mayControl({ line, service }: Core, batch: Batch, floorMs: number | undefined): boolean {
+  if (floorMs !== undefined && floorMs > 0) return false
+  return batch.items.length > 1 || line.readyLength > 0 || service.again.length > 0
+}
+
+function hold(service: Service, batch: Batch): void {
+  const [first] = service.held
+  // The probe has carried the oldest event of the held batch.
+  if (first !== undefined && first.role === batch.role && batch.items.length === 1)
+    first.items.unshift(...batch.items)
+  else service.held.push(batch)
+}
+
+/** Tells those who wait that the service has failed often enough since they began. @see docs/spec.md, section 8.1 */
+function tellAwaited(core: Core): void {
+  const { service, settings } = core
+  const upTo = passFailures(service, settings.maxRetries + 1)
+  if (upTo > 0 && (core.counts.awaited > 0 || settings.isMaxRetriesGiven)) {
+    tell(core, upTo, (item) => isAwaited(core, item))
+  }
+  for (const flush of [...core.flushes]) {
+    if (!isToldNow(service.failures, flush.sinceFailures, flush.attempts)) continue
+    if (flush.isClose && core.spool === undefined) tell(core, Number.POSITIVE_INFINITY, () => true)
+    else flush.expire()
+  }
+}
+
+function isAwaited({ settings }: Core, { callback }: Item): boolean {
+  return callback !== undefined || settings.isMaxRetriesGiven
+}
+
+function tell(core: Core, upTo: number, isMeant: (item: Item) => boolean): void {
+  endWaiting(core, upTo, isMeant, () => {
+    const code = 'retries_exhausted'
+    return troubleOf(core.service, code) ?? new DeliveryError(code, 'the service has failed')
+  })
+}
+
+/**
+ * Ends the waiting events up to this place that are meant. All of them are taken out before the first outcome is told, because
+ * a callback may flush.
+ */
+function endWaiting(
+  core: Core,
+  upTo: number,
+  isMeant: (item: Item) => boolean,
+  toError: () => DeliveryError,
+): void {
+  const { line, service } = core
+  const isNow = (item: Item): boolean => item.order <= upTo && isMeant(item)
+  const items = line.find(Math.min(upTo, line.passedOrder), isMeant)
+  for (const list of [service.again, service.held, service.suspects]) {
+    for (const batch of list.splice(0)) {
+      items.push(...batch.items.filter(isNow))
+      batch.items = batch.items.filter((item) => !isNow(item))
+      if (batch.items.length > 0) list.push(batch)
+    }
+  }
+  if (items.length === 0) return
+  const error = toError()
+  for (const item of items) line.leave(item)
+  for (const item of items) settle(core, item, error)
+}
+
+/** The service limits the rate: everything waits, which says nothing about the events. */
+function limited(core: Core, request: Request, toError: ToError, waitMs: number | undefined): void {
+  const { service, clock, line } = core
+  const nowMs = clock.monotonic()
+  takeBack(core, request)
+  service.problem = toError
+  service.isLimited = true
+  noteDue(service, line.dueOrder, nowMs)
+  service.limitDeadline.begin(line.dueOrder, nowMs)
+  if (waitMs !== undefined) return shutStated(core, request, waitMs)
+  if (request.generation !== service.generation) return
+  shut(service, nowMs, nextBackoffMs(service, clock.random()), false)
+  core.monitor.onPause(service.waitMs)
+}
+
+function shutStated(core: Core, request: Request, waitMs: number): void {
+  const { service, clock, monitor } = core
+  if (request.generation !== service.generation) return extend(core, waitMs)
+  shut(service, clock.monotonic(), spread(core, waitMs), true)
+  monitor.onPause(service.waitMs)
+}
+
+/** The gate is shut already, and the service asks for a wait that may be longer. */
+function extend(core: Core, waitMs: number): void {
+  const { service, clock, monitor } = core
+  const nowMs = clock.monotonic()
+  const spreadMs = spread(core, waitMs)
+  if (!service.isShut || service.isProbeOut || nowMs + spreadMs <= service.shutAtMs + service.waitMs) return
+  service.shutAtMs = nowMs
+  service.waitMs = spreadMs
+  service.isStated = true
+  monitor.onPause(spreadMs)
+}
+
+/** The most by which a stated wait becomes longer, as a share of it and in milliseconds. */
+const SPREAD = 0.2
+const MAX_SPREAD_MS = 10_000
+
+/** A stated wait becomes longer at random, so that a fleet does not come back in one second. */
+function spread({ clock }: Core, waitMs: number): number {
+  return waitMs + clock.random() * Math.min(waitMs * SPREAD, MAX_SPREAD_MS)
+}
+
+/** The service refuses the address or the credentials, which says nothing about the events. */
+function refuseSettings(
+  core: Core,
+  request: Request,
+  toError: ToError,
+  code: FailureCode,
+  kind: string,
+): void {
+  const { service, settings, warnings, monitor } = core
+  if (service.accepted === 0 && settings.spool === undefined) {
+    // The settings are wrong.
+    const { items } = request.batch
+    request.batch.items = []
+    fail(core, request, toError, undefined, code, false)
+    for (const item of items) settle(core, item, toError(code))
+    return
+  }
+  if (!warnings.hasTold(`refusal ${kind}`)) monitor.onRefusal(toError(code).message)
+  fail(core, request, toError, undefined, code, false)
+}
+
+/** 413: fewer events go into one request. */
+function tooLarge(core: Core, request: Request, toError: ToError): void {
+  const { service } = core
+  const { batch } = request
+  answered(core, request)
+  if (batch.items.length === 1) {
+    // The event was the reason, and not the size of the batch from which it comes.
+    if (batch.ceilingBefore !== undefined) service.ceiling = batch.ceilingBefore
+    return settleAll(core, batch, toError('too_large'))
+  }
+  batch.ceilingBefore ??= service.ceiling
+  lowerCeiling(service, batch.items.length, totalBytes(batch.items))
+  halve(core, batch)
+}
+
+/** 400 or 422: one bad event must not cost its neighbours, unless everything is refused. */
+function refused(core: Core, request: Request, { toError, text }: SendResult): void {
+  const { service, clock } = core
+  const { refusals } = service
+  const { batch } = request
+  answered(core, request)
+  const limitBefore = service.limit
+  halveLimit(service)
+  if (service.refusedWhole !== undefined) {
+    service.limit = limitBefore
+    service.refusedWhole++
+    const isAsking = batch.role === 'line' && batch.items.length > 1
+    if (isAsking && service.refusedWhole % ASK_AGAIN_EVERY === 0) return halve(core, batch)
+    return settleAll(core, batch, toError('rejected'))
+  }
+  if (batch.items.length > 1) return halve(core, batch)
+  service.badAtMs = clock.monotonic()
+  if (refusals.count === 0 || refusals.text !== text) {
+    service.refusals = { text, count: 1, limitBefore }
+  } else if (++refusals.count >= REFUSALS_IN_A_ROW) {
+    service.refusedWhole = 0
+    service.limit = refusals.limitBefore
+    const rest = service.again.filter(({ role }) => role === 'halved')
+    service.again = service.again.filter(({ role }) => role !== 'halved')
+    for (const one of [batch, ...rest]) settleAll(core, one, toError('rejected'))
+    return
+  }
+  settleAll(core, batch, toError('rejected'))
+}
+
+/** Two halves go out before the line, the first one first. */
+function halve({ service }: Core, batch: Batch): void {
+  const { items } = batch
+  const middle = (items.length + 1) >> 1
+  service.again.unshift(
+    createBatch(items.slice(0, middle), 'halved', batch),
+    createBatch(items.slice(middle), 'halved', batch),
+  )
+}
+
+/** The events of a batch failed while others were accepted: they are halved until those that fail are alone. */
+function suspect(core: Core, batch: Batch): void {
+  const { service } = core
+  const { items } = batch
+  if (items.length === 0) return
+  service.badAtMs = core.clock.monotonic()
+  if (items.length === 1) return suspectAlone(core, batch, items[0] as Item)
+  const middle = (items.length + 1) >> 1
+  for (const part of [items.slice(0, middle), items.slice(middle)]) {
+    const half = createBatch(part, 'suspect')
+    half.failure = batch.failure
+    service.suspects.push(half)
+  }
+}
+
+/** An event has failed alone while the service accepted others. */
+function suspectAlone(core: Core, { failure }: Batch, item: Item): void {
+  const { service, settings, clock } = core
+  const { accepted } = service
+  if (item.lonelyFailures === 0) item.acceptedAtFirst = accepted
+  const isUsedUp = item.lonelyFailures >= settings.maxRetries
+  const isUp = accepted > item.acceptedAtLast || !isAnotherDue(core)
+  // What nobody awaits waits until something was accepted after its failure: before, the service may have gone down.
+  const isProven = isAwaited(core, item) || core.isClosed || accepted > item.acceptedAtFirst
+  const isSpared = isRandom(service) && !settings.isMaxRetriesGiven && !core.isClosed
+  item.lonelyFailures++
+  item.acceptedAtLast = accepted
+  if (isUsedUp) noteRedeemed(service, false)
+  if (isUsedUp && isUp && isProven && !isSpared) {
+    return settle(core, item, failure?.('retries_exhausted'))
+  }
+  const again = createBatch([item], 'suspect')
+  again.notBeforeMs = clock.monotonic() + backoffMs(item.lonelyFailures, clock.random())
+  service.suspects.push(again)
+}
+
+function isAnotherDue({ line, inFlight, service }: Core): boolean {
+  return line.isDue || inFlight.size > 1 || service.again.length > 0 || service.suspects.length > 0
+}
+
+function settleAll(core: Core, batch: Batch, error: DeliveryError | undefined): void {
+  const { items } = batch
+  batch.items = []
+  for (const item of items) settle(core, item, error)
+}
+
+function sendAgain({ service }: Core, batch: Batch): void {
+  service.again.unshift(batch)
+}
+
+/** The request tells nothing about its events, which go back where they came from. The next request becomes the probe. */
+function takeBack(core: Core, request: Request): void {
+  const { service } = core
+  const { batch } = request
+  if (request.isProbe && request.generation === service.generation) service.isProbeOut = false
+  if (batch.role === 'halved') service.again.unshift(batch)
+  else giveBack(core, batch)
+}
+
+/** Puts events back into their places in the line; suspects stay suspects. */
+function giveBack({ line, service }: Core, batch: Batch): void {
+  const items = batch.items.filter(({ state }) => state === 'sent')
+  batch.items = []
+  if (items.length === 0) return
+  if (batch.role === 'suspect') service.suspects.unshift(createBatch(items, 'suspect', batch))
+  else line.giveBack(items)
+}

@@ -1,0 +1,94 @@
+import type { Core, Flush } from './core.ts'
+import { type FlushSummary, pendingOf } from './counts.ts'
+import { schedulePass } from './turn.ts'
+
+/** The most failures in a row after which a flush resolves. @see docs/spec.md, section 8.1 */
+const MAX_FLUSH_FAILURES = 4
+
+/**
+ * Sends what waits as soon as the turn is over, and waits for the outcome of everything accepted so far. Ends no event, and
+ * leaves nothing behind when it has resolved.
+ *
+ * @param timeoutMs `undefined`: no limit.
+ * @param onTimeout Called at the timeout, before the flush resolves.
+ * @see docs/spec.md, sections 6, 8.1 and 8.2
+ */
+export function flush(
+  core: Core,
+  timeoutMs: number | undefined,
+  { isClose = false, isExit = false, onTimeout = (): void => {} } = {},
+): Promise<FlushSummary> {
+  const { counts, line, clock, pipeline, service } = core
+  const isInHandler = pipeline.isInHandler
+  const events = pendingOf(counts)
+  const attempts = core.settings.maxRetries + 1
+  // In a handler: what has passed the plugins, and is not inside plugins again.
+  const open = isInHandler ? line.size - line.turnLength - core.inPlugins.size - core.running : counts.open
+  core.isFlushRequested = true
+  schedulePass(core)
+  if (open <= 0) return Promise.resolve({ delivered: 0, failed: 0, pending: events })
+  return new Promise((resolve) => {
+    const release = clock.hold()
+    let cancelTimer = (): void => {}
+    const record: Flush = {
+      upTo: counts.accepted,
+      upToOrder: isInHandler ? line.passedOrder : Number.POSITIVE_INFINITY,
+      open,
+      countsWork: !isInHandler,
+      events,
+      delivered: 0,
+      failed: 0,
+      deferred: 0,
+      sinceFailures: service.failures,
+      attempts: isExit
+        ? Number.POSITIVE_INFINITY
+        : isClose
+          ? attempts
+          : Math.min(attempts, MAX_FLUSH_FAILURES),
+      beganMs: clock.monotonic(),
+      isClose,
+      end() {
+        const index = core.flushes.indexOf(record)
+        if (index < 0) return
+        core.flushes.splice(index, 1)
+        cancelTimer()
+        release()
+        const { delivered, failed, deferred } = record
+        const pending = events - delivered - failed - deferred
+        resolve({ delivered, failed, pending, ...(deferred > 0 && { deferred }) })
+      },
+      expire() {
+        onTimeout()
+        record.end()
+      },
+    }
+    core.flushes.push(record)
+    if (timeoutMs === undefined) return
+    cancelTimer = clock.setTimer(record.expire, timeoutMs)
+  })
+}
+
+/** With `waitUntil`: what is tracked in one turn is flushed together, and the promise is handed to the platform. */
+export function handOverTurn(core: Core, waitUntil: (promise: Promise<unknown>) => void): void {
+  if (core.isTurnHandedOver) return
+  core.isTurnHandedOver = true
+  const flushed = Promise.resolve().then(() => {
+    core.isTurnHandedOver = false
+    return flush(core, undefined)
+  })
+  core.warnings.guard('wait_until', 'waitUntil', () => waitUntil(flushed))
+}
+
+/** Waits until the events accepted so far have left their plugins, and the spool has stored them. */
+export async function stored(core: Core): Promise<boolean> {
+  const { spool, inPlugins } = core
+  if (spool === undefined) return false
+  await new Promise<void>((resolve) => {
+    core.afterPass.push(resolve)
+    schedulePass(core)
+  })
+  if (inPlugins.size > 0) {
+    await new Promise<void>((resolve) => core.leaving.add({ items: new Set(inPlugins), resolve }))
+  }
+  return spool.secure()
+}

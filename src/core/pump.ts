@@ -1,0 +1,213 @@
+import { type Ending, UNSENT } from '../delivery/sender.ts'
+import { describeCause } from '../errors/cause.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
+import type { Item } from '../line/item.ts'
+import { conclude, contain, expire, isSomebodyWaiting, nextExpiryMs } from './conclude.ts'
+import type { Core, Request } from './core.ts'
+import { pendingOf } from './counts.ts'
+import { type Batch, createBatch, opensAtMs, type Size } from './service.ts'
+
+/** From this failure in a row on, every second probe is as large as the requests were before. */
+const LARGE_PROBES_FROM = 4
+
+/** Sends everything that may be sent now. Whatever may have changed something just calls it again. Never throws. */
+export function pump(core: Core): void {
+  expire(core)
+  for (let request = next(core); request !== undefined; request = next(core)) {
+    const sent = request
+    core.inFlight.add(sent)
+    void core.asyncContext.runInAsyncScope(() => attempt(core, sent))
+  }
+  wakeUp(core)
+}
+
+/** Sends what waits after `flushInterval`, even if it is less than `flushAt`. */
+export function armInterval(core: Core): void {
+  if (core.line.readyLength === 0) {
+    core.cancelInterval?.()
+    core.cancelInterval = undefined
+  } else if (core.cancelInterval === undefined) {
+    core.cancelInterval = core.clock.setTimer(() => {
+      core.cancelInterval = undefined
+      core.line.makeAllDue()
+      pump(core)
+      armInterval(core)
+    }, core.settings.flushInterval)
+  }
+}
+
+/** The next request, or `undefined` when none may be sent now. */
+function next(core: Core): Request | undefined {
+  const { service, settings, clock } = core
+  if (core.inFlight.size >= settings.maxConcurrentRequests) return undefined
+  if (service.isShut) {
+    if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
+      return undefined
+    const isOldest = service.orderlyProbes > 0 && service.failures > 0
+    const batch = service.failures === 0 ? nextBatch(core) : isOldest ? oldest(core) : other(core)
+    if (batch === undefined) return undefined
+    if (isOldest) service.orderlyProbes--
+    service.isProbeOut = true
+    return createRequest(core, batch, true, isOldest)
+  }
+  const batch = nextBatch(core)
+  core.spool?.refill()
+  return batch === undefined ? undefined : createRequest(core, batch, false, false)
+}
+
+function createRequest(core: Core, batch: Batch, isProbe: boolean, isOldest: boolean): Request {
+  const { generation, accepted } = core.service
+  return { batch, isProbe, isOldest, generation, accepted }
+}
+
+/** While the service is up: what was refused or lost goes first, then the line; suspects wait behind, but get their share. */
+function nextBatch(core: Core): Batch | undefined {
+  const { service, line, settings } = core
+  const isGoodReady = service.again.length > 0 || line.isDue
+  const most = Math.max(1, settings.maxConcurrentRequests >> 1)
+  const maySuspect = service.suspectsInFlight < most && !(isGoodReady && service.wasSuspectLast)
+  const suspect = maySuspect ? readySuspect(core) : undefined
+  service.wasSuspectLast = suspect !== undefined
+  if (suspect !== undefined) return suspect
+  const again = service.again.shift()
+  if (again !== undefined) return within(core, again)
+  if (!line.isDue) return undefined
+  return createBatch(line.take(service.limit.bytes, service.limit.events), 'line')
+}
+
+function readySuspect({ service, clock }: Core): Batch | undefined {
+  const { suspects } = service
+  if (suspects.length === 0) return undefined
+  const nowMs = clock.monotonic()
+  const index = suspects.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
+  return index < 0 ? undefined : suspects.splice(index, 1)[0]
+}
+
+/** A batch that is larger than the ceiling goes out in parts. */
+function within({ service }: Core, batch: Batch): Batch {
+  const count = countWithin(batch.items, service.ceiling)
+  if (count >= batch.items.length) return batch
+  service.again.unshift(createBatch(batch.items.slice(count), batch.role, batch))
+  return createBatch(batch.items.slice(0, count), batch.role, batch)
+}
+
+function countWithin(items: readonly Item[], { events, bytes }: Size): number {
+  let sum = -1
+  let count = 0
+  for (const item of items) {
+    sum += item.bytes + 1
+    if (count === events || sum > bytes) break
+    count++
+  }
+  return Math.max(1, count)
+}
+
+/** The control and the probes: one other event, of those that have failed least; now and then as many as before. */
+function other({ service, line }: Core): Batch | undefined {
+  const first = line.freshest
+  if (first === undefined) return oneOf(service.again) ?? oneOf(service.held) ?? oneOf(service.suspects)
+  const isLarge = service.failures >= LARGE_PROBES_FROM && service.isLargeNext
+  service.isLargeNext = !service.isLargeNext
+  const { events, bytes } = isLarge ? service.limitBefore : { events: 1, bytes: 0 }
+  return createBatch(line.take(bytes, events, first), 'line')
+}
+
+/** To keep the order, the oldest event is tried again first. */
+function oldest({ service, line }: Core): Batch | undefined {
+  const held = oneOf(service.held) ?? oneOf(service.again)
+  if (held !== undefined || line.first === undefined) return held
+  const items = line.take(0, 1)
+  return items.length === 0 ? undefined : createBatch(items, 'line')
+}
+
+/** Takes the first event of the first batch. */
+function oneOf(batches: Batch[]): Batch | undefined {
+  const [batch] = batches
+  if (batch === undefined) return undefined
+  if (batch.items.length === 1) return batches.shift()
+  const [first] = batch.items.splice(0, 1) as [Item]
+  return createBatch([first], batch.role, batch)
+}
+
+/** Never rejects. */
+async function attempt(core: Core, request: Request): Promise<void> {
+  const { inFlight, service, sender } = core
+  const { batch } = request
+  const isSuspect = batch.role === 'suspect'
+  if (isSuspect) service.suspectsInFlight++
+  const mayGo = (): boolean => inFlight.has(request) && request.generation === service.generation
+  let finished: Promise<void> | undefined
+  try {
+    let ending: Ending
+    const given = authorization(core)
+    // No `await` when the value is at hand, so that the request is sent within this turn.
+    const isAtHand = !(given instanceof Promise)
+    const header = isAtHand ? given : await given
+    if (typeof header !== 'string') ending = { action: 'unsent', error: header }
+    // While the credentials were fetched, the request was abandoned, or an outage or a rate limit began.
+    else if (!isAtHand && !mayGo()) ending = UNSENT
+    else {
+      const sent = sender.send(batch, header, mayGo)
+      finished = sent.finished
+      ending = await sent.result
+    }
+    if (isSuspect) service.suspectsInFlight--
+    // An abandoned request has no events any more.
+    if (inFlight.has(request)) conclude(core, request, ending)
+  } catch (error) {
+    const cause = describeCause(error)
+    core.warnings.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${cause}`)
+    contain(core, request, (code) => new DeliveryError(code, `no attempt could be made: ${cause}`))
+  }
+  pump(core)
+  // The socket may still be busy with the body of the response.
+  await finished
+  inFlight.delete(request)
+  pump(core)
+  armInterval(core)
+}
+
+/** The `Authorization` header, or the error that explains why there is none. */
+function authorization({ credentials }: Core): string | DeliveryError | Promise<string | DeliveryError> {
+  try {
+    const given = typeof credentials === 'string' ? credentials : credentials.authorization()
+    return typeof given === 'string' ? given : given.catch(toAuthError)
+  } catch (error) {
+    return toAuthError(error)
+  }
+}
+
+function toAuthError(error: unknown): DeliveryError {
+  if (isInstance(error, DeliveryError)) return error
+  return new DeliveryError('auth', `there are no credentials: ${describeCause(error)}`, { cause: error })
+}
+
+/** Sets one timer for whatever comes first: the gate opens, a suspect may be sent, an event has waited long enough. */
+function wakeUp(core: Core): void {
+  const { service, clock, line } = core
+  const nowMs = clock.monotonic()
+  const isWaiting =
+    line.readyLength > 0 || service.again.length + service.held.length + service.suspects.length > 0
+  let atMs = pendingOf(core.counts) > 0 ? nextExpiryMs(core) : Number.POSITIVE_INFINITY
+  if (isWaiting && service.isShut) {
+    const opensMs = opensAtMs(service, isSomebodyWaiting(core))
+    if (!service.isProbeOut && opensMs > nowMs) atMs = Math.min(atMs, opensMs)
+  } else
+    for (const { notBeforeMs } of service.suspects)
+      if (notBeforeMs > nowMs) atMs = Math.min(atMs, notBeforeMs)
+  // A timer for the same time is not replaced: with fake timers in a test, the new timer would wait too long.
+  if (core.wakeUp?.atMs === atMs) return
+  core.wakeUp?.cancel()
+  core.wakeUp = undefined
+  if (atMs === Number.POSITIVE_INFINITY) return
+  const cancel = clock.setTimer(
+    () => {
+      core.wakeUp = undefined
+      pump(core)
+      armInterval(core)
+    },
+    Math.max(0, Math.ceil(atMs - nowMs)),
+  )
+  core.wakeUp = { atMs, cancel }
+}
