@@ -24,6 +24,8 @@ export interface BackendOptions extends Listeners {
   isShared: boolean
   /** Returns why the store is unavailable; null if it is available, as far as this process knows. */
   storeUnavailable(): string | null
+  /** Returns the number of faults that requests may get at the moment. */
+  activeFaults(): number
   /** Called for every event that this process has recorded. */
   onRecorded(event: EventSummary): void
 }
@@ -44,7 +46,13 @@ export class Backend {
     this.#store = store
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
     const snapshot = (sources: number) => this.#stats.snapshot(sources)
-    this.stream = new LiveStream(snapshot, () => options.storeUnavailable(), store.changes, clock)
+    this.stream = new LiveStream(
+      snapshot,
+      () => options.storeUnavailable(),
+      () => options.activeFaults(),
+      store.changes,
+      clock,
+    )
     this.waiters = new Waiters(waitSource(store), clock)
     const { destinations } = config
     const queue = store.deliveries
@@ -112,6 +120,7 @@ export class Backend {
     const named = (name: string) => config.destinations.find((one) => one.name === name)
     return {
       clear: () => this.#store.clear(),
+      delete: (ids) => this.#store.delete(ids),
       destinations: async () => {
         const { states, unattended } = await this.#destinations()
         return states.map((state) => {

@@ -110,6 +110,7 @@ export class RunningCollector implements Collector {
       isDelivering: shared?.role !== 'front',
       isShared,
       storeUnavailable: () => this.#parts?.reason('store') ?? null,
+      activeFaults: () => faults.active,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
       ...listeners,
     })

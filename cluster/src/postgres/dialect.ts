@@ -90,6 +90,7 @@ const POSTGRES = {
     const list = arrays.reduce((before, one) => sql`${before}, ${one}`)
     return sql`unnest(${list}) AS given (${raw(Object.keys(columns).join(', '))})`
   },
+  lockEvents: raw('FOR UPDATE OF event'),
   lockDeliveries: raw('FOR UPDATE OF delivery'),
   skipLocked: raw('FOR UPDATE SKIP LOCKED'),
   dayColumn: raw('day, '),

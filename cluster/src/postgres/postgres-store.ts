@@ -11,7 +11,16 @@ import {
   type Totals,
   type TrackingPlan,
 } from 'trackpost-collector/ports'
-import { Assertions, Feed, Outbox, TokenKeys, totals, Writer } from 'trackpost-collector/sql'
+import {
+  Assertions,
+  deleteEvents,
+  Feed,
+  Outbox,
+  type StepRunner,
+  TokenKeys,
+  totals,
+  Writer,
+} from 'trackpost-collector/sql'
 import { withoutPassword } from './address.ts'
 import { Commit } from './commit.ts'
 import { Database } from './database.ts'
@@ -62,6 +71,7 @@ export class PostgresStore implements EventStore {
   readonly #options: PostgresStoreOptions
   readonly #database: Database
   readonly #follower: Follower
+  readonly #runner: StepRunner
   readonly #retention: Retention
   #listener = NOBODY
   #cancelMaintenance = () => {}
@@ -138,10 +148,10 @@ export class PostgresStore implements EventStore {
       onFault,
     })
     this.requests = this.log.requests
-    const runner = stepRunner(database, clock)
-    this.deliveries = new Outbox(runner, id, () => this.#follower.pollSoon())
-    this.assertions = new Assertions(runner)
-    this.tokenKeys = new TokenKeys(runner)
+    this.#runner = stepRunner(database, clock)
+    this.deliveries = new Outbox(this.#runner, id, () => this.#follower.pollSoon())
+    this.assertions = new Assertions(this.#runner)
+    this.tokenKeys = new TokenKeys(this.#runner)
     this.rateLimits = new SharedRateLimits(database, clock)
     this.reader = new PostgresReader(database, now, options.plan ?? null, options.queryMs)
   }
@@ -191,6 +201,16 @@ export class PostgresStore implements EventStore {
     const [state] = await this.#database.query<LogState>(READ_STATE)
     if (state !== undefined) this.changes.changed({ lastSeq: state.lastSeq, epoch: state.epoch })
     this.#listener.cleared()
+  }
+
+  async delete(eventIds: readonly string[]): Promise<number> {
+    // Repeated after a deadlock with a commit, which writes to the same counts.
+    const deleted = await this.#runner.write((context) => deleteEvents(context, eventIds), true)
+    if (deleted > 0) {
+      this.#follower.pollSoon()
+      this.#listener.changed()
+    }
+    return deleted
   }
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {

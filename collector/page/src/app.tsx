@@ -1,19 +1,19 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Brand, Icon, type IconName, Nothing, Notice, Problem } from './components/basics.tsx'
+import { Brand, Icon, type IconName, Nothing, Notice, Problem, say } from './components/basics.tsx'
 import { ConnectionState } from './components/connection-state.tsx'
 import { Menu } from './components/menu.tsx'
-import { MoreMenu } from './components/more-menu.tsx'
+import { isHelping, MoreMenu } from './components/more-menu.tsx'
 import { about, loadBasics } from './lib/basics.ts'
 import { plural, shortCount } from './lib/format.ts'
-import { access, RequestError } from './lib/http.ts'
+import { access, RequestError, sendJson } from './lib/http.ts'
 import { latest, listen } from './lib/live.ts'
 import { isNarrow } from './lib/media.ts'
 import { problemCount, useProblemCount } from './lib/problems.ts'
 import { href, route } from './lib/router.ts'
 import { isPaused } from './lib/settings.ts'
-import type { Stats } from './lib/types.ts'
+import type { StreamMessage } from './lib/types.ts'
 import { visibleText } from './lib/visible-text.ts'
 import { CatalogueScreen } from './screens/catalogue.tsx'
 import { DestinationsScreen } from './screens/destinations.tsx'
@@ -32,28 +32,29 @@ interface Screen {
   icon: IconName
   component: FunctionComponent
   /** Shown in the menu beside the name. */
-  countOf?(stats: Stats): number
+  countOf?(message: StreamMessage): number
   needsFaults?: boolean
 }
 
+/** The first screen is the list of events. */
 const SCREENS: readonly Screen[] = [
-  { name: '', title: 'Overview', icon: 'overview', component: OverviewScreen },
   {
     name: 'events',
     title: 'Events',
     icon: 'events',
     component: EventsScreen,
-    countOf: ({ accepted, rejected }) => accepted + rejected,
+    countOf: ({ stats }) => stats.accepted + stats.rejected,
   },
   {
     name: 'requests',
     title: 'Requests',
     icon: 'requests',
     component: RequestsScreen,
-    countOf: ({ requests }) => requests,
+    countOf: ({ stats }) => stats.requests,
   },
   { name: 'users', title: 'Users', icon: 'users', component: UsersScreen },
   { name: 'catalogue', title: 'Catalogue', icon: 'catalogue', component: CatalogueScreen },
+  { name: 'overview', title: 'Overview', icon: 'overview', component: OverviewScreen },
   {
     name: 'problems',
     title: 'Problems',
@@ -62,7 +63,14 @@ const SCREENS: readonly Screen[] = [
     countOf: () => problemCount.value,
   },
   { name: 'destinations', title: 'Destinations', icon: 'destinations', component: DestinationsScreen },
-  { name: 'faults', title: 'Faults', icon: 'faults', component: FaultsScreen, needsFaults: true },
+  {
+    name: 'faults',
+    title: 'Faults',
+    icon: 'faults',
+    component: FaultsScreen,
+    countOf: ({ faults }) => faults,
+    needsFaults: true,
+  },
 ]
 
 /** Not in the menu. */
@@ -70,8 +78,7 @@ const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', comp
 
 function screenNow(): Screen {
   const { screen } = route.value
-  // A user may type `overview` into the address. The first screen has an empty name instead.
-  const wanted = screen === 'overview' ? '' : screen
+  const wanted = screen === '' ? 'events' : screen
   return SCREENS.find(({ name }) => name === wanted) ?? UNKNOWN
 }
 
@@ -83,8 +90,8 @@ function UnknownScreen() {
           There is no screen <code>{visibleText(route.value.screen.slice(0, 100))}</code>.
         </p>
         <p>
-          <a class="button" href={href('')}>
-            Overview
+          <a class="button" href={href('events')}>
+            Events
           </a>
         </p>
       </Nothing>
@@ -141,9 +148,10 @@ export function App() {
       <main
         id="content"
         tabIndex={-1}
-        class={`screen screen-${screen === UNKNOWN ? 'unknown' : screen.name || 'overview'}`}
+        class={`screen screen-${screen === UNKNOWN ? 'unknown' : screen.name}`}
       >
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
+        <FaultLine />
         <Content />
       </main>
       <Notice />
@@ -151,10 +159,10 @@ export function App() {
   )
 }
 
-/** Whether the last key was `g`. Shortcuts: `/` searches, `g` and then a letter opens a screen, `p` pauses. */
+/** Whether the last key was `g`. Shortcuts: `?` shows the help, `/` searches, `g` and then a letter opens a screen, `p` pauses. */
 let isGoing = false
 const GO_KEYS: Readonly<Record<string, string>> = {
-  o: '',
+  o: 'overview',
   e: 'events',
   r: 'requests',
   u: 'users',
@@ -179,7 +187,8 @@ function onShortcut(event: KeyboardEvent): void {
     if (input === null) location.hash = href('events')
     input?.focus()
     event.preventDefault()
-  } else if (event.key === 'p' && !wasGoing) isPaused.value = !isPaused.peek()
+  } else if (event.key === '?') isHelping.value = true
+  else if (event.key === 'p' && !wasGoing) isPaused.value = !isPaused.peek()
 }
 
 function visibleScreens(): readonly Screen[] {
@@ -187,27 +196,65 @@ function visibleScreens(): readonly Screen[] {
   return SCREENS.filter(({ needsFaults }) => needsFaults !== true || canInject)
 }
 
+/** The screens of what happened, and the screens that judge it. */
+const FIRST_OF_SECOND_GROUP = 'overview'
+
 function Links({ screen }: { screen: Screen }) {
-  const stats = latest.value?.stats
+  const screens = visibleScreens()
+  const split = screens.findIndex(({ name }) => name === FIRST_OF_SECOND_GROUP)
   return (
     <>
-      {visibleScreens().map(({ name, title, icon, countOf }) => {
-        const number = stats === undefined || countOf === undefined ? 0 : countOf(stats)
-        return (
-          <a
-            key={name}
-            href={href(name)}
-            {...(name === screen.name ? { 'aria-current': 'page' as const } : {})}
-          >
-            <Icon name={icon} />
-            <span class="nav-title">{title}</span>
-            {number > 0 && (
-              <span class={`nav-count${name === 'problems' ? ' attention' : ''}`}>{shortCount(number)}</span>
-            )}
-          </a>
-        )
-      })}
+      {[screens.slice(0, split), screens.slice(split)].map((group) => (
+        <div class="nav-group" key={group[0]?.name}>
+          {group.map((one) => (
+            <ScreenLink key={one.name} screen={one} isCurrent={one.name === screen.name} />
+          ))}
+        </div>
+      ))}
     </>
+  )
+}
+
+const COUNT_CLASSES: Readonly<Record<string, string>> = { problems: ' attention', faults: ' fault' }
+
+function ScreenLink({ screen, isCurrent }: { screen: Screen; isCurrent: boolean }) {
+  const { name, title, icon, countOf } = screen
+  const message = latest.value
+  const number = message === undefined || countOf === undefined ? 0 : countOf(message)
+  return (
+    <a href={href(name)} {...(isCurrent ? { 'aria-current': 'page' as const } : {})}>
+      <Icon name={icon} />
+      <span class="nav-title">{title}</span>
+      {number > 0 && <span class={`nav-count${COUNT_CLASSES[name] ?? ''}`}>{shortCount(number)}</span>}
+    </a>
+  )
+}
+
+/** A fault on demand that somebody forgot looks like an outage, so every screen shows it. */
+function FaultLine() {
+  const faults = latest.value?.faults ?? 0
+  if (faults === 0) return null
+  const remove = async () => {
+    try {
+      await sendJson('DELETE', 'api/faults')
+      say('All faults are removed')
+    } catch (cause) {
+      say(cause instanceof RequestError ? cause.message : String(cause))
+    }
+  }
+  return (
+    <p class="fault-line" role="status">
+      <Icon name="faults" />
+      <span>
+        {plural(faults, 'fault')} {faults === 1 ? 'is' : 'are'} active: requests of clients fail on purpose.
+      </span>
+      <a href={href('faults')}>Show</a>
+      {about.value?.canInjectFaults !== false && (
+        <button type="button" class="quiet" onClick={remove}>
+          Remove
+        </button>
+      )}
+    </p>
   )
 }
 
@@ -232,11 +279,11 @@ function SideBar({ screen }: { screen: Screen }) {
   return (
     <header class="side-bar">
       <Brand />
-      <ConnectionState />
       <nav aria-label="Screens">
         <Links screen={screen} />
       </nav>
       <div class="side-bar-end">
+        <ConnectionState />
         <PauseButton />
         <MoreMenu />
       </div>
@@ -247,14 +294,14 @@ function SideBar({ screen }: { screen: Screen }) {
 function TopBar({ screen }: { screen: Screen }) {
   return (
     <header class="top-bar">
-      <h1>
-        <img src="./icon.svg" alt="Trackpost collector" width="22" height="22" />
+      <h1 class="brand">
+        <img src="./icon.svg" alt="Trackpost collector" width="24" height="24" />
       </h1>
       <Menu
         class="screen-button"
         label={
           <>
-            <Icon name="menu" /> {screen.title}
+            {screen.title} <Icon name="down" />
           </>
         }
       >

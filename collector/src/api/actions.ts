@@ -7,14 +7,19 @@ import { decoded } from '../percent-decoding.ts'
 
 const MAX_BODY_BYTES = 65_536
 const MAX_RELEASED = 100
+/** Events that one request may delete or deliver again. */
+const MAX_CHOSEN = 1000
 
 const id = z.string().min(1).max(100)
 const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
+const chosenSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_CHOSEN) })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
 export interface Actions {
   clear(): Promise<void>
+  /** Resolves with the number of events that were deleted. */
+  delete(ids: string[]): Promise<number>
   destinations(): Promise<unknown[]>
   /** Resolves with the number of deliveries that will be tried again; undefined if there is no such destination. */
   retry(destination: string, ids: string[] | undefined): Promise<number | undefined>
@@ -40,6 +45,10 @@ export async function handleAction(
   }
   const retry = /^\/api\/destinations\/([^/]+)\/retry$/.exec(path)
   const replay = /^\/api\/events\/([^/]+)\/replay$/.exec(path)
+  if ((path === '/api/events/delete' || path === '/api/events/replay') && request.method === 'POST') {
+    await replyChosen(actions, path, request, response)
+    return true
+  }
   const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
   if (retry === null && replay === null && !isRelease) return false
   if (request.method !== 'POST') throw new HttpProblem(405, 'method', 'expected POST', { allow: 'POST' })
@@ -73,6 +82,25 @@ async function replyReplay(
   if (destinations === undefined) throw new HttpProblem(404, 'no_event', 'there is no event of this id')
   if (destinations === null) throw new HttpProblem(409, 'not_accepted', 'only accepted events are delivered')
   replyJson(response, 200, { destinations })
+}
+
+/** Deletes the chosen events, or delivers them again. */
+async function replyChosen(
+  actions: Actions,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const body = await readJson(request)
+  if (body === undefined) return
+  const { ids } = parsed(chosenSchema, body)
+  if (path === '/api/events/delete') return replyJson(response, 200, { deleted: await actions.delete(ids) })
+  let replayed = 0
+  for (const one of ids) {
+    const destinations = await actions.replay(one, undefined)
+    if (destinations != null && destinations.length > 0) replayed++
+  }
+  replyJson(response, 200, { replayed })
 }
 
 async function replyRelease(actions: Actions, body: unknown, response: ServerResponse): Promise<void> {

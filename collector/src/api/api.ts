@@ -102,6 +102,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     ...changes.state(),
     ...(log && { log: await logState(log) }),
     storeUnavailable: stream.storeUnavailable(),
+    faults: stream.faults(),
     process: stream.process,
     now: new Date(now()).toISOString(),
   }),

@@ -625,6 +625,70 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     expect(again).toMatchObject({ status: 'accepted' })
     expect(again?.seq).toBeGreaterThan(before?.seq ?? 0)
   })
+  test('delete() removes chosen events with their deliveries and counts; their messageIds stay known', async () => {
+    const store = await openOne()
+    const { log, reader, deliveries } = store
+    const [a, b, c] = await log.append([
+      newEvent('a', { deliveries: hook }),
+      newEvent('b', { deliveries: hook }),
+      newEvent('c', { reason: 'no_event' }),
+    ])
+    const { revision } = store.changes.state()
+
+    expect(await store.delete([a?.id ?? '', c?.id ?? '', '4711', 'no number'])).toBe(2)
+
+    expect(await idsOf(reader)).toEqual(['b'])
+    expect((await store.totals()).events.map(({ reason, count }) => [reason, count])).toEqual([['', 1]])
+    const { steps, losses } = await reader.ask('overview', { fromMs: undefined, toMs: undefined })
+    expect(steps.map(({ count, pending }) => pending ?? count)).toEqual([1, 1, 1, 1])
+    expect(losses).toEqual([])
+    expect((await deliveries.claim('Hook', 10, 1000)).map(({ eventId }) => eventId)).toEqual([b?.id])
+    await expect.poll(() => store.changes.state().revision).toBeGreaterThan(revision)
+    const [again] = await log.append([newEvent('a')])
+    expect(again).toMatchObject({ status: 'rejected', reason: 'duplicate' })
+    expect(await store.delete([a?.id ?? ''])).toBe(0)
+  })
+
+  test('users are found by a part of a trait, and have the name and the e-mail address of their traits', async () => {
+    const { log, reader } = await openOne()
+    const identify = (messageId: string, userId: string, traits: object) =>
+      newEvent(messageId, { kind: 'identify', name: null, userId, body: JSON.stringify({ type: 'identify', userId, traits }) })
+    await log.append([
+      identify('1', 'u-1', { name: 'Zoë "Z" Brandt', email: 'zoe@brandt.example' }),
+      identify('2', 'u-2', { name: 'Ada' }),
+      newEvent('3', { userId: 'u-1' }),
+      identify('4', 'u-1', { plan: 'pro' }),
+      newEvent('5', { userId: 'u-3' }),
+    ])
+    const found = async (q: string) =>
+      (await reader.ask('users', { q, limit: 10 })).users.map(({ id, name, email }) => [id, name, email])
+
+    const zoe = ['u-1', 'Zoë "Z" Brandt', 'zoe@brandt.example']
+    expect(await found('')).toEqual([['u-3', null, null], zoe, ['u-2', 'Ada', null]])
+    expect(await found('BRANDT.ex')).toEqual([zoe])
+    expect(await found('"Z"')).toEqual([zoe])
+    // The key of a trait, or another field of the message, is not a text of the user.
+    expect(await found('email')).toEqual([])
+    expect(await found('identify')).toEqual([])
+  })
+
+  test('a search finds events by their own time, whenever they were received', async () => {
+    const { log, reader } = await openOne()
+    const at = (iso: string) => ({ timestampMs: Date.parse(iso) })
+    await log.append([
+      newEvent('old', at('2020-02-02T10:00:00Z')),
+      newEvent('new', at('2026-05-17T09:30:00Z')),
+    ])
+    const found = async (q: string) => {
+      const search = parseSearch(q, EVENT_VOCABULARY)
+      const page = await reader.ask('events', { search, order: 'oldest', limit: 10, isFull: false })
+      return page.events.map(({ messageId }) => messageId)
+    }
+
+    expect(await found('timestamp<2021-01-01')).toEqual(['old'])
+    expect(await found('timestamp>=2020-02-02T10:00Z')).toEqual(['old', 'new'])
+  })
+
   test('an open store is ready and reports its queue; a closed store reports why it is not ready', async () => {
     const subject = await newSubject()
     const store = await subject.open()

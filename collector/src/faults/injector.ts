@@ -16,7 +16,7 @@ export class FaultInjector {
 
   /** Whether any request may get a fault. */
   get isActive(): boolean {
-    return this.#faults.isActive
+    return this.#faults.active > 0
   }
 
   /**

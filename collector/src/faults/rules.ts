@@ -75,8 +75,9 @@ export class Faults {
     this.#failRate = inRange('failRate', value, 0, 1)
   }
 
-  get isActive(): boolean {
-    return this.#rules.length > 0 || this.#failRate > 0
+  /** The share of failing requests (`failRate`) counts as one fault. */
+  get active(): number {
+    return this.#rules.length + (this.#failRate > 0 ? 1 : 0)
   }
 
   state(): FaultState {
@@ -114,7 +115,7 @@ export class Faults {
    * @param sourceOf Called only when a fault is limited to a source.
    */
   take(path: string, sourceOf: () => string | undefined): FaultRule | undefined {
-    if (!this.isActive) return undefined
+    if (this.active === 0) return undefined
     const rule = this.#rules.find((one) => this.#applies(one, path, sourceOf)) ?? this.#byRate(path)
     if (rule === undefined) return undefined
     this.#injected++

@@ -25,6 +25,8 @@ export class LiveStream {
   readonly #stats: (sources: number) => Stats
   /** Returns why the store is unavailable; null if it is available. */
   readonly storeUnavailable: () => string | null
+  /** Returns the number of active faults. */
+  readonly faults: () => number
   readonly #changes: ChangeFeed
   readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
@@ -36,11 +38,13 @@ export class LiveStream {
   constructor(
     stats: (sources: number) => Stats,
     storeUnavailable: () => string | null,
+    faults: () => number,
     changes: ChangeFeed,
     clock: Clock,
   ) {
     this.#stats = stats
     this.storeUnavailable = storeUnavailable
+    this.faults = faults
     this.#changes = changes
     this.#clock = clock
     this.#unsubscribe = changes.subscribe(() => {
@@ -98,6 +102,7 @@ export class LiveStream {
       process,
       now,
       storeUnavailable: this.storeUnavailable(),
+      faults: this.faults(),
       stats: this.#stats(SOURCES),
     }
     return `data: ${JSON.stringify(message)}\n\n`

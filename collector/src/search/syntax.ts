@@ -57,6 +57,7 @@ export const EVENT_VOCABULARY: Vocabulary = {
     violation: 'violation',
     warning: 'warning',
     received: 'received',
+    timestamp: 'timestamp',
   },
   roots: ['properties', 'traits', 'context', 'integrations', '_metadata'],
 }

@@ -104,6 +104,8 @@ export interface Dialect {
 
   /** A table `given` with these columns and values. */
   given(columns: Given): Sql
+  /** At the end of a statement: locks the rows of `event` that it reads. */
+  readonly lockEvents: Sql
   /** At the end of a statement: locks the rows of `delivery` that it reads. */
   readonly lockDeliveries: Sql
   /** At the end of a statement: locks the rows that it reads, and skips rows locked by other transactions. */

@@ -65,6 +65,11 @@ export interface EventStore {
   health(): Promise<PartHealth[]>
   /** Deletes events, requests, deliveries and known messageIds. Sequence numbers continue. */
   clear(): Promise<void>
+  /**
+   * Deletes these events and their deliveries, and returns how many of them there were. Their requests stay, and so do their
+   * messageIds: a repeat of a deleted event is a duplicate.
+   */
+  delete(eventIds: readonly string[]): Promise<number>
   /** Starts to watch for writes of other processes, and to delete old data. Called once. */
   start(listener: StoreListener): void
   /**

@@ -117,6 +117,10 @@ export class LateStore implements EventStore {
     return this.#opened.clear()
   }
 
+  async delete(eventIds: readonly string[]): Promise<number> {
+    return this.#opened.delete(eventIds)
+  }
+
   start(listener: StoreListener): void {
     this.#listener = listener
     this.#store?.start(listener)

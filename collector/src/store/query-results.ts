@@ -86,6 +86,9 @@ export interface UserEntry {
   id: string
   userId: string | null
   anonymousId: string | null
+  /** The traits `name` and `email` of the newest `identify` with traits; null = not known. */
+  name: string | null
+  email: string | null
   /** Null when the time limit was reached before counting. */
   count: number | null
   lastSeen: string
@@ -206,7 +209,8 @@ export interface Overview {
   requests: { total: number; refused: number }
   steps: Step[]
   losses: Loss[]
-  series: Array<{ at: string; accepted: number; rejected: number }>
+  /** `rejected` includes `repeated`: the events that were left out because the same event was stored before. */
+  series: Array<{ at: string; accepted: number; rejected: number; repeated: number }>
   isComplete: boolean
 }
 

@@ -119,14 +119,14 @@ test('a list that could not be loaded shows no number of events; a loaded list k
   await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await page.goto(`${collector.url}/#/events`)
   await page.locator('.search .problem', { hasText: 'the store is unavailable' }).waitFor()
-  expect(await page.locator('.summary [role=status]').textContent()).toBe('Nothing could be loaded.')
+  expect(await page.locator('.screen-state [role=status]').textContent()).toBe('Nothing could be loaded.')
 
   await page.unroute('**/api/events?*')
   await page.reload()
   await shows(page, 'A')
   await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await search(page, 'event:A')
-  await page.locator('.summary [role=status]', { hasText: '1 event loaded before the error' }).waitFor()
+  await page.locator('.screen-state [role=status]', { hasText: '1 event loaded before the error' }).waitFor()
 })
 
 test('a stopped collector with open connections is not shown as live', async () => {

@@ -17,7 +17,7 @@ test('a warning shows its meaning, its remedy, and a link to all events with it'
   expect(await warning.textContent()).toContain('it was read as UTC')
   expect(await warning.textContent()).toContain('Add the time zone')
   await warning.getByRole('link', { name: 'All events with this warning' }).click()
-  await page.locator('.chip', { hasText: 'warning:timestamp_zone' }).waitFor()
+  await page.getByRole('button', { name: 'Status: timestamp_zone', exact: true }).waitFor()
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })
 
@@ -64,7 +64,7 @@ test('an unknown address shows an error', async () => {
   await page.getByRole('heading', { name: 'No such screen' }).waitFor()
   expect(await page.title()).toContain('No such screen')
   expect(await page.locator('nav [aria-current]').count()).toBe(0)
-  await page.getByRole('main').getByRole('link', { name: 'Overview' }).click()
+  await page.getByRole('main').getByRole('link', { name: 'Events' }).click()
   await page.locator('.first-steps').waitFor()
 })
 

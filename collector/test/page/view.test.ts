@@ -34,8 +34,8 @@ test.each([1440, 390])('%i px: no type, value or id is wider than its screen', a
   expect(await hidden(page, '.panel, .drawer')).toBe(0)
   expect(await hidden(page, '.fields')).toBe(0)
   await page.goto(`${collector.url}/#/users?id=${'u'.repeat(300)}`)
-  await page.locator('.person h2').waitFor()
-  expect(await hidden(page, '.person')).toBe(0)
+  await page.locator('.panel h2, .drawer h2').waitFor()
+  expect(await hidden(page, '.panel, .drawer')).toBe(0)
 })
 
 test('on a phone, destinations do not cover the time, and two failed ones are shown as a number', async () => {
@@ -86,7 +86,15 @@ test('a screen shows that it waits for its data', async () => {
   const page = await openPage(collector, { at: 'nowhere' })
   await page.route(/\/api\/(overview|users|catalogue|problems|destinations|events\/)/, () => {})
 
-  const screens = ['', 'users', 'users?id=a', 'catalogue', 'problems', 'destinations', 'events?open=1']
+  const screens = [
+    'overview',
+    'users',
+    'users?id=a',
+    'catalogue',
+    'problems',
+    'destinations',
+    'events?open=1',
+  ]
   for (const at of screens) {
     await page.goto(`${collector.url}/#/${at}`)
     await page.locator('main .loading, .panel .loading').first().waitFor()
@@ -112,7 +120,8 @@ test('a list that could not be loaded has a button to try again, and its search 
 
 test('a request for users never exceeds the limit of the collector', async () => {
   const collector = await openCollector()
-  const page = await openPage(collector, { at: 'nowhere' })
+  // The user in the answer below does not exist, so its details are not found.
+  const page = await openPage(collector, { at: 'nowhere', expected: /404/ })
   const limits: number[] = []
   await page.route('**/api/users?*', (route) => {
     limits.push(Number(new URL(route.request().url()).searchParams.get('limit')))
@@ -136,10 +145,10 @@ test('the chart for all time begins with the first event or request, not in 1970
   const collector = await openCollector()
   await post(collector, '/v1/nowhere', {})
   await post(collector, '/v1/track', track())
-  const page = await openPage(collector, { at: '?since=all' })
+  const page = await openPage(collector, { at: 'overview?since=all' })
 
   await page.locator('.block-head', { hasText: /events in each (10 )?(second|minute)/ }).waitFor()
-  await page.locator('.step-received', { hasText: '2 requests' }).waitFor()
+  await page.locator('.figure-received', { hasText: '2 requests' }).waitFor()
 })
 
 test('lists, traits and the catalogue show all digits of a long number', async () => {

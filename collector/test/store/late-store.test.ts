@@ -27,6 +27,7 @@ test('if a store is opened late, its existing events do not count as just receiv
     release: null,
     isDelivering: false,
     isShared: true,
+    activeFaults: () => 0,
     storeUnavailable: () => null,
     onRecorded: () => {},
     onFault,

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { ago, dateAndTime } from '../lib/format.ts'
+import { ago, clock, dateAndTime } from '../lib/format.ts'
 import type { RequestError } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import type { Severity } from '../lib/types.ts'
@@ -54,8 +54,8 @@ const SHAPES = {
   play: 'M5 3l8 5-8 5z',
   more: 'M3 8h.1M8 8h.1M13 8h.1',
   menu: 'M2 4h12M2 8h12M2 12h12',
-  star: 'M8 2l1.8 3.9 4.2.5-3.1 2.9.8 4.2L8 11.4l-3.7 2.1.8-4.2L2 6.4l4.2-.5z',
-  copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
+  swap: 'M5 3v10M5 13l-2.5-2.5M11 13V3M11 3l2.5 2.5',
+  plus: 'M8 3.5v9M3.5 8h9',
 } as const
 export type IconName = keyof typeof SHAPES
 
@@ -100,10 +100,22 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
+/** The time of day. Milliseconds are left out where there is no room. */
+export function Clock({ at }: { at: string }) {
+  const text = clock(at)
+  return (
+    <>
+      {text.slice(0, 8)}
+      <span class="ms">{text.slice(8)}</span>
+    </>
+  )
+}
+
 export function Brand() {
   return (
-    <h1>
-      <img src="./icon.svg" alt="" width="22" height="22" /> Trackpost <span class="soft">collector</span>
+    <h1 class="brand">
+      <img src="./icon.svg" alt="" width="24" height="24" /> Trackpost
+      <span class="sr-only"> collector</span>
     </h1>
   )
 }

@@ -25,7 +25,9 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
 export interface Bucket {
   at: string
   accepted: number
+  /** Includes `repeated`. */
   rejected: number
+  repeated: number
 }
 
 /** Returns the top of the axis: a round number that is not below the highest value. */
@@ -94,15 +96,30 @@ interface BarProps {
 }
 
 function Bar({ bucket, x, width, end, href, label }: BarProps) {
-  const { accepted, rejected } = bucket
+  const { accepted, rejected, repeated } = bucket
   const low = (100 * accepted) / end
-  const high = (100 * rejected) / end
-  const title = `${label}: ${count(accepted)} accepted, ${count(rejected)} rejected`
+  const middle = (100 * (rejected - repeated)) / end
+  const high = (100 * repeated) / end
+  const repeats = repeated > 0 ? `, ${count(repeated)} repeated` : ''
+  const title = `${label}: ${count(accepted)} accepted, ${count(rejected - repeated)} not accepted${repeats}`
   const bars = (
     <>
       <rect class="hover" x={x} width={width} y="0" height="100" />
       <rect class="accepted" x={x + width * 0.12} width={width * 0.76} y={100 - low} height={low} />
-      <rect class="rejected" x={x + width * 0.12} width={width * 0.76} y={100 - low - high} height={high} />
+      <rect
+        class="rejected"
+        x={x + width * 0.12}
+        width={width * 0.76}
+        y={100 - low - middle}
+        height={middle}
+      />
+      <rect
+        class="repeat"
+        x={x + width * 0.12}
+        width={width * 0.76}
+        y={100 - low - middle - high}
+        height={high}
+      />
       <title>{title}</title>
     </>
   )

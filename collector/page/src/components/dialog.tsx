@@ -85,16 +85,25 @@ export function PanelHead({
   children,
 }: {
   title: ComponentChildren
-  onClose(): void
+  /** Left out for a panel that stays open. */
+  onClose?(): void
   children?: ComponentChildren
 }) {
   return (
     <header class="panel-head">
       <h2>{title}</h2>
       {children}
-      <button type="button" class="icon-button" aria-label="Close" title="Close (Esc)" onClick={onClose}>
-        <Icon name="close" />
-      </button>
+      {onClose !== undefined && (
+        <button
+          type="button"
+          class="icon-button quiet"
+          aria-label="Close"
+          title="Close (Esc)"
+          onClick={onClose}
+        >
+          <Icon name="close" />
+        </button>
+      )}
     </header>
   )
 }

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { exactDigits } from '../../../src/json/exact-json.ts'
-import { helpFor, severityOf, skipInWords } from '../lib/basics.ts'
-import { clock, dateAndTime, plural } from '../lib/format.ts'
+import { codeInWords, helpFor, severityOf, skipInWords } from '../lib/basics.ts'
+import { dateAndTime, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
+import { Clock, Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
 
 /** Adds a term to the search box. */
 export type AddTerm = (term: string) => void
@@ -55,13 +55,14 @@ export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | '
 }
 
 export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
-  if (event.reason === null) return <Pill tone="good">accepted</Pill>
+  if (event.reason === null) return <span class="state-word">accepted</span>
+  const meaning = helpFor(event.reason)?.meaning
   return (
     <Pill
       tone={TONE_OF_SEVERITY[severityOf(event.reason)]}
-      title={helpFor(event.reason)?.meaning ?? event.reason}
+      title={meaning === undefined ? event.reason : `${event.reason}: ${meaning}`}
     >
-      {event.reason}
+      {codeInWords(event.reason)}
     </Pill>
   )
 }
@@ -143,8 +144,19 @@ function Preview({ event }: { event: EventSummary }) {
   )
 }
 
+/** The time of an event: when it was received, or when it happened. */
+export type TimeOf = (event: EventSummary) => string
+
+function timesInWords({ receivedAt, timestamp }: EventSummary): string {
+  const received = `received ${dateAndTime(receivedAt)}`
+  return timestamp === null ? received : `happened ${dateAndTime(timestamp)}\n${received}`
+}
+
 interface RowProps {
   event: EventSummary
+  timeOf?: TimeOf
+  /** The check box of the row, if rows can be chosen. */
+  pick?: ComponentChildren
   /** Whether the event in the row above came in the same request. */
   isContinued: boolean
   addTerm?: AddTerm
@@ -152,7 +164,9 @@ interface RowProps {
   href?: string
 }
 
-export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
+const receivedAtOf: TimeOf = ({ receivedAt }) => receivedAt
+
+export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, addTerm, href }: RowProps) {
   const { type, name, userId, anonymousId, source, reason, violations, warnings } = event
   const oddities = [
     ...(violations > 0 ? [`${plural(violations, 'violation')} of the tracking plan`] : []),
@@ -166,8 +180,9 @@ export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
         : undefined
   return (
     <>
-      <Cell class={`time${isContinued ? ' continued' : ''}`} title={dateAndTime(event.receivedAt)}>
-        {clock(event.receivedAt)}
+      {pick}
+      <Cell class={`time${isContinued ? ' continued' : ''}`} title={timesInWords(event)}>
+        <Clock at={timeOf(event)} />
       </Cell>
       <Cell class="kind" term={type === null ? undefined : `type:${type}`} addTerm={addTerm}>
         {type ?? '?'}
@@ -214,4 +229,9 @@ export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
       </Cell>
     </>
   )
+}
+
+/** Whether an event is only a harmless repeat of another. */
+export function isRepeat({ reason }: Pick<EventSummary, 'reason'>): boolean {
+  return reason !== null && severityOf(reason) === 'info'
 }

@@ -14,12 +14,12 @@ export function ListTools({
   setLine(line: string): void
 }) {
   return (
-    <div class="list-tools">
+    <>
       <Menu label="Saved">
         <SavedFilters line={line} setLine={setLine} />
       </Menu>
       <ExportMenu path="api/export" name="events" question={question} />
-    </div>
+    </>
   )
 }
 

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import { about } from '../lib/basics.ts'
 import { count } from '../lib/format.ts'
 import { ask, RequestError, sendJson } from '../lib/http.ts'
@@ -14,9 +14,11 @@ const THEMES: ReadonlyArray<readonly [Theme, string]> = [
   ['dark', 'Dark'],
 ]
 
+/** Whether the help about keys and searches is open. */
+export const isHelping = signal(false)
+
 export function MoreMenu() {
   const isForgetting = useSignal(false)
-  const isHelping = useSignal(false)
   const known = about.value
   const forget = async () => {
     try {
@@ -94,6 +96,8 @@ const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ['Enter', 'open'],
   ['Esc', 'close'],
   ['e u s r', 'filter by the event, user, source or reason of the current row'],
+  ['x', 'choose the current row, to copy, export, delete or deliver it again'],
+  ['?', 'this help'],
   ['p', 'pause and resume'],
   [
     'g then o e r u c p d f',
@@ -110,6 +114,7 @@ const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
   ['reason:no_event OR delivery:failed', 'matches either term'],
   ['warning:timestamp_zone', 'accepted with this warning; warning:* finds all warnings'],
   ['received>=2026-05-17T09:30Z', 'received at this time or later'],
+  ['timestamp<-2d', 'happened more than two days ago, whenever it was received'],
 ]
 
 function Help({ onClose }: { onClose(): void }) {

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { RequestError } from '../lib/http.ts'
 import { termsOf, withOpposite, withoutTerm } from '../lib/search-line.ts'
+import { isUnfinished, type Suggestion, suggest, withSuggestion } from '../lib/suggest.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Problem, Text } from './basics.tsx'
 
@@ -9,12 +10,16 @@ interface SearchProps {
   placeholder: string
   line: string
   onLine(line: string, isTyping: boolean): void
-  suggestions: readonly string[]
+  suggestions: readonly Suggestion[]
   error: RequestError | undefined
   onRetry(): void
+  /** Positions of terms that are shown elsewhere, in a filter of their own. */
+  hidden?: ReadonlySet<number>
 }
 
-const TYPING_MS = 250
+const TYPING_MS = 300
+/** A mistake is shown when nothing was typed for this time. Half of a term is no mistake yet. */
+const JUDGED_AFTER_MS = 1200
 
 /**
  * The search box. Each complete term is shown as a chip. The term that is being typed is shown as text, and already filters the
@@ -22,14 +27,18 @@ const TYPING_MS = 250
  *
  * Enter turns the typed term into a chip. Backspace in an empty text field turns the last chip back into text.
  */
-export function SearchLine({ label, placeholder, line, onLine, suggestions, error, onRetry }: SearchProps) {
-  // Only status 400 is about the typed text.
-  const isWrong = error?.status === 400
+export function SearchLine(props: SearchProps) {
+  const { label, placeholder, line, onLine, error, onRetry, hidden } = props
   const [draft, setDraft] = useState('')
+  const [isTyping, setIsTyping] = useState(false)
+  /** The suggestion chosen with the arrow keys; -1 = none. `undefined` = the list is closed. */
+  const [active, setActive] = useState<number | undefined>(undefined)
+  // Only status 400 is about the typed text.
+  const isWrong = error?.status === 400 && !isTyping
   const input = useRef<HTMLInputElement>(null)
-  const listId = useId()
   const problemId = useId()
-  const typing = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const listId = useId()
+  const timers = useRef<Array<ReturnType<typeof setTimeout>>>([])
   const join = (standing: string, text: string) => [standing, text.trim()].filter(Boolean).join(' ')
   /** The complete terms, and the search as it was last passed to `onLine`. */
   const own = useRef({ standing: line, line })
@@ -39,26 +48,79 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
     if (draft !== '') setDraft('')
   }
   const { standing } = own.current
+  const terms = termsOf(standing)
+  const shown = terms.flatMap((term, index) =>
+    draft === '' && hidden?.has(index) === true ? [] : [{ term, index }],
+  )
+  const found = active === undefined ? [] : suggest(props.suggestions, draft)
 
-  const tell = (nextStanding: string, text: string, isTyping: boolean) => {
-    clearTimeout(typing.current)
+  const stopTimers = () => {
+    for (const timer of timers.current) clearTimeout(timer)
+    timers.current = []
+  }
+  const tell = (nextStanding: string, text: string, isTyped: boolean) => {
+    stopTimers()
+    if (!isTyped) setIsTyping(false)
     own.current = { standing: nextStanding, line: join(nextStanding, text) }
-    onLine(own.current.line, isTyping)
+    onLine(own.current.line, isTyped)
   }
   const change = (next: string) => tell(next, draft, false)
-  useEffect(() => () => clearTimeout(typing.current), [])
+  useEffect(() => stopTimers, [])
 
+  const type = (text: string) => {
+    stopTimers()
+    setDraft(text)
+    setIsTyping(true)
+    timers.current = [
+      setTimeout(() => {
+        if (!isUnfinished(text.trim())) {
+          own.current = { standing, line: join(standing, text) }
+          onLine(own.current.line, true)
+        }
+      }, TYPING_MS),
+      setTimeout(() => {
+        setIsTyping(false)
+        own.current = { standing, line: join(standing, text) }
+        onLine(own.current.line, true)
+      }, JUDGED_AFTER_MS),
+    ]
+  }
+  const finish = () => {
+    tell(join(standing, draft), '', false)
+    setDraft('')
+    setActive(undefined)
+  }
+  const take = (suggestion: Suggestion) => {
+    const text = withSuggestion(draft, suggestion)
+    input.current?.focus()
+    if (isUnfinished(text)) {
+      type(text)
+      setActive(-1)
+    } else {
+      tell(join(standing, text), '', false)
+      setDraft('')
+      setActive(undefined)
+    }
+  }
   const onKeyDown = (event: KeyboardEvent) => {
-    const terms = termsOf(standing)
-    const last = terms.at(-1)
+    const last = shown.at(-1)
+    const chosen = active === undefined ? undefined : found[active]
     if (event.key === 'Enter') {
       event.preventDefault()
-      tell(join(standing, draft), '', false)
-      setDraft('')
+      if (chosen === undefined) finish()
+      else take(chosen)
+    } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault()
+      const step = event.key === 'ArrowDown' ? 1 : -1
+      const count = active === undefined ? suggest(props.suggestions, draft).length : found.length
+      if (count > 0) setActive(active === undefined ? 0 : ((active + step + 1 + count + 1) % (count + 1)) - 1)
     } else if (event.key === 'Backspace' && draft === '' && last !== undefined) {
       event.preventDefault()
-      tell(withoutTerm(standing, terms.length - 1), last.text, true)
-      setDraft(last.text)
+      tell(withoutTerm(standing, last.index), last.term.text, true)
+      setDraft(last.term.text)
+    } else if (event.key === 'Escape' && found.length > 0) {
+      event.preventDefault()
+      setActive(undefined)
     } else if (event.key === 'Escape' && draft !== '') {
       event.preventDefault()
       setDraft('')
@@ -69,7 +131,7 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
     <div class="search">
       <div class={`search-field${isWrong ? ' wrong' : ''}`} onClick={() => input.current?.focus()}>
         <Icon name="search" />
-        {termsOf(standing).map((term, index) => (
+        {shown.map(({ term, index }) => (
           <Chip
             key={`${index} ${term.text}`}
             text={term.text}
@@ -81,27 +143,28 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
           ref={input}
           type="text"
           name="search"
+          role="combobox"
           aria-label={label}
           aria-invalid={isWrong}
           aria-describedby={isWrong ? problemId : undefined}
-          placeholder={standing === '' ? placeholder : ''}
+          aria-expanded={found.length > 0}
+          aria-autocomplete="list"
+          {...(found.length === 0 ? {} : { 'aria-controls': listId })}
+          {...(active === undefined || found[active] === undefined
+            ? {}
+            : { 'aria-activedescendant': `${listId}-${active}` })}
+          placeholder={shown.length === 0 ? placeholder : ''}
           autocomplete="off"
           spellcheck={false}
-          list={listId}
           value={draft}
           onKeyDown={onKeyDown}
+          onClick={() => setActive(-1)}
+          onBlur={() => setActive(undefined)}
           onInput={(event) => {
-            const text = event.currentTarget.value
-            setDraft(text)
-            clearTimeout(typing.current)
-            typing.current = setTimeout(() => tell(standing, text, true), TYPING_MS)
+            type(event.currentTarget.value)
+            setActive(-1)
           }}
         />
-        <datalist id={listId}>
-          {suggestions.map((text) => (
-            <option key={text} value={text} />
-          ))}
-        </datalist>
         {(standing !== '' || draft !== '') && (
           <button
             type="button"
@@ -116,9 +179,31 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
           </button>
         )}
       </div>
+      {found.length > 0 && (
+        <div class="suggestions" role="listbox" id={listId} aria-label="Suggestions">
+          {found.map((one, index) => (
+            <div
+              key={one.text}
+              id={`${listId}-${index}`}
+              role="option"
+              aria-selected={index === active}
+              // Before the field loses the focus, which closes the list.
+              onMouseDown={(event) => {
+                event.preventDefault()
+                take(one)
+              }}
+            >
+              <code>
+                <Text value={one.text} />
+              </code>
+              <span class="soft">{one.hint}</span>
+            </div>
+          ))}
+        </div>
+      )}
       {error !== undefined &&
-        (isWrong ? (
-          <SearchProblem id={problemId} line={line} error={error} />
+        (error.status === 400 ? (
+          isWrong && <SearchProblem id={problemId} line={line} error={error} />
         ) : (
           <Problem error={error} onRetry={onRetry} />
         ))}

@@ -17,6 +17,7 @@ interface ListProps<T> {
   render(item: T): ComponentChildren
   /** Separators cannot be selected. */
   isRow(item: T): boolean
+  rowClass?(item: T): string
   selectedKey: string | undefined
   /** `isOpened` is true after a click or Enter, and false if the user has only moved to the row. */
   onSelect(item: T, isOpened: boolean): void
@@ -26,7 +27,10 @@ interface ListProps<T> {
   /** Stays above the rows while they scroll. `headHeight` is its height in pixels. */
   head?: ComponentChildren
   headHeight: number
+  /** The items belong to an earlier query. */
   isStale?: boolean
+  /** The items could not be replaced by those of the current query, and are shown in grey. */
+  isOld?: boolean
 }
 
 function useVirtualizer<T>(
@@ -56,7 +60,7 @@ function useVirtualizer<T>(
 /** Up to this scroll position, in pixels, the list counts as scrolled to its top and shows new rows. */
 const TOP = 8
 /** Space in pixels above a selected row, so that the name of the day stays visible. */
-const DAY = 28
+const DAY = 40
 
 /**
  * Keeps the visible rows in place when rows above them are added or change their height. A list that is scrolled to its top
@@ -197,7 +201,7 @@ export function VirtualList<T>(props: ListProps<T>) {
 
   return (
     <div
-      class={`list${props.isStale === true ? ' stale' : ''}`}
+      class={`list${props.isOld === true ? ' stale' : ''}`}
       ref={scroller}
       role="grid"
       aria-label={props.label}
@@ -227,7 +231,7 @@ function Row<T>({ place, item, list }: { place: VirtualItem; item: T; list: List
   return (
     <div
       id={rowId(key)}
-      class={isRow ? 'row' : 'separator'}
+      class={isRow ? `row ${list.rowClass?.(item) ?? ''}` : 'separator'}
       role="row"
       aria-rowindex={place.index + 1}
       {...(isRow ? { 'aria-selected': key === list.selectedKey } : {})}

@@ -28,6 +28,8 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   readonly items = signal<T[]>([])
   /** Number of new items that match but are not shown yet. */
   readonly waiting = signal(0)
+  /** Ids of the items that were added to the top last. */
+  readonly fresh = signal<ReadonlySet<string>>(new Set())
   readonly error = signal<RequestError | undefined>(undefined)
   readonly isLoading = signal(true)
   /** Whether the items belong to an earlier query, because the current query has no response yet or has failed. */
@@ -72,6 +74,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
         this.isLoading.value = false
         this.isStale.value = false
         this.waiting.value = 0
+        this.fresh.value = new Set()
         this.#head = page.head
         this.#turned(page)
       })
@@ -202,6 +205,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
       this.#head = page.head
       this.waiting.value = 0
       this.error.value = undefined
+      if (newer.length > 0) this.fresh.value = new Set(newer.map(({ id }) => id))
       if (page.next !== null) {
         // More than one page of items has arrived. The list starts again with the newest page, so that it has no gap.
         this.items.value = newer

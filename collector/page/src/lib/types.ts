@@ -213,6 +213,8 @@ export interface StreamMessage {
   now: string
   /** Why the store is unavailable; null if it is available. */
   storeUnavailable: string | null
+  /** Number of faults that the requests of clients may get at the moment. */
+  faults: number
   stats: Stats
 }
 

@@ -12,6 +12,15 @@ export interface View<T> {
   visible: readonly T[]
 }
 
+/** From this many events in a second, a list that shows each of them cannot be read or clicked. */
+const BUSY = 25
+
+/** Whether so many events came in the last whole second. So the first second of a burst is shown. */
+function isBusy({ stats }: StreamMessage): boolean {
+  const last = stats.perSecond.at(-2)
+  return last !== undefined && last.accepted + last.rejected > BUSY
+}
+
 interface FeedHooks<T extends Item> {
   /** Returns a value that changes when there may be new items in the list. */
   markOf(message: StreamMessage): string | number
@@ -42,7 +51,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     const revision = `${message.process} ${message.revision}`
     seen.current = { epoch: message.epoch, mark, revision }
     if (before !== undefined && before.epoch !== message.epoch) return void feed.reload()
-    const isHeld = paused || !view.current.isAtTop
+    const isHeld = paused || !view.current.isAtTop || isBusy(message)
     if (before?.mark !== mark || (!isHeld && feed.waiting.peek() > 0)) void feed.follow(isHeld)
     const { visible } = view.current
     const isRevised = before !== undefined && before.revision !== revision
@@ -57,7 +66,9 @@ export function useFeed<T extends Item, P extends PageOf>(
     feed,
     onView: (next) => {
       view.current = next
-      if (next.isAtTop && !isPaused.peek() && feed.waiting.peek() > 0) void feed.follow(false)
+      const message = latest.peek()
+      const isHeld = isPaused.peek() || (message !== undefined && isBusy(message))
+      if (next.isAtTop && !isHeld && feed.waiting.peek() > 0) void feed.follow(false)
     },
   }
 }

@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import { Ago, Icon, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
 import { Sparkline } from '../components/charts.tsx'
 import { Menu } from '../components/menu.tsx'
+import { Screen } from '../components/screen.tsx'
 import { count, plural, shortCount } from '../lib/format.ts'
-import { hrefWith, route } from '../lib/router.ts'
+import { go, hrefWith, route } from '../lib/router.ts'
 import type { Catalogue, CatalogueEntry } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
@@ -18,10 +19,11 @@ export function CatalogueScreen() {
   const wanted = filter.value.trim().toLowerCase()
   const entries = (data?.entries ?? []).filter((entry) => entryTitle(entry).toLowerCase().includes(wanted))
   return (
-    <div class={`split${key !== undefined ? ' is-open' : ''}`}>
-      <section class="scroll catalogue" aria-label="Catalogue">
-        <div class="screen-head">
-          <h2>Catalogue</h2>
+    <Screen
+      title="Catalogue"
+      state={data !== undefined && data.entries.length > 0 && plural(data.entries.length, 'event name')}
+      actions={
+        <>
           <div class="search-field">
             <Icon name="search" />
             <input
@@ -41,29 +43,43 @@ export function CatalogueScreen() {
               As TypeScript types
             </a>
           </Menu>
+        </>
+      }
+      tools={
+        <>
+          <QueryState query={query} />
+          {data?.plan && <Plan plan={data.plan} entries={data.entries} />}
+        </>
+      }
+      list={
+        <div class="scroll is-table catalogue">
+          {data !== undefined && data.entries.length === 0 && (
+            <Nothing title="No events yet">
+              <p>Each event name appears here with its first event.</p>
+            </Nothing>
+          )}
+          {data !== undefined && data.entries.length > 0 && entries.length === 0 && (
+            <Nothing title="No event name matches" />
+          )}
+          {entries.length > 0 && (
+            <EntryTable
+              entries={entries}
+              current={key}
+              hasPlan={data?.plan !== null}
+              isStale={query.isStale}
+            />
+          )}
+          {data !== undefined && data.entries.length > 0 && (
+            <p class="under-table">
+              The types of properties are inferred from the newest {plural(data.sampled, 'event')}.
+              {!data.isComplete &&
+                ' There are too many events to count in time: the counts are lower bounds.'}
+            </p>
+          )}
         </div>
-        <QueryState query={query} />
-        {data?.plan && <Plan plan={data.plan} entries={data.entries} />}
-        {data !== undefined && data.entries.length === 0 && (
-          <Nothing title="No events yet">
-            <p>Each event name appears here with its first event.</p>
-          </Nothing>
-        )}
-        {data !== undefined && data.entries.length > 0 && entries.length === 0 && (
-          <Nothing title="No event name matches" />
-        )}
-        {entries.length > 0 && (
-          <EntryTable entries={entries} current={key} hasPlan={data?.plan !== null} isStale={query.isStale} />
-        )}
-        {data !== undefined && data.entries.length > 0 && (
-          <p class="note soft">
-            The types of properties are inferred from the newest {plural(data.sampled, 'event')}.
-            {!data.isComplete && ' There are too many events to count in time: the counts are lower bounds.'}
-          </p>
-        )}
-      </section>
-      {key !== undefined && <EntryPanel entryKey={key} />}
-    </div>
+      }
+      panel={key !== undefined && <EntryPanel entryKey={key} />}
+    />
   )
 }
 
@@ -87,7 +103,7 @@ function Plan({
   const unplanned = entries.filter(({ isPlanned, name }) => isPlanned === false && name).length
   const violations = entries.reduce((sum, entry) => sum + entry.violations, 0)
   return (
-    <p class="note">
+    <p>
       Tracking plan <strong>{plan.title}</strong> with {plural(plan.events, 'event')}:{' '}
       {plural(violations, 'violation')}, {unplanned} not in the plan
       {plan.unseen.length > 0 && (
@@ -124,12 +140,18 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
           <th scope="col" class="wide-only">
             Sources
           </th>
-          <th scope="col">Last seen</th>
+          <th scope="col" class="not-on-phone">
+            Last seen
+          </th>
         </tr>
       </thead>
       <tbody>
         {entries.map((entry) => (
-          <tr key={entry.key} class={entry.key === current ? 'current' : ''}>
+          <tr
+            key={entry.key}
+            class={entry.key === current ? 'current' : ''}
+            onClick={() => go(hrefWith({ key: entry.key }))}
+          >
             <th scope="row">
               <a href={hrefWith({ key: entry.key })}>
                 {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
@@ -172,7 +194,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
             <td class="wide-only">
               <Sources sources={entry.sources} />
             </td>
-            <td>
+            <td class="not-on-phone">
               <Ago at={entry.lastSeen} />
             </td>
           </tr>

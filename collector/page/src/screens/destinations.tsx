@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { Ago, Nothing, Pill, QueryState, say, Text } from '../components/basics.tsx'
-import { count, plural, rate } from '../lib/format.ts'
+import { Screen } from '../components/screen.tsx'
+import { count, plural, rate, share } from '../lib/format.ts'
 import { RequestError, sendJson } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
@@ -12,10 +13,7 @@ export function DestinationsScreen() {
   const query = useQuery<{ destinations: Destination[] }>('api/destinations')
   const destinations = query.data?.destinations
   return (
-    <div class="scroll">
-      <div class="screen-head">
-        <h2>Destinations</h2>
-      </div>
+    <Screen title="Destinations">
       <QueryState query={query} />
       {destinations?.length === 0 && (
         <Nothing title="No destinations are configured">
@@ -35,16 +33,17 @@ export function DestinationsScreen() {
           <DestinationCard key={destination.name} destination={destination} onDone={query.reload} />
         ))}
       </div>
-    </div>
+    </Screen>
   )
 }
 
-function stateOf({ warning, isEnabled, pending, lastError, failed }: Destination): JSXPill {
+function stateOf({ warning, isEnabled, pending, lastError, failed, delivered }: Destination): JSXPill {
   if (warning !== null) return ['bad', 'not delivering everything']
   if (!isEnabled) return ['plain', 'turned off']
   if (pending > 0 && lastError !== null) return ['warn', 'trying again']
   if (pending > 0) return ['info', 'delivering']
-  if (failed > 0) return ['bad', 'some given up']
+  if (failed > 0)
+    return ['bad', delivered === 0 ? 'everything given up' : `${share(failed, failed + delivered)} given up`]
   return ['good', 'up to date']
 }
 type JSXPill = ['plain' | 'warn' | 'info' | 'bad' | 'good', string]
@@ -103,72 +102,79 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
           </button>
         )}
       </div>
-      {warning !== null && <p class="bad-text">{sentence(warning)}</p>}
-      <dl class="numbers">
-        {numbers.map(([title, number, delivery]) => (
-          <div key={title}>
-            <dt>{title}</dt>
-            <dd class={delivery === 'failed' && number > 0 ? 'bad-text' : ''}>
-              <a href={href('events', { q: `${term} delivery:${delivery}` })}>{count(number)}</a>
-            </dd>
+      <div class="sheet">
+        {warning !== null && <p class="bad-text">{sentence(warning)}</p>}
+        <dl class="figures">
+          {numbers.map(([title, number, delivery]) => (
+            <div key={title}>
+              <dt>{title}</dt>
+              <dd class={delivery === 'failed' && number > 0 ? 'bad-text' : ''}>
+                <a href={href('events', { q: `${term} delivery:${delivery}` })}>{count(number)}</a>
+              </dd>
+            </div>
+          ))}
+          <div>
+            <dt>Rate</dt>
+            <dd>{rate(destination.perSecond)}/s</dd>
           </div>
-        ))}
-        <div>
-          <dt>Rate</dt>
-          <dd>{rate(destination.perSecond)}/s</dd>
-        </div>
-      </dl>
-      <Waiting destination={destination} />
-      {lastError !== null && (
-        <p>
-          Last error:{' '}
-          <strong>
-            <Text value={lastError.reason} />
-          </strong>
-          , <Ago at={lastError.at} />
-          {lastError.eventId !== null && (
-            <>
-              {' '}
-              with <a href={href('events', { open: lastError.eventId })}>this event</a>
-            </>
-          )}
-        </p>
-      )}
-      {failures.length > 0 && (
-        <details open={failures.length <= 5}>
-          <summary>
-            {failures.length < failed
-              ? `The newest ${failures.length} of ${count(failed)}`
-              : plural(failed, 'event')}{' '}
-            given up
-          </summary>
-          <ul class="failures">
-            {failures.map((failure) => (
-              <li key={failure.id}>
-                <a href={href('events', { q: `${term} delivery:failed`, open: failure.id })}>
-                  <span class="soft">{failure.type}</span> <Text value={failure.name ?? 'without a name'} />
-                </a>
-                <span class="bad-text">
-                  <Text value={failure.reason ?? 'failed'} />
-                </span>
-                <span class="soft">
-                  {plural(failure.attempts, 'attempt')}, <Ago at={failure.at} />
-                </span>
-                {isKnown && (
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-disabled={isBusy.value}
-                    onClick={() => retry([failure.id])}
-                  >
-                    Try again
-                  </button>
+        </dl>
+        {(pending > 0 || lastError !== null || failures.length > 0) && (
+          <div class="notes">
+            <Waiting destination={destination} />
+            {lastError !== null && (
+              <p>
+                Last error:{' '}
+                <strong>
+                  <Text value={lastError.reason} />
+                </strong>
+                , <Ago at={lastError.at} />
+                {lastError.eventId !== null && (
+                  <>
+                    {' '}
+                    with <a href={href('events', { open: lastError.eventId })}>this event</a>
+                  </>
                 )}
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+              </p>
+            )}
+            {failures.length > 0 && (
+              <details open={failures.length <= 5}>
+                <summary>
+                  {failures.length < failed
+                    ? `The newest ${failures.length} of ${count(failed)}`
+                    : plural(failed, 'event')}{' '}
+                  given up
+                </summary>
+                <ul class="failures">
+                  {failures.map((failure) => (
+                    <li key={failure.id}>
+                      <a href={href('events', { q: `${term} delivery:failed`, open: failure.id })}>
+                        <span class="soft">{failure.type}</span>{' '}
+                        <Text value={failure.name ?? 'without a name'} />
+                      </a>
+                      <span class="bad-text">
+                        <Text value={failure.reason ?? 'failed'} />
+                      </span>
+                      <span class="soft">
+                        {plural(failure.attempts, 'attempt')}, <Ago at={failure.at} />
+                      </span>
+                      {isKnown && (
+                        <button
+                          type="button"
+                          class="quiet"
+                          aria-disabled={isBusy.value}
+                          onClick={() => retry([failure.id])}
+                        >
+                          Try again
+                        </button>
+                      )}
+                    </li>
+                  ))}
+                </ul>
+              </details>
+            )}
+          </div>
+        )}
+      </div>
     </section>
   )
 }

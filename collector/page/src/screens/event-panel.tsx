@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { Ago, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
@@ -151,6 +152,14 @@ function Id({ field, value, addTerm, link }: IdProps) {
         onClick={() => addTerm(term)}
       >
         only these
+      </button>
+      <button
+        type="button"
+        class="quiet small"
+        aria-label={`copy ${visibleText(value)}`}
+        onClick={() => copy(value, field === 'source' ? 'Source' : 'Id')}
+      >
+        copy
       </button>
     </>
   )

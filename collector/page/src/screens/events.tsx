@@ -1,28 +1,35 @@
-import { EventCells } from '../components/event-cells.tsx'
-import { FeedList } from '../components/feed-list.tsx'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { Icon } from '../components/basics.tsx'
+import { EventCells, isRepeat } from '../components/event-cells.tsx'
+import { type Column, FeedList } from '../components/feed-list.tsx'
+import {
+  byCount,
+  FilterMenu,
+  type FilterOption,
+  sourceOptions,
+  TimeFilter,
+} from '../components/filter-menu.tsx'
 import { ListTools } from '../components/list-tools.tsx'
+import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { SearchLine } from '../components/search-line.tsx'
-import { reasonCodes, warningCodes } from '../lib/basics.ts'
+import { codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
+import { type Filter, filterTerm } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
+import { shownTime } from '../lib/settings.ts'
+import type { Suggestion } from '../lib/suggest.ts'
 import type { EventPage, EventSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
 import { useListAddress } from '../lib/use-list-address.ts'
 import { EventPanel } from './event-panel.tsx'
 import { FirstSteps } from './first-steps.tsx'
 
-const COLUMNS = [
-  ['Time', 'time'],
-  ['Kind', 'kind'],
-  ['Event', 'name'],
-  ['User', 'user'],
-  ['Source', 'source'],
-  ['Status', 'status'],
-  ['Destinations', 'deliveries'],
-] as const
+const KIND: Filter = { title: 'Kind', fields: ['type'] }
+const SOURCE: Filter = { title: 'Source', fields: ['source'] }
+const STATUS: Filter = { title: 'Status', fields: ['status', 'reason', 'delivery', 'warning', 'violation'] }
 
-const FIELDS = ['event', 'user', 'anonymous', 'message', 'source', 'reason', 'type'].map((name) => `${name}:`)
 /** From this width in pixels, the search box has room for an example. */
 const EXAMPLE_FROM = 860
 
@@ -31,6 +38,7 @@ const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ sta
 export function EventsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, open, close } = address
+  const picked = useSignal<ReadonlyMap<string, EventSummary>>(new Map())
   const { feed, onView } = useFeed(
     () =>
       new Feed<EventSummary, EventPage>({
@@ -41,46 +49,113 @@ export function EventsScreen() {
     question,
     { markOf: ({ head }) => head, isUnsettled },
   )
+  const timeOf = ({ receivedAt, timestamp }: EventSummary) =>
+    shownTime.value === 'received' ? receivedAt : (timestamp ?? receivedAt)
+  const key = JSON.stringify(question)
+  useEffect(() => {
+    picked.value = new Map()
+  }, [key])
+  const columns: readonly Column[] = [
+    [<PickBox key="all" feed={feed} picked={picked} />, 'pick'],
+    [<TimeColumn key="time" />, 'time'],
+    ['Kind', 'kind'],
+    ['Event', 'name'],
+    ['User', 'user'],
+    ['Source', 'source'],
+    ['Status', 'status'],
+    ['Destinations', 'deliveries'],
+  ]
+  // Without a filter, the menu of the page deletes everything.
+  const isFiltered = Object.keys(question).length > 0
+  const hidden = new Set([KIND, SOURCE, STATUS].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
+  const filters = { line, setLine }
   return (
-    <div class={`split${openId !== undefined ? ' is-open' : ''}`}>
-      <FeedList<EventSummary>
-        noun="event"
-        label="Events, newest first"
-        feed={feed}
-        address={address}
-        timeOf={({ receivedAt }) => receivedAt}
-        columns={COLUMNS}
-        onView={onView}
-        onKey={(event, of) => narrowByKey(event, of, addTerm)}
-        whenEmpty={<FirstSteps />}
-        tools={(width) => (
-          <>
-            <SearchLine
-              label="Search events"
-              placeholder={
-                width < EXAMPLE_FROM
-                  ? 'Search events'
-                  : 'event:"Order Completed" properties.total>100   (press / to search)'
-              }
-              line={line}
-              onLine={setLine}
-              suggestions={suggestionsOf(feed.items.value)}
-              error={feed.error.value}
-              onRetry={() => void feed.reload()}
-            />
-            <ListTools line={line} question={question} setLine={setLine} />
-          </>
-        )}
-        cells={(event, before) => (
-          <EventCells
-            event={event}
-            isContinued={event.request !== null && event.request === before?.request}
-            addTerm={addTerm}
+    <FeedList<EventSummary>
+      noun="event"
+      title="Events"
+      label="Events, newest first"
+      class={picked.value.size > 0 ? 'is-picking' : ''}
+      feed={feed}
+      address={address}
+      timeOf={timeOf}
+      timeName={shownTime.value}
+      columns={columns}
+      onView={onView}
+      onKey={(event, of) => {
+        if (event.key === 'x') pick(picked, [of], !picked.value.has(of.id))
+        else narrowByKey(event, of, addTerm)
+      }}
+      rowClass={(event) =>
+        [
+          feed.fresh.value.has(event.id) && 'is-new',
+          picked.value.has(event.id) && 'is-checked',
+          isRepeat(event) && 'is-repeat',
+        ]
+          .filter(Boolean)
+          .join(' ')
+      }
+      whenEmpty={<FirstSteps />}
+      actions={
+        <>
+          <ListTools line={line} question={question} setLine={setLine} />
+          {isFiltered && <ListActions feed={feed} question={question} />}
+        </>
+      }
+      tools={(width) => (
+        <>
+          <SearchLine
+            label="Search events"
+            placeholder={
+              width < EXAMPLE_FROM
+                ? 'Search events'
+                : 'Search events: a word, or event:"Order Completed" properties.total>100'
+            }
+            line={line}
+            onLine={setLine}
+            suggestions={suggestionsOf(feed.items.value)}
+            error={feed.error.value}
+            onRetry={() => void feed.reload()}
+            hidden={hidden}
           />
-        )}
-      />
-      {openId !== undefined && <EventPanel id={openId} onClose={close} onOpen={open} addTerm={addTerm} />}
-    </div>
+          {picked.value.size > 0 ? (
+            <PickedBar feed={feed} picked={picked} />
+          ) : (
+            <div class="filters">
+              <FilterMenu filter={KIND} options={kinds()} {...filters} />
+              <FilterMenu filter={SOURCE} options={sourceOptions()} {...filters} />
+              <FilterMenu filter={STATUS} options={states()} {...filters} />
+              <TimeFilter />
+            </div>
+          )}
+        </>
+      )}
+      cells={(event, before) => (
+        <EventCells
+          event={event}
+          timeOf={timeOf}
+          pick={<PickBox event={event} feed={feed} picked={picked} />}
+          isContinued={event.request !== null && event.request === before?.request}
+          addTerm={addTerm}
+        />
+      )}
+      panel={
+        openId !== undefined && <EventPanel id={openId} onClose={close} onOpen={open} addTerm={addTerm} />
+      }
+    />
+  )
+}
+
+/** The time that the list shows: of receipt, or of the event itself. The order is always that of receipt. */
+function TimeColumn() {
+  const isReceived = shownTime.value === 'received'
+  return (
+    <button
+      type="button"
+      title={isReceived ? 'Show when the events happened' : 'Show when the events were received'}
+      onClick={() => (shownTime.value = isReceived ? 'happened' : 'received')}
+    >
+      {isReceived ? 'Received' : 'Happened'} <Icon name="swap" />
+    </button>
   )
 }
 
@@ -100,24 +175,73 @@ function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: str
   addTerm(term)
 }
 
-function suggestionsOf(events: readonly EventSummary[]): string[] {
-  const names = new Set<string>()
-  for (const { type, name } of events.slice(0, 200)) {
-    if (name !== null && type === 'track') names.add(`event:${quoted(name)}`)
-  }
-  const sources = Object.keys(latest.peek()?.stats.bySource ?? {}).filter((name) => name !== '')
+function kinds(): FilterOption[] {
+  return byCount(latest.value?.stats.byType).map(([name, count]) => ({
+    text: name === 'batch' ? 'refused requests' : name,
+    term: `type:${name}`,
+    count,
+  }))
+}
+
+function states(): FilterOption[] {
+  const stats = latest.value?.stats
+  if (stats === undefined) return []
+  const { accepted, rejected, byReason } = stats
   return [
-    ...FIELDS,
-    'properties.',
-    'traits.',
-    ...[...names].slice(0, 50),
-    ...sources.slice(0, 20).map((name) => termFor('source', name)),
-    ...reasonCodes.value.map((code) => `reason:${code}`),
-    ...warningCodes.value.map((code) => `warning:${code}`),
-    'status:accepted',
-    'status:rejected',
-    'delivery:failed',
-    'delivery:pending',
-    'violation:*',
+    { text: 'accepted', term: 'status:accepted', count: accepted },
+    { text: 'not accepted', term: 'status:rejected', count: rejected },
+    ...byCount(byReason).map(([code, count]) => ({
+      text: `– ${codeInWords(code)}`,
+      term: `reason:${code}`,
+      count,
+    })),
+    { text: 'a delivery was given up', term: 'delivery:failed' },
+    { text: 'a delivery is waiting', term: 'delivery:pending' },
+    { text: 'breaks the tracking plan', term: 'violation:*' },
+    { text: 'has a warning', term: 'warning:*' },
   ]
+}
+
+const FIELDS: readonly Suggestion[] = [
+  { text: 'event:', hint: 'name of a track' },
+  { text: 'user:', hint: 'userId' },
+  { text: 'properties.', hint: 'any property: properties.total>100' },
+  { text: 'traits.', hint: 'any trait' },
+  { text: 'context.', hint: 'context.library.name' },
+  { text: 'source:', hint: 'the app or site' },
+  { text: 'type:', hint: 'track, page, identify…' },
+  { text: 'name:', hint: 'name of any kind of event' },
+  { text: 'anonymous:', hint: 'anonymousId' },
+  { text: 'message:', hint: 'messageId' },
+  { text: 'status:', hint: 'accepted or rejected' },
+  { text: 'reason:', hint: 'why it was not accepted' },
+  { text: 'warning:', hint: 'what is odd about it' },
+  { text: 'delivery:', hint: 'failed, pending, delivered, skipped' },
+  { text: 'destination:', hint: 'where it was sent on to' },
+  { text: 'received>', hint: 'time of receipt: received>-15m' },
+  { text: 'timestamp>', hint: 'time of the event' },
+  { text: 'request:', hint: 'id of its request' },
+]
+
+function suggestionsOf(events: readonly EventSummary[]): Suggestion[] {
+  const found = new Map<string, Suggestion>()
+  const add = (text: string, hint: string) => {
+    if (!found.has(text)) found.set(text, { text, hint })
+  }
+  for (const { type, name, userId, preview } of events.slice(0, 200)) {
+    if (name !== null && type === 'track') add(`event:${quoted(name)}`, 'event')
+    if (userId !== null) add(termFor('user', userId), 'user')
+    for (const { path } of preview) {
+      if (/^[\w.]+$/.test(path) && !/\.\d+(\.|$)/.test(path)) add(`${path}:`, 'property')
+    }
+  }
+  for (const { term } of sourceOptions()) add(term, 'source')
+  for (const [name] of byCount(latest.peek()?.stats.byType)) add(`type:${name}`, 'kind')
+  for (const code of reasonCodes.value) add(`reason:${code}`, helpFor(code)?.meaning ?? '')
+  for (const code of warningCodes.value) add(`warning:${code}`, helpFor(code)?.meaning ?? '')
+  for (const one of ['failed', 'pending', 'delivered', 'skipped']) add(`delivery:${one}`, '')
+  add('status:accepted', '')
+  add('status:rejected', '')
+  add('violation:*', 'breaks the tracking plan')
+  return [...FIELDS, ...found.values()]
 }

@@ -1,10 +1,16 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { Pill, QueryState, say, Text } from '../components/basics.tsx'
+import { byCount } from '../components/filter-menu.tsx'
+import { Screen } from '../components/screen.tsx'
+import { about } from '../lib/basics.ts'
 import { plural, share } from '../lib/format.ts'
 import { RequestError, sendJson } from '../lib/http.ts'
+import { latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import type { FaultRule, Faults } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
+import { visibleText } from '../lib/visible-text.ts'
 
 type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
 
@@ -28,6 +34,7 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
 
 export function FaultsScreen() {
   const query = useQuery<Faults>('api/faults')
+  const source = useSignal('')
   const act = async (method: string, path: string, body: unknown, done: string) => {
     try {
       await sendJson(method, path, body)
@@ -37,23 +44,29 @@ export function FaultsScreen() {
     }
     query.reload()
   }
-  const add = (rule: Rule) => act('POST', 'api/faults', rule, 'The fault is active')
+  const chosen = source.value === '' ? {} : { source: source.value }
+  const add = (rule: Rule) => act('POST', 'api/faults', { ...rule, ...chosen }, 'The fault is active')
   const { data } = query
+  // A rule that was used up, or set by another page, changes the number in the stream.
+  const active = latest.value?.faults
+  useEffect(() => query.reload(), [active])
   const isCalm = data !== undefined && data.rules.length === 0 && data.failRate === 0
   return (
-    <div class="scroll">
-      <div class="screen-head">
-        <h2>Faults</h2>
-        {data !== undefined && !isCalm && (
+    <Screen
+      title="Faults"
+      actions={
+        data !== undefined &&
+        !isCalm && (
           <button
             type="button"
             onClick={() => act('DELETE', 'api/faults', undefined, 'All faults are removed')}
           >
             Remove all faults
           </button>
-        )}
-      </div>
-      <p class="note soft">
+        )
+      }
+    >
+      <p class="note">
         The collector can fail like a real service, so that you see how your clients react. Faults affect only
         requests to the tracking API.
         {data !== undefined && data.injected > 0 && (
@@ -67,43 +80,24 @@ export function FaultsScreen() {
       <QueryState query={query} />
       <section class="block">
         <div class="block-head">
-          <h3>Set a fault</h3>
-        </div>
-        <ul class="presets">
-          {PRESETS.map(({ title, meaning, rule }) => (
-            <li key={title}>
-              <button type="button" onClick={() => add(rule)}>
-                {title}
-              </button>
-              <span class="soft">{meaning}</span>
-            </li>
-          ))}
-        </ul>
-        <FailRate
-          now={data?.failRate ?? 0}
-          onSet={(failRate) =>
-            act('POST', 'api/faults', { failRate }, 'The share of failing requests is set')
-          }
-        />
-        <OwnFault onAdd={add} />
-      </section>
-      <section class="block">
-        <div class="block-head">
           <h3>Active faults</h3>
         </div>
-        {isCalm && <p class="soft">No faults: every request is handled as usual.</p>}
-        {data !== undefined && data.failRate > 0 && (
-          <p>
-            <Pill tone="warn">random</Pill> {share(data.failRate, 1)} of all requests get 503.
-          </p>
-        )}
-        <ul class="plain-list rules">
+        <ul class="sheet fault-rows rules">
+          {isCalm && <li class="soft">No faults: every request is handled as usual.</li>}
+          {data !== undefined && data.failRate > 0 && (
+            <li class="is-random">
+              <Pill tone="warn">random</Pill>
+              <span class="fault-meaning">{share(data.failRate, 1)} of all requests get 503.</span>
+            </li>
+          )}
           {data?.rules.map((rule) => (
-            <li key={rule.id}>
+            <li key={rule.id} class="rule">
               <Pill tone="warn">
                 {rule.times === null ? 'until removed' : `${rule.remaining} of ${rule.times} left`}
-              </Pill>{' '}
-              <Text value={ruleInWords(rule)} />{' '}
+              </Pill>
+              <span class="fault-meaning">
+                <Text value={ruleInWords(rule)} />
+              </span>
               <button
                 type="button"
                 class="quiet"
@@ -122,8 +116,60 @@ export function FaultsScreen() {
           ))}
         </ul>
       </section>
-    </div>
+      <section class="block">
+        <div class="block-head">
+          <h3>Set a fault</h3>
+          <label class="fault-source">
+            for{' '}
+            <select value={source.value} onChange={(event) => (source.value = event.currentTarget.value)}>
+              <option value="">all sources</option>
+              {sourceNames().map((name) => (
+                <option key={name} value={name}>
+                  {visibleText(name)}
+                </option>
+              ))}
+            </select>
+          </label>
+        </div>
+        <div class="sheet">
+          <ul class="fault-rows presets">
+            {PRESETS.map(({ title, meaning, rule }) => (
+              <li key={title}>
+                <span class="fault-title">{title}</span>
+                <span class="fault-meaning">{meaning}</span>
+                <button type="button" aria-label={`Set ${title}`} onClick={() => add(rule)}>
+                  Set
+                </button>
+              </li>
+            ))}
+            <li>
+              <span class="fault-title">At random</span>
+              <FailRate
+                now={data?.failRate ?? 0}
+                onSet={(failRate) =>
+                  act('POST', 'api/faults', { failRate }, 'The share of failing requests is set')
+                }
+              />
+            </li>
+          </ul>
+        </div>
+      </section>
+      <section class="block">
+        <div class="block-head">
+          <h3>Another fault</h3>
+        </div>
+        <div class="sheet">
+          <OwnFault onAdd={add} />
+        </div>
+      </section>
+    </Screen>
   )
+}
+
+/** The configured sources; without configuration, those that have sent something. */
+function sourceNames(): string[] {
+  const seen = byCount(latest.value?.stats.bySource).map(([name]) => name)
+  return [...new Set([...(about.value?.sources ?? []), ...seen])].slice(0, 100)
 }
 
 function ruleInWords({ status, headers, delay, hang, reset, path, source, chance }: FaultRule): string {
@@ -145,12 +191,16 @@ function ruleInWords({ status, headers, delay, hang, reset, path, source, chance
 
 function FailRate({ now, onSet }: { now: number; onSet(failRate: number): void }) {
   return (
-    <label class="fail-rate">
-      Share of requests that fail at random
-      <select value={String(now)} onChange={(event) => onSet(Number(event.currentTarget.value))}>
+    <label class="fault-meaning">
+      Share of requests, of all sources, that get 503:{' '}
+      <select
+        aria-label="Share of requests that fail at random"
+        value={String(now)}
+        onChange={(event) => onSet(Number(event.currentTarget.value))}
+      >
         {[0, 0.05, 0.1, 0.2, 0.5, 1].map((failRate) => (
           <option key={failRate} value={String(failRate)}>
-            {failRate === 0 ? 'never' : share(failRate, 1)}
+            {failRate === 0 ? 'none' : share(failRate, 1)}
           </option>
         ))}
         {![0, 0.05, 0.1, 0.2, 0.5, 1].includes(now) && <option value={String(now)}>{share(now, 1)}</option>}
@@ -171,34 +221,31 @@ function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
     ['Path', path, { type: 'text', placeholder: 'any, or /v1/batch' }],
   ] as const
   return (
-    <details>
-      <summary>Another fault</summary>
-      <form
-        class="own-fault"
-        onSubmit={(event) => {
-          event.preventDefault()
-          onAdd({
-            status: Number(status.value),
-            delay: Number(delay.value),
-            times: times.value === '' ? null : Number(times.value),
-            path: path.value.trim() === '' ? null : path.value.trim(),
-          })
-        }}
-      >
-        {fields.map(([label, value, attributes]) => (
-          <label key={label}>
-            {label}
-            <input
-              {...attributes}
-              value={value.value}
-              onInput={(event) => (value.value = event.currentTarget.value)}
-            />
-          </label>
-        ))}
-        <button type="submit" class="primary">
-          Set the fault
-        </button>
-      </form>
-    </details>
+    <form
+      class="fault-fields"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onAdd({
+          status: Number(status.value),
+          delay: Number(delay.value),
+          times: times.value === '' ? null : Number(times.value),
+          path: path.value.trim() === '' ? null : path.value.trim(),
+        })
+      }}
+    >
+      {fields.map(([label, value, attributes]) => (
+        <label key={label}>
+          {label}
+          <input
+            {...attributes}
+            value={value.value}
+            onInput={(event) => (value.value = event.currentTarget.value)}
+          />
+        </label>
+      ))}
+      <button type="submit" class="primary">
+        Set the fault
+      </button>
+    </form>
   )
 }

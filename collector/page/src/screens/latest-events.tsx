@@ -1,4 +1,4 @@
-import { EventCells } from '../components/event-cells.tsx'
+import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { dayKey, dayName } from '../lib/format.ts'
 import { today } from '../lib/live.ts'
 import { go, href } from '../lib/router.ts'
@@ -23,7 +23,7 @@ export function LatestEvents() {
 
 export function EventRows({ events, label, q }: { events: EventPage['events']; label: string; q?: string }) {
   return (
-    <div class="event-rows" role="table" aria-label={label}>
+    <div class="event-rows sheet" role="table" aria-label={label}>
       {events.flatMap((event, index) => {
         const before = events[index - 1]
         const address = href('events', { q, open: event.id })
@@ -36,7 +36,12 @@ export function EventRows({ events, label, q }: { events: EventPage['events']; l
         )
         return [
           separator,
-          <div class="row" role="row" key={event.id} onClick={() => go(address)}>
+          <div
+            class={`row${isRepeat(event) ? ' is-repeat' : ''}`}
+            role="row"
+            key={event.id}
+            onClick={() => go(address)}
+          >
             <EventCells
               event={event}
               isContinued={!isNewDay && event.request !== null && before?.request === event.request}

@@ -64,32 +64,34 @@ export function LogBlock() {
           <Text value={about.value?.log ?? ''} />
         </p>
       </div>
-      {reason !== null && (
-        <p class="bad-text">
-          <Text value={reason} />
-        </p>
-      )}
-      <dl class="numbers">
-        <div>
-          <dt>Messages in the log</dt>
-          <dd>{number(waiting)}</dd>
-        </div>
-        <div>
-          <dt>Age of the oldest</dt>
-          <dd>{oldestMs === null ? '–' : duration(oldestMs)}</dd>
-        </div>
-        <div>
-          <dt>Dead letters</dt>
-          <dd class={deadLetters !== null && deadLetters > 0 ? 'bad-text' : ''}>{number(deadLetters)}</dd>
-        </div>
-      </dl>
-      {areDeadLettersFull === true && (
-        <p class="bad-text">
-          There is no room for more dead letters: further messages that the store refuses stay in the log. Try
-          some dead letters again, or discard them.
-        </p>
-      )}
-      {shown.value.letters.length > 0 && <DeadLetterList {...shown.value} onDone={() => round.value++} />}
+      <div class="sheet">
+        {reason !== null && (
+          <p class="bad-text">
+            <Text value={reason} />
+          </p>
+        )}
+        <dl class="figures">
+          <div>
+            <dt>Messages in the log</dt>
+            <dd>{number(waiting)}</dd>
+          </div>
+          <div>
+            <dt>Age of the oldest</dt>
+            <dd>{oldestMs === null ? '–' : duration(oldestMs)}</dd>
+          </div>
+          <div>
+            <dt>Dead letters</dt>
+            <dd class={deadLetters !== null && deadLetters > 0 ? 'bad-text' : ''}>{number(deadLetters)}</dd>
+          </div>
+        </dl>
+        {areDeadLettersFull === true && (
+          <p class="bad-text">
+            There is no room for more dead letters: further messages that the store refuses stay in the log.
+            Try some dead letters again, or discard them.
+          </p>
+        )}
+        {shown.value.letters.length > 0 && <DeadLetterList {...shown.value} onDone={() => round.value++} />}
+      </div>
     </section>
   )
 }

@@ -1,6 +1,7 @@
 import { Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { VolumeChart } from '../components/charts.tsx'
-import { chosenFrom, TimeRange } from '../components/time-range.tsx'
+import { Screen } from '../components/screen.tsx'
+import { chosenFrom, lengthOf, TimeRange } from '../components/time-range.tsx'
 import { helpFor, skipInWords } from '../lib/basics.ts'
 import { count, plural, rate, share, shortCount } from '../lib/format.ts'
 import { latest } from '../lib/live.ts'
@@ -11,31 +12,14 @@ import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** `lost` describes the events that do not reach the step. */
-const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
-  received: { title: 'Received', meaning: 'events that clients sent', lost: '' },
-  accepted: { title: 'Accepted', meaning: 'valid events that were not duplicates', lost: 'not accepted' },
-  filtered: {
-    title: 'Filtered',
-    meaning: 'deliveries to destinations that are turned on for the event',
-    lost: 'filtered out',
-  },
-  delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
-}
-
 /** Refreshed rarely: after the first event, the oldest time changes only when old events are deleted. */
 const BEGINNING_MS = 60_000
+const SHORTEST = '-5m'
 
-/** Returns the time of the oldest event or request, so that a chart of all time does not begin in 1970. */
-function useBeginning(isWanted: boolean): string | undefined {
-  const events = useQuery<EventPage>(
-    isWanted ? 'api/events?order=oldest&limit=1&view=summary' : undefined,
-    BEGINNING_MS,
-  )
-  const requests = useQuery<RequestPage>(
-    isWanted ? 'api/requests?order=oldest&limit=1' : undefined,
-    BEGINNING_MS,
-  )
+/** Returns the time of the oldest event or request. */
+function useBeginning(): string | undefined {
+  const events = useQuery<EventPage>('api/events?order=oldest&limit=1&view=summary', BEGINNING_MS)
+  const requests = useQuery<RequestPage>('api/requests?order=oldest&limit=1', BEGINNING_MS)
   if (events.data === undefined || requests.data === undefined) {
     const hasFailed = events.error !== undefined || requests.error !== undefined
     return hasFailed ? '1970-01-01T00:00:00Z' : undefined
@@ -47,10 +31,21 @@ function useBeginning(isWanted: boolean): string | undefined {
   return times.sort()[0] ?? '1970-01-01T00:00:00Z'
 }
 
+/**
+ * The range follows the data: a chart of an hour would show the events of its last minute as one bar at the edge, and a chart
+ * of all time would begin in 1970.
+ */
+function startOf(from: string | undefined, beginning: string | undefined): string | undefined {
+  if (beginning === undefined) return undefined
+  const ageMs = Date.now() - Date.parse(beginning)
+  const chosenMs = from === undefined ? Number.POSITIVE_INFINITY : lengthOf(from)
+  if (ageMs >= chosenMs) return from
+  return ageMs < lengthOf(SHORTEST) ? SHORTEST : beginning
+}
+
 export function OverviewScreen() {
   const from = chosenFrom()
-  const beginning = useBeginning(from === undefined)
-  const start = from ?? beginning
+  const start = startOf(from, useBeginning())
   const query = useQuery<Overview>(
     start === undefined ? undefined : `api/overview?${new URLSearchParams({ from: start })}`,
   )
@@ -60,18 +55,14 @@ export function OverviewScreen() {
   const isEmpty =
     query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
   return (
-    <div class="scroll">
-      <div class="screen-head">
-        <h2>Overview</h2>
-        <TimeRange />
-      </div>
+    <Screen title="Overview" actions={<TimeRange />}>
       <QueryState query={query} isEmpty={!isEmpty && overview === undefined} />
       {!isEmpty && overview !== undefined && (
-        <div class={query.isStale ? 'stale' : ''}>
+        <div class={`block${query.isStale ? ' stale' : ''}`}>
           {!overview.isComplete && (
             <p class="note">There are too many events to count in time: the numbers are lower bounds.</p>
           )}
-          <Steps overview={overview} from={from} />
+          <Figures overview={overview} from={from} />
         </div>
       )}
       {/* Loads its own data, so it is up to date even while the store is unavailable and the rest is outdated. */}
@@ -80,135 +71,151 @@ export function OverviewScreen() {
         <FirstSteps />
       ) : (
         overview !== undefined && (
-          <div class={query.isStale ? 'stale' : ''}>
+          <div class={`stale-part${query.isStale ? ' stale' : ''}`}>
             <Volume overview={overview} />
+            <Losses losses={overview.losses} from={from} />
             <LatestEvents />
           </div>
         )
       )}
+    </Screen>
+  )
+}
+
+interface FigureProps {
+  name: string
+  title: string
+  value: number
+  q?: string
+  from: string | undefined
+  note?: string
+  isBad?: boolean
+}
+
+function Figure({ name, title, value, q, from, note, isBad = false }: FigureProps) {
+  return (
+    <div class={`figure-${name}`}>
+      <dt>{title}</dt>
+      <dd class={isBad && value > 0 ? 'bad-text' : ''}>
+        <a href={href('events', { q, from })}>{shortCount(value)}</a>
+      </dd>
+      {note !== undefined && <dd class="figure-note">{note}</dd>}
     </div>
   )
 }
 
-function Steps({ overview, from }: { overview: Overview; from: string | undefined }) {
+function Figures({ overview, from }: { overview: Overview; from: string | undefined }) {
   const { steps, losses, requests } = overview
-  const [received] = steps
-  const hasDestinations = steps.some(({ name, count: n, lost }) => name === 'filtered' && n + lost > 0)
+  const step = (name: Step['name']) => steps.find((one) => one.name === name)
+  const [received, accepted, wanted, delivered] = [
+    step('received'),
+    step('accepted'),
+    step('filtered'),
+    step('delivered'),
+  ]
+  const sum = (list: readonly Loss[]) => list.reduce((total, loss) => total + loss.count, 0)
+  const refusals = losses.filter((loss) => loss.step === 'accepted')
+  const lost = sum(refusals.filter(({ severity }) => severity !== 'info'))
+  const repeated = sum(refusals.filter(({ severity }) => severity === 'info'))
+  const all = received?.count ?? 0
+  const deliveries = wanted?.count ?? 0
   return (
-    <ol class="steps">
-      {steps.map((step, index) => (
-        <li key={step.name} class={`step step-${step.name}`}>
-          <StepCard
-            step={step}
-            before={steps[index - 1]}
-            most={received?.count ?? 0}
-            from={from}
-            isUsed={hasDestinations || index < 2}
-          />
-          {step.name === 'received' ? (
-            <p class="step-note">
-              in <a href={href('requests')}>{plural(requests.total, 'request')}</a>
-              {requests.refused > 0 && (
-                <>
-                  ,{' '}
-                  <a class="bad-text" href={href('requests', { q: 'status>=400', from })}>
-                    {count(requests.refused)} refused
-                  </a>
-                </>
-              )}
-            </p>
-          ) : (
-            <Losses step={step} losses={losses.filter((loss) => loss.step === step.name)} from={from} />
-          )}
-        </li>
-      ))}
-    </ol>
-  )
-}
-
-const LINES: Readonly<Record<Step['name'], string>> = {
-  received: '',
-  accepted: 'status:accepted',
-  filtered: 'delivery:pending,delivered,failed',
-  delivered: 'delivery:delivered',
-}
-
-interface CardProps {
-  step: Step
-  before: Step | undefined
-  most: number
-  from: string | undefined
-  isUsed: boolean
-}
-
-function StepCard({ step, before, most, from, isUsed }: CardProps) {
-  const { title, meaning } = STEPS[step.name]
-  if (!isUsed) {
-    return (
-      <div class="step-card unused">
-        <h3>{title}</h3>
-        <p class="step-count">–</p>
-        <p class="soft">no destination is configured</p>
-      </div>
-    )
-  }
-  // The count is shown as a share of the previous step. `filtered` counts deliveries instead of events, so there the total is
-  // the sum of its own count and losses.
-  const whole = before === undefined ? 0 : step.name === 'filtered' ? step.count + step.lost : before.count
-  return (
-    <a class="step-card" href={href('events', { q: LINES[step.name], from })} title={`${title}: ${meaning}`}>
-      <h3>{title}</h3>
-      <p class="step-count">
-        {shortCount(step.count)}
-        <span class="step-unit">{step.unit}</span>
-      </p>
-      <p class="soft">
-        {rate(step.perSecond)}/s
-        {before !== undefined && whole > 0 && `, ${share(step.count, whole)}`}
-        {step.pending !== undefined && step.pending > 0 && `, ${count(step.pending)} waiting`}
-      </p>
-      <progress
-        aria-label={`${title}, as a share of the step before`}
-        max={before === undefined ? Math.max(1, most) : Math.max(1, whole)}
-        value={step.count}
+    <dl class="figures sheet">
+      <Figure
+        name="received"
+        title="Received"
+        value={all}
+        from={from}
+        note={`${rate(received?.perSecond ?? 0)}/s, in ${plural(requests.total, 'request')}`}
       />
-    </a>
+      <Figure
+        name="accepted"
+        title="Accepted"
+        value={accepted?.count ?? 0}
+        q="status:accepted"
+        from={from}
+        note={share(accepted?.count ?? 0, all)}
+      />
+      <Figure
+        name="lost"
+        title="Not accepted"
+        value={lost}
+        q="status:rejected -reason:duplicate"
+        from={from}
+        isBad
+        note={repeated > 0 ? `and ${plural(repeated, 'repeat')}, which is harmless` : share(lost, all)}
+      />
+      {deliveries + (wanted?.lost ?? 0) > 0 && (
+        <>
+          <Figure
+            name="delivered"
+            title="Delivered"
+            value={delivered?.count ?? 0}
+            q="delivery:delivered"
+            from={from}
+            note={`of ${plural(deliveries, 'delivery', 'deliveries')}${
+              (delivered?.pending ?? 0) > 0 ? `, ${count(delivered?.pending ?? 0)} waiting` : ''
+            }`}
+          />
+          <Figure
+            name="given-up"
+            title="Given up"
+            value={delivered?.lost ?? 0}
+            q="delivery:failed"
+            from={from}
+            isBad
+            note={share(delivered?.lost ?? 0, deliveries)}
+          />
+        </>
+      )}
+      {requests.refused > 0 && (
+        <div class="figure-refused">
+          <dt>Refused requests</dt>
+          <dd class="bad-text">
+            <a href={href('requests', { q: 'status>=400', from })}>{shortCount(requests.refused)}</a>
+          </dd>
+          <dd class="figure-note">{share(requests.refused, requests.total)}</dd>
+        </div>
+      )}
+    </dl>
   )
 }
 
-function Losses({ step, losses, from }: { step: Step; losses: readonly Loss[]; from: string | undefined }) {
-  if (losses.length === 0) {
-    return <p class="step-note soft">{step.count > 0 ? 'nothing lost' : ''}</p>
-  }
-  const { lost } = STEPS[step.name]
+/** Reasons in the order of their harm. */
+const ORDER = ['error', 'warning', 'info']
+
+function Losses({ losses, from }: { losses: readonly Loss[]; from: string | undefined }) {
+  if (losses.length === 0) return null
+  const sorted = losses.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity))
   return (
-    <div class="losses">
-      <p class="step-note">
-        {count(step.lost)} {lost}
-      </p>
-      <ul>
-        {losses.map((loss) => (
-          <li key={`${loss.destination ?? ''} ${loss.reason}`}>
-            <a href={href('events', { q: loss.q, from })} title={meaningOf(loss)}>
+    <section class="block">
+      <div class="block-head">
+        <h3>What did not arrive, and why</h3>
+        <a href={href('problems')}>All problems</a>
+      </div>
+      <ul class="losses sheet">
+        {sorted.map((loss) => (
+          <li key={`${loss.step} ${loss.destination ?? ''} ${loss.reason}`}>
+            <a href={href('events', { q: loss.q, from })}>
               <Pill tone={TONE_OF_SEVERITY[loss.severity]}>{shortCount(loss.count)}</Pill>
               <span class="loss-reason">
-                {loss.destination !== undefined && (
-                  <>
-                    <Text value={loss.destination} />:{' '}
-                  </>
-                )}
-                <Text value={loss.step === 'filtered' ? skipInWords(loss.reason) : loss.reason} />
+                <Text value={lossInWords(loss)} />
               </span>
+              {loss.step === 'accepted' && <code class="soft">{loss.reason}</code>}
             </a>
           </li>
         ))}
       </ul>
-    </div>
+    </section>
   )
 }
 
-function meaningOf(loss: Loss): string {
-  return helpFor(loss.reason)?.meaning ?? skipInWords(loss.reason)
+function lossInWords({ step, destination = '', reason }: Loss): string {
+  const upper = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+  if (step === 'accepted') return upper(helpFor(reason)?.meaning ?? reason)
+  return step === 'filtered'
+    ? `Not sent to ${destination}: ${skipInWords(reason)}`
+    : `${destination} did not take them: ${reason}`
 }
 
 function Volume({ overview }: { overview: Overview }) {
@@ -223,16 +230,27 @@ function Volume({ overview }: { overview: Overview }) {
         : seconds >= 60
           ? plural(seconds / 60, 'minute')
           : plural(seconds, 'second')
+  const has = (pick: (bucket: Overview['series'][number]) => number) =>
+    series.some((bucket) => pick(bucket) > 0)
   return (
     <section class="block">
       <div class="block-head">
         <h3>Volume</h3>
         <p class="soft">
-          events in each {unit.replace(/^1 /, '')}; <span class="key-accepted">accepted</span>{' '}
-          <span class="key-rejected">not accepted</span>
+          events in each {unit.replace(/^1 /, '')}: <span class="key-accepted">accepted</span>
+          {has(({ rejected, repeated }) => rejected - repeated) && (
+            <span class="key-rejected">not accepted</span>
+          )}
+          {has(({ repeated }) => repeated) && <span class="key-repeat">repeated</span>}
         </p>
       </div>
-      <VolumeChart buckets={series} bucketMs={bucketMs} hrefOf={(from, to) => href('events', { from, to })} />
+      <div class="sheet">
+        <VolumeChart
+          buckets={series}
+          bucketMs={bucketMs}
+          hrefOf={(from, to) => href('events', { from, to })}
+        />
+      </div>
     </section>
   )
 }

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
-import { Ago, Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
+import { Ago, Nothing, QueryState, Text } from '../components/basics.tsx'
+import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { count, plural } from '../lib/format.ts'
 import { countProblems, type Problems, toldOnce } from '../lib/problems.ts'
@@ -7,6 +8,7 @@ import { href } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { Problem, Severity } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
+import { visibleText } from '../lib/visible-text.ts'
 
 const KINDS: Readonly<Record<Problem['kind'], string>> = {
   event: 'events',
@@ -30,11 +32,7 @@ export function ProblemsScreen() {
     if (data !== undefined && from === undefined && !query.isStale) countProblems(data)
   }, [data, from, query.isStale])
   return (
-    <div class="scroll">
-      <div class="screen-head">
-        <h2>Problems</h2>
-        <TimeRange otherwise="all" />
-      </div>
+    <Screen title="Problems" actions={<TimeRange otherwise="all" />}>
       <QueryState query={query} />
       {data !== undefined && (
         <div class={query.isStale ? 'stale' : ''}>
@@ -57,7 +55,7 @@ export function ProblemsScreen() {
           ))}
         </div>
       )}
-    </div>
+    </Screen>
   )
 }
 
@@ -79,7 +77,7 @@ function Group({ title, meaning, problems, from }: GroupProps) {
         </h3>
         <p class="soft">{meaning}</p>
       </div>
-      <ul class="problems">
+      <ul class="problems sheet">
         {problems.map((problem) => (
           <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} most={most} from={from} />
         ))}
@@ -95,9 +93,6 @@ function ProblemCard({ problem, most, from }: { problem: Problem; most: number; 
     <li class="problem-card">
       <div class="problem-main">
         <h4>
-          <Pill tone={TONE_OF_SEVERITY[severity]}>
-            <Text value={reason} />
-          </Pill>{' '}
           <Text value={meaning} />
         </h4>
         <p>
@@ -115,11 +110,11 @@ function ProblemCard({ problem, most, from }: { problem: Problem; most: number; 
               ({count(n)})
             </span>
           ))}
-          {sources.length > 5 && ` and ${sources.length - 5} more`}
+          {sources.length > 5 && ` and ${sources.length - 5} more`}, as <code>{visibleText(reason)}</code>
         </p>
       </div>
       <div class="problem-side">
-        <a class="problem-count" href={href(screen, { q, from })}>
+        <a class={`problem-count${severity === 'error' ? ' bad-text' : ''}`} href={href(screen, { q, from })}>
           {kind === 'event' || kind === 'request'
             ? plural(problem.count, kind)
             : `${count(problem.count)} ${KINDS[kind]}`}

@@ -1,32 +1,43 @@
 import { Pill, Text, toneOfStatus } from '../components/basics.tsx'
 import { Cell } from '../components/event-cells.tsx'
-import { FeedList } from '../components/feed-list.tsx'
+import { type Column, FeedList } from '../components/feed-list.tsx'
+import { FilterMenu, type FilterOption, sourceOptions, TimeFilter } from '../components/filter-menu.tsx'
 import { ExportMenu } from '../components/list-tools.tsx'
 import { SearchLine } from '../components/search-line.tsx'
 import { Feed } from '../lib/feed.ts'
+import { type Filter, filterTerm } from '../lib/filters.ts'
 import { bytes, clock, dateAndTime, duration, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
+import type { Suggestion } from '../lib/suggest.ts'
 import type { RequestPage, RequestSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
 import { useListAddress } from '../lib/use-list-address.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { RequestPanel } from './request-panel.tsx'
 
-const SUGGESTIONS = [
-  'status>=400',
-  'status:200',
-  'path:/v1/batch',
-  'method:POST',
-  'retries>0',
-  'events>1',
-  'duration>100',
-  'source:',
-  'address:',
-  'agent:',
-  'library:',
-  'fault:*',
+const SUGGESTIONS: readonly Suggestion[] = [
+  { text: 'status:', hint: 'status of the response' },
+  { text: 'path:', hint: '/v1/batch' },
+  { text: 'source:', hint: 'the app or site' },
+  { text: 'address:', hint: 'IP address' },
+  { text: 'library:', hint: 'name and version' },
+  { text: 'agent:', hint: 'User-Agent' },
+  { text: 'status>=400', hint: 'refused' },
+  { text: 'status:200', hint: 'answered' },
+  { text: 'path:/v1/batch', hint: 'batches' },
+  { text: 'method:POST', hint: '' },
+  { text: 'retries>0', hint: 'sent again by the client' },
+  { text: 'events>1', hint: 'more than one event' },
+  { text: 'duration>100', hint: 'milliseconds' },
+  { text: 'fault:*', hint: 'answered with a fault on demand' },
 ]
-const COLUMNS = [
+const RESULT: Filter = { title: 'Status', fields: ['status'] }
+const SOURCE: Filter = { title: 'Source', fields: ['source'] }
+const RESULTS: readonly FilterOption[] = [200, 400, 401, 404, 413, 429, 503].map((status) => ({
+  text: String(status),
+  term: `status:${status}`,
+}))
+const COLUMNS: readonly Column[] = [
   ['Time', 'time'],
   ['Status', 'http'],
   ['Request', 'path'],
@@ -35,7 +46,7 @@ const COLUMNS = [
   ['Client', 'client'],
   ['Size', 'size'],
   ['Took', 'took'],
-] as const
+]
 
 export function RequestsScreen() {
   const address = useListAddress()
@@ -45,39 +56,44 @@ export function RequestsScreen() {
     question,
     { markOf: ({ stats }) => stats.requests, isUnsettled: () => false },
   )
+  const hidden = new Set([RESULT, SOURCE].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
+  const filters = { line, setLine }
   return (
-    <div class={`split${openId !== undefined ? ' is-open' : ''}`}>
-      <FeedList<RequestSummary>
-        noun="request"
-        label="Requests, newest first"
-        feed={feed}
-        address={address}
-        timeOf={({ at }) => at}
-        columns={COLUMNS}
-        onView={onView}
-        whenEmpty={<FirstSteps />}
-        tools={() => (
-          <>
-            <SearchLine
-              label="Search requests"
-              placeholder="status>=400 path:/v1/batch"
-              line={line}
-              onLine={setLine}
-              suggestions={SUGGESTIONS}
-              error={feed.error.value}
-              onRetry={() => void feed.reload()}
-            />
-            <div class="list-tools">
-              <ExportMenu path="api/export/requests" name="requests" question={question} />
-            </div>
-          </>
-        )}
-        cells={(request, _, isTwoLine) => (
-          <RequestCells request={request} addTerm={addTerm} isTwoLine={isTwoLine} />
-        )}
-      />
-      {openId !== undefined && <RequestPanel id={openId} onClose={close} />}
-    </div>
+    <FeedList<RequestSummary>
+      noun="request"
+      title="Requests"
+      label="Requests, newest first"
+      feed={feed}
+      address={address}
+      timeOf={({ at }) => at}
+      columns={COLUMNS}
+      onView={onView}
+      whenEmpty={<FirstSteps />}
+      actions={<ExportMenu path="api/export/requests" name="requests" question={question} />}
+      panel={openId !== undefined && <RequestPanel id={openId} onClose={close} />}
+      tools={() => (
+        <>
+          <SearchLine
+            label="Search requests"
+            placeholder="status>=400 path:/v1/batch"
+            line={line}
+            onLine={setLine}
+            suggestions={SUGGESTIONS}
+            hidden={hidden}
+            error={feed.error.value}
+            onRetry={() => void feed.reload()}
+          />
+          <div class="filters">
+            <FilterMenu filter={RESULT} options={RESULTS} {...filters} />
+            <FilterMenu filter={SOURCE} options={sourceOptions()} {...filters} />
+            <TimeFilter />
+          </div>
+        </>
+      )}
+      cells={(request, _, isTwoLine) => (
+        <RequestCells request={request} addTerm={addTerm} isTwoLine={isTwoLine} />
+      )}
+    />
   )
 }
 

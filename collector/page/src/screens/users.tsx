@@ -1,12 +1,17 @@
-import { useState } from 'preact/hooks'
+import { useCallback, useState } from 'preact/hooks'
 import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { Ago, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
+import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
+import { Screen } from '../components/screen.tsx'
+import { SidePanel } from '../components/side-panel.tsx'
 import { dateAndTime, plural, shortCount } from '../lib/format.ts'
 import { isNarrow } from '../lib/media.ts'
-import { go, href, hrefWith, route } from '../lib/router.ts'
+import { go, goBack, href, hrefWith, route } from '../lib/router.ts'
+import { termFor } from '../lib/search-line.ts'
 import type { UserDetails, UserSummary } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
+import { visibleText } from '../lib/visible-text.ts'
 import { EventRows } from './latest-events.tsx'
 
 const PAGE_SIZE = 100
@@ -16,56 +21,74 @@ const MAX_EVENTS = 1000
 
 export function UsersScreen() {
   const { params } = route.value
-  const id = params.get('id') ?? undefined
+  const chosen = params.get('id') ?? undefined
   const q = params.get('q') ?? ''
   const [limit, setLimit] = useState(PAGE_SIZE)
   const parameters = new URLSearchParams({ limit: String(limit), ...(q === '' ? {} : { q }) })
-  const isListShown = !isNarrow.value || id === undefined
-  const query = useQuery<{ users: UserSummary[]; next: string | null }>(
-    isListShown ? `api/users?${parameters}` : undefined,
-  )
+  const query = useQuery<{ users: UserSummary[]; next: string | null }>(`api/users?${parameters}`)
+  const users = query.data?.users
+  // Beside the list, there is room for one user at once.
+  const id = chosen ?? (isNarrow.value ? undefined : users?.[0]?.id)
+  const close = useCallback(() => goBack(hrefWith({ id: undefined })), [])
+  const openFirst = (event: KeyboardEvent) => {
+    const first = users?.[0]
+    if (event.key === 'Enter' && first !== undefined && !query.isStale) go(hrefWith({ id: first.id }))
+  }
   return (
-    <div class="split users-split">
-      {isListShown && (
-        <section class="user-list" aria-label="Users">
-          <div class="tools">
-            <div class="search-field">
-              <Icon name="search" />
-              <input
-                type="search"
-                name="search"
-                aria-label="Search users"
-                placeholder="part of a userId or anonymousId"
-                value={q}
-                onInput={(event) => go(hrefWith({ q: event.currentTarget.value }), { replace: true })}
-              />
-            </div>
+    <Screen
+      title="Users"
+      class="users"
+      state={
+        users !== undefined &&
+        users.length > 0 &&
+        `${plural(users.length, 'user')}${query.data?.next === null ? '' : ' loaded'}`
+      }
+      tools={
+        <div class="search">
+          <div class="search-field">
+            <Icon name="search" />
+            <input
+              type="search"
+              name="search"
+              aria-label="Search users"
+              placeholder="Part of a name, an e-mail address or an id"
+              value={q}
+              onInput={(event) =>
+                go(hrefWith({ q: event.currentTarget.value, id: undefined }), { replace: true })
+              }
+              onKeyDown={openFirst}
+            />
           </div>
           <QueryState query={query} />
-          {query.data?.users.length === 0 && (
+        </div>
+      }
+      list={
+        <div class="scroll is-table">
+          {users?.length === 0 && (
             <Nothing title={q === '' ? 'No users yet' : 'No user matches'}>
               {q === '' && <p>A user appears with the first event that has a userId or an anonymousId.</p>}
             </Nothing>
           )}
-          <ul class={`user-rows${query.isStale ? ' stale' : ''}`}>
-            {query.data?.users.map((user) => (
-              <li key={user.id}>
-                <a
-                  href={hrefWith({ id: user.id })}
-                  {...(user.id === id ? { 'aria-current': 'true' as const } : {})}
-                >
-                  <span class="title">
-                    <Text value={user.id} />
-                  </span>
-                  <span class="soft user-count">{user.count === null ? '' : shortCount(user.count)}</span>
-                  <span class="soft user-seen">
-                    {user.userId === null && 'anonymous, '}
-                    <Ago at={user.lastSeen} />
-                  </span>
-                </a>
-              </li>
-            ))}
-          </ul>
+          {users !== undefined && users.length > 0 && (
+            <table class={`entries user-rows${query.error === undefined ? '' : ' stale'}`}>
+              <thead>
+                <tr>
+                  <th scope="col">User</th>
+                  <th scope="col" class="number user-count">
+                    Events
+                  </th>
+                  <th scope="col" class="user-seen">
+                    Last seen
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {users.map((user) => (
+                  <UserRow key={user.id} user={user} isCurrent={user.id === id} />
+                ))}
+              </tbody>
+            </table>
+          )}
           {query.data !== undefined && query.data.next !== null && limit < MAX_USERS && (
             <p class="more-row">
               <button type="button" onClick={() => setLimit(limit + PAGE_SIZE)}>
@@ -73,76 +96,107 @@ export function UsersScreen() {
               </button>
             </p>
           )}
-        </section>
-      )}
-      {id === undefined ? (
-        !isNarrow.value &&
-        query.data !== undefined &&
-        query.data.users.length > 0 && (
-          <Nothing title="Choose a user">
-            <p>The timeline includes the events from before the user signed in.</p>
-          </Nothing>
-        )
-      ) : (
-        <UserPanel id={id} />
-      )}
-    </div>
+        </div>
+      }
+      panel={id !== undefined && <UserPanel id={id} onClose={close} canClose={chosen !== undefined} />}
+    />
   )
 }
 
-function UserPanel({ id }: { id: string }) {
+function UserRow({ user, isCurrent }: { user: UserSummary; isCurrent: boolean }) {
+  const { id, userId, name, email, count, lastSeen } = user
+  const address = hrefWith({ id })
+  const title = name ?? email ?? id
+  const more = [...(title === name && email !== null ? [email] : []), ...(title === id ? [] : [id])]
+  return (
+    <tr class={isCurrent ? 'current' : ''} onClick={() => go(address)}>
+      <th scope="row">
+        <a
+          class="one-line"
+          href={address}
+          {...(isCurrent ? { 'aria-current': 'true' as const } : {})}
+          title={visibleText(title)}
+        >
+          <Text value={title} />
+        </a>
+        <span class="one-line soft">{userId === null ? 'anonymous' : <Text value={more.join('  ')} />}</span>
+      </th>
+      <td class="number">{count === null ? '' : shortCount(count)}</td>
+      <td class="soft">
+        <Ago at={lastSeen} />
+      </td>
+    </tr>
+  )
+}
+
+interface PanelProps {
+  id: string
+  onClose(): void
+  canClose: boolean
+}
+
+function UserPanel({ id, onClose, canClose }: PanelProps) {
   const [limit, setLimit] = useState(PAGE_SIZE)
   const query = useQuery<UserDetails>(`api/users/${encodeURIComponent(id)}?limit=${limit}`)
   const user = query.data
-  const isOther = user === undefined || query.isStale
+  const isOther = user === undefined || user.id !== id
+  const title = nameOf(user?.traits) ?? id
   return (
-    <section class="person scroll" aria-label="User">
-      {isNarrow.value && (
-        <p class="back">
-          <a href={hrefWith({ id: undefined })}>All users</a>
-        </p>
-      )}
-      <QueryState query={query} />
-      {user !== undefined && (
-        <div class={isOther ? 'stale' : ''}>
-          <h2>
-            <Text value={user.id} />
-          </h2>
-          <p class="soft">
-            {plural(user.count, 'event')}
-            {user.firstSeen !== null && (
-              <>
-                , first <Ago at={user.firstSeen} />
-              </>
-            )}
-            {user.lastSeen !== null && (
-              <>
-                , last <Ago at={user.lastSeen} />
-              </>
-            )}
-          </p>
-          <Identities user={user} />
-          <div class="user-columns">
-            <Traits user={user} />
-            <section class="block">
-              <div class="block-head">
-                <h3>Timeline</h3>
-                {!user.isComplete && <p class="soft">There are more events than could be found in time.</p>}
-              </div>
-              <EventRows events={user.events} label="Timeline, newest first" />
-              {user.next !== null && limit < MAX_EVENTS && (
-                <p class="more-row">
-                  <button type="button" onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>
-                    Show more
-                  </button>
-                </p>
+    <SidePanel label="User" onClose={onClose}>
+      <PanelHead title={<Text value={isOther ? id : title} />} {...(canClose ? { onClose } : {})} />
+      <QueryState query={query} isEmpty={isOther} />
+      {!isOther && (
+        <div class={`panel-body person${query.error === undefined ? '' : ' stale'}`}>
+          <div class="user-facts">
+            <p class="soft">
+              {title !== user.id && (
+                <>
+                  <Text value={user.id} />,{' '}
+                </>
               )}
-            </section>
+              {plural(user.count, 'event')}
+              {user.firstSeen !== null && (
+                <>
+                  , first <Ago at={user.firstSeen} />
+                </>
+              )}
+              {user.lastSeen !== null && (
+                <>
+                  , last <Ago at={user.lastSeen} />
+                </>
+              )}
+            </p>
+            <Identities user={user} />
           </div>
+          <Traits user={user} />
+          <section class="panel-section">
+            <div class="section-head">
+              <h3>Timeline</h3>
+              <a href={href('events', { q: termFor('user', user.id) })}>Show in the list</a>
+            </div>
+            {!user.isComplete && <p class="soft">There are more events than could be found in time.</p>}
+            <EventRows events={user.events} label="Timeline, newest first" />
+            {user.next !== null && limit < MAX_EVENTS && (
+              <p class="more-row">
+                <button type="button" onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>
+                  Show more
+                </button>
+              </p>
+            )}
+          </section>
         </div>
       )}
-    </section>
+    </SidePanel>
   )
+}
+
+/** The name of a user for people, from the traits. */
+function nameOf(traits: Readonly<Record<string, unknown>> = {}): string | undefined {
+  const text = (key: string) => {
+    const value = traits[key]
+    return typeof value === 'string' && value.trim() !== '' ? value : undefined
+  }
+  return text('name') ?? text('email')
 }
 
 function Identities({ user }: { user: UserDetails }) {
@@ -201,10 +255,8 @@ function IdLink({ id }: { id: string }) {
 function Traits({ user }: { user: UserDetails }) {
   const hasTraits = Object.keys(user.traits).length > 0
   return (
-    <section class="block">
-      <div class="block-head">
-        <h3>Traits</h3>
-      </div>
+    <section class="panel-section">
+      <h3>Traits</h3>
       {hasTraits ? <JsonTree value={user.traits} /> : <p class="soft">No identify call has set traits.</p>}
       <More count={user.more.traits} what="traits" />
       {user.groups.map((group) => (

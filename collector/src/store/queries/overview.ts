@@ -43,13 +43,14 @@ export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Over
     sql`SELECT destination, state, reason, sum(count) AS count FROM delivery_tally WHERE ${inTime}
         GROUP BY destination, state, reason ORDER BY destination, state, reason`,
   )
-  const counted = yield* all<{ slot: number; accepted: number; rejected: number }>(
+  const counted = yield* all<{ slot: number; accepted: number; rejected: number; repeated: number }>(
     sql`SELECT (bucket - CAST(${buckets.first} AS bigint)) / CAST(${width} AS bigint) AS slot,
           coalesce(sum(count) FILTER (WHERE reason = ''), 0) AS accepted,
-          coalesce(sum(count) FILTER (WHERE reason <> ''), 0) AS rejected
+          coalesce(sum(count) FILTER (WHERE reason <> ''), 0) AS rejected,
+          coalesce(sum(count) FILTER (WHERE reason = 'duplicate'), 0) AS repeated
         FROM tally WHERE ${inTime} GROUP BY slot`,
   )
-  const bySlot = new Map(counted.map(({ slot, accepted, rejected }) => [slot, { accepted, rejected }]))
+  const bySlot = new Map(counted.map(({ slot, ...counts }) => [slot, counts]))
   const slots = Math.min(MAX_BUCKETS, Math.max(1, Math.ceil((buckets.end - buckets.first) / width)))
   return {
     from: isoTime(buckets.first * BUCKET_MS),
@@ -59,7 +60,7 @@ export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Over
     ...funnelOf(buckets, events, deliveries),
     series: Array.from({ length: slots }, (_, slot) => ({
       at: isoTime((buckets.first + slot * width) * BUCKET_MS),
-      ...(bySlot.get(slot) ?? { accepted: 0, rejected: 0 }),
+      ...(bySlot.get(slot) ?? { accepted: 0, rejected: 0, repeated: 0 }),
     })),
     isComplete: true,
   }

@@ -1,15 +1,22 @@
+import type { Message } from '../../record.ts'
 import { cursorOf } from '../cursor.ts'
 import type { Bounds, Dialect, IdColumn } from '../dialect.ts'
 import type { UserEntry, UsersPage } from '../query-results.ts'
 import { contains } from '../search/condition.ts'
 import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
+import { recordsOf } from './records.ts'
 
 /** Users are searched in segments of this many sequence numbers, newest first. A page ends at the end of a segment. */
 const SEGMENT_SIZE = 4096
 const MAX_SEGMENTS = 64
 const IDS_PER_STATEMENT = 50
 const COLUMNS = ['user_id', 'anonymous_id'] as const
+/** Events in one slice whose traits are searched. */
+const MAX_IDENTIFIES = 500
+/** The traits of a user are looked for in this many of the newest and of the oldest events of the user. */
+const NEWEST_READ = 100
+const OLDEST_READ = 20
 
 interface FoundUser {
   id: string
@@ -44,6 +51,11 @@ export function* listUsers(
         if (!earlier.has(user.id)) found.push(user)
       }
     }
+    for (const user of yield* usersByTraits(dialect, slice, query.q)) {
+      const key = `${user.column}${user.id}`
+      if (!known.has(key)) found.push(user)
+      known.add(key)
+    }
     if (slice.first <= dialect.first) break
     if (found.length >= query.limit || budget.isUsedUp) {
       next = cursorOf(slice.first)
@@ -70,6 +82,36 @@ function* usersIn(dialect: Dialect, column: IdColumn, slice: Bounds, q: string):
         GROUP BY ${raw(column)}`,
   )
   return rows.map(({ id, seq }) => ({ id, column, lastSeq: seq }))
+}
+
+/** Users with a userId and a text among their traits that contains `q`, in upper or lower case. */
+function* usersByTraits(dialect: Dialect, slice: Bounds, q: string): Query<FoundUser[]> {
+  if (q === '') return []
+  const inJson = JSON.stringify(q).slice(1, -1)
+  const rows = yield* all<{ seq: number }>(
+    sql`SELECT seq FROM event WHERE ${dialect.within(slice)} AND kind = 'identify' AND reason IS NULL
+          AND user_id IS NOT NULL AND ${contains(dialect, 'body', inJson)} ORDER BY seq DESC LIMIT ${MAX_IDENTIFIES}`,
+  )
+  const identifies = yield* recordsOf(
+    { dialect },
+    rows.map(({ seq }) => seq),
+  )
+  const wanted = q.toLowerCase()
+  const isNamed = ({ traits }: Message) =>
+    Object.values(Object(traits)).some(
+      (value) => typeof value === 'string' && value.toLowerCase().includes(wanted),
+    )
+  const ids = new Set(
+    identifies.flatMap(({ message, userId }) =>
+      userId !== null && message !== null && isNamed(message) ? [userId] : [],
+    ),
+  )
+  if (ids.size === 0) return []
+  const theirs = dialect.lookup('user_id', dialect.equals('user_id', raw('ids.id')), dialect)
+  const last = yield* all<{ id: string; seq: number }>(
+    sql`SELECT id, (SELECT max(seq) FROM ${theirs}) AS seq FROM ${dialect.ids([...ids])}`,
+  )
+  return last.map(({ id, seq }) => ({ id, column: 'user_id', lastSeq: seq }))
 }
 
 /** The ids of users with events newer than this page (`seq > last`). */
@@ -99,12 +141,14 @@ function* entriesOf({ dialect, budget }: QueryContext, users: readonly FoundUser
     if (!budget.isUsedUp) {
       for (const column of COLUMNS) yield* addCounts(dialect, column, part, counts)
     }
+    const people = budget.isUsedUp ? new Map<string, Person>() : yield* peopleOf(dialect, part)
     for (const { id, column, lastSeq } of part) {
       const isUser = column === 'user_id'
       entries.push({
         id,
         userId: isUser ? id : null,
         anonymousId: isUser ? null : id,
+        ...(people.get(`${column}${id}`) ?? { name: null, email: null }),
         count: counts.get(`${column}${id}`) ?? null,
         lastSeen: new Date(times.get(lastSeq) ?? 0).toISOString(),
       })
@@ -133,4 +177,46 @@ function* addCounts(
     sql`SELECT id, (SELECT count(*) FROM ${theirs} ${withoutUser(column)}) AS count FROM ${dialect.ids(ids)}`,
   )
   for (const { id, count } of rows) counts.set(`${column}${id}`, count)
+}
+
+type Person = Pick<UserEntry, 'name' | 'email'>
+
+/** From the newest `identify` of each user; what it lacks comes from the first one. */
+function* peopleOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<string, Person>> {
+  const found: Array<{ key: string; seqs: number[] }> = []
+  for (const column of COLUMNS) {
+    const ids = users.filter((user) => user.column === column).map(({ id }) => id)
+    if (ids.length === 0) continue
+    const some = (direction: string, limit: number) =>
+      sql`SELECT seq FROM (SELECT seq FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect)}
+            ${withoutUser(column)} ORDER BY seq ${raw(direction)} LIMIT ${limit}) AS some`
+    const identifies = sql`FROM event WHERE event.seq IN (${some('DESC', NEWEST_READ)} UNION ${some('ASC', OLDEST_READ)})
+      AND kind = 'identify' AND reason IS NULL`
+    const rows = yield* all<{ id: string; newest: number | null; oldest: number | null }>(
+      sql`SELECT id, (SELECT max(event.seq) ${identifies}) AS newest, (SELECT min(event.seq) ${identifies}) AS oldest
+          FROM ${dialect.ids(ids)}`,
+    )
+    for (const { id, newest, oldest } of rows) {
+      if (newest !== null && oldest !== null)
+        found.push({ key: `${column}${id}`, seqs: [...new Set([newest, oldest])] })
+    }
+  }
+  const records = yield* recordsOf(
+    { dialect },
+    found.flatMap(({ seqs }) => seqs),
+  )
+  const bySeq = new Map(records.map(({ seq, message }) => [seq, message]))
+  return new Map(
+    found.map(({ key, seqs }) => {
+      const first = (trait: string) => seqs.map((seq) => traitOf(bySeq.get(seq), trait)).find(Boolean) ?? null
+      return [key, { name: first('name'), email: first('email') }]
+    }),
+  )
+}
+
+const MAX_TRAIT = 200
+
+function traitOf(message: Message | null | undefined, trait: string): string | undefined {
+  const value = (Object(message?.['traits']) as Record<string, unknown>)[trait]
+  return typeof value === 'string' && value.trim() !== '' ? value.slice(0, MAX_TRAIT) : undefined
 }

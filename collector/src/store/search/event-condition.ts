@@ -156,6 +156,8 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
       return numberColumn(comparison, 'request_id')
     case 'received':
       return timeColumn(comparison, 'received_at', nowMs)
+    case 'timestamp':
+      return timeColumn(comparison, 'event.timestamp', nowMs)
     case 'violation':
       // The column is a list of violations as JSON. The text may occur anywhere in the list.
       return anyValue(comparison, isNotNull('violations'), ({ text }) =>

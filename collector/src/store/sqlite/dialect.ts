@@ -85,6 +85,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
     return sql`(SELECT ${raw(fields)} FROM json_each(${JSON.stringify(rows)})) AS given`
   },
   // SQLite allows one writer at a time, so locks on rows are not needed.
+  lockEvents: NOTHING,
   lockDeliveries: NOTHING,
   skipLocked: NOTHING,
   dayColumn: NOTHING,

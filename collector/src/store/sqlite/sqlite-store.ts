@@ -129,6 +129,15 @@ export class SqliteStore implements EventStore {
     this.#scheduleTrim()
   }
 
+  async delete(eventIds: readonly string[]): Promise<number> {
+    const deleted = await this.local.delete(eventIds)
+    if (deleted > 0) {
+      this.#outcomes()
+      this.#listener.changed()
+    }
+    return deleted
+  }
+
   #reopenThreads(): void {
     this.reader.reopen()
     void this.#checkpointer?.close()

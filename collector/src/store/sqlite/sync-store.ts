@@ -3,11 +3,13 @@ import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
 import { inNumbers } from '../cursor.ts'
+import type { StepRunner } from '../dialect.ts'
 import type { Totals } from '../event-store.ts'
 import { count, findEvents } from '../queries/find.ts'
 import { recordsOf } from '../queries/records.ts'
 import { totals } from '../queries/totals.ts'
 import type { Batch } from '../writing/batch.ts'
+import { deleteEvents } from '../writing/deletion.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/token-memory.ts'
 import { Commit } from './commit.ts'
@@ -73,6 +75,7 @@ export class SyncStore {
   readonly #commit: Commit
   readonly #retention: Retention
   readonly #now: () => number
+  readonly #runner: StepRunner
   readonly #id: string
 
   /** @throws when the file cannot be opened, is not a database, or has tables of another version. */
@@ -95,10 +98,10 @@ export class SyncStore {
         return opening
       })
       this.#id = readMeta<string>(this.database, 'id')
-      const runner = stepRunner(this.database, this.#now, () => this.#requireSameFile())
-      this.tokenKeys = new TokenKeys(runner)
-      this.assertions = new Assertions(runner)
-      this.outbox = new Outbox(runner, this.#id, options.onOutcomes ?? (() => {}))
+      this.#runner = stepRunner(this.database, this.#now, () => this.#requireSameFile())
+      this.tokenKeys = new TokenKeys(this.#runner)
+      this.assertions = new Assertions(this.#runner)
+      this.outbox = new Outbox(this.#runner, this.#id, options.onOutcomes ?? (() => {}))
     } catch (cause) {
       this.database.close()
       throw cause
@@ -195,6 +198,10 @@ export class SyncStore {
       if (!isFull(cause)) throw cause
     }
     this.#commit.failed()
+  }
+
+  delete(eventIds: readonly string[]): Promise<number> {
+    return this.#runner.write((context) => deleteEvents(context, eventIds))
   }
 
   trim(): Trimmed {

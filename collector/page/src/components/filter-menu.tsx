@@ -1,0 +1,195 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { type Filter, filterTerm, withFilter } from '../lib/filters.ts'
+import { shortCount } from '../lib/format.ts'
+import { latest } from '../lib/live.ts'
+import { hrefWith, route } from '../lib/router.ts'
+import { termFor } from '../lib/search-line.ts'
+import { visibleText } from '../lib/visible-text.ts'
+import { Icon, Text } from './basics.tsx'
+import { Menu } from './menu.tsx'
+
+export interface FilterOption {
+  text: string
+  term: string
+  count?: number
+}
+
+const MENU_SOURCES = 20
+
+/** The most frequent first. */
+export function byCount(counts: Readonly<Record<string, number>> = {}): Array<[name: string, count: number]> {
+  return Object.entries(counts)
+    .filter(([name]) => name !== '')
+    .sort(([, a], [, b]) => b - a)
+}
+
+export function sourceOptions(): FilterOption[] {
+  return byCount(latest.value?.stats.bySource)
+    .slice(0, MENU_SOURCES)
+    .map(([name, count]) => ({ text: name, term: termFor('source', name), count }))
+}
+
+function Frame({
+  title,
+  value,
+  onRemove,
+  children,
+}: {
+  title: string
+  value: string | undefined
+  onRemove(): void
+  children: ComponentChildren
+}) {
+  return (
+    <span class={`filter${value === undefined ? '' : ' is-set'}`}>
+      <Menu
+        label={
+          value === undefined ? (
+            <>
+              <Icon name="plus" /> {title}
+            </>
+          ) : (
+            <span class="filter-value">
+              {title}: <Text value={value} />
+            </span>
+          )
+        }
+      >
+        {children}
+      </Menu>
+      {value !== undefined && (
+        <button
+          type="button"
+          class="filter-remove"
+          aria-label={`Remove ${title}: ${visibleText(value)}`}
+          onClick={onRemove}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+    </span>
+  )
+}
+
+/** A choice that sets one term of the search. */
+export function FilterMenu({
+  filter,
+  options,
+  line,
+  setLine,
+}: {
+  filter: Filter
+  options: readonly FilterOption[]
+  line: string
+  setLine(line: string): void
+}) {
+  const own = filterTerm(line, filter)
+  const chosen = options.find(({ term }) => term === own?.text)
+  const set = (term: string | undefined) => setLine(withFilter(line, filter, term))
+  return (
+    <Frame
+      title={filter.title}
+      value={own && (chosen?.text ?? own.text.replace(/^[a-z]+:/, ''))}
+      onRemove={() => set(undefined)}
+    >
+      {options.length === 0 && <p class="menu-text">Nothing has arrived yet.</p>}
+      {options.map(({ text, term, count }) => (
+        <button
+          key={term}
+          type="button"
+          class="option"
+          aria-current={term === own?.text}
+          onClick={() => set(term)}
+        >
+          <span class="option-text">
+            <Text value={text} />
+          </span>
+          {count !== undefined && <span class="soft">{shortCount(count)}</span>}
+        </button>
+      ))}
+      {own !== undefined && (
+        <>
+          <hr />
+          <button
+            type="button"
+            onClick={() => setLine(`${withFilter(line, filter, undefined)} -${own.text}`.trim())}
+          >
+            Hide these instead
+          </button>
+        </>
+      )}
+    </Frame>
+  )
+}
+
+const TIMES: ReadonlyArray<readonly [from: string, text: string]> = [
+  ['-5m', 'the last 5 minutes'],
+  ['-1h', 'the last hour'],
+  ['-24h', 'the last 24 hours'],
+  ['-7d', 'the last 7 days'],
+]
+
+/** The range of time, which is in the address and not in the search. */
+export function TimeFilter({ children }: { children?: ComponentChildren }) {
+  const { params } = route.value
+  const from = params.get('from') ?? undefined
+  const to = params.get('to') ?? undefined
+  const isSet = from !== undefined || to !== undefined
+  const start = useSignal('')
+  const end = useSignal('')
+  const set = (range: { from?: string | undefined; to?: string | undefined }) => {
+    location.hash = hrefWith({ from: range.from, to: range.to })
+  }
+  const iso = (local: string) => (local === '' ? undefined : new Date(local).toISOString())
+  return (
+    <Frame title="Time" value={isSet ? rangeInWords(from, to) : undefined} onRemove={() => set({})}>
+      {children}
+      {TIMES.map(([value, text]) => (
+        <button
+          key={value}
+          type="button"
+          class="option"
+          aria-current={value === from && to === undefined}
+          onClick={() => set({ from: value })}
+        >
+          {text.replace('the l', 'L')}
+        </button>
+      ))}
+      <form
+        class="time-fields"
+        onSubmit={(event) => {
+          event.preventDefault()
+          set({ from: iso(start.value), to: iso(end.value) })
+        }}
+      >
+        <label for="time-from">From</label>
+        <input
+          id="time-from"
+          type="datetime-local"
+          value={start.value}
+          onInput={(event) => (start.value = event.currentTarget.value)}
+        />
+        <label for="time-to">Until</label>
+        <input
+          id="time-to"
+          type="datetime-local"
+          value={end.value}
+          onInput={(event) => (end.value = event.currentTarget.value)}
+        />
+        <button type="submit">Set</button>
+      </form>
+    </Frame>
+  )
+}
+
+/** In the API, `-15m` means "the last 15 minutes". */
+function rangeInWords(from: string | undefined, to: string | undefined): string {
+  const word = (at: string) =>
+    at.startsWith('-')
+      ? (TIMES.find(([value]) => value === at)?.[1] ?? `the last ${at.slice(1)}`)
+      : new Date(at).toLocaleString('en-GB')
+  if (from !== undefined && to !== undefined) return `${word(from)} to ${word(to)}`
+  if (from === undefined) return `before ${word(to ?? '')}`
+  return from.startsWith('-') ? word(from) : `since ${word(from)}`
+}
