@@ -186,3 +186,22 @@ test.each([
   expect(JSON.parse(body)).toMatchObject({ success: false, code })
   expect(await requests(collector, 1)).toMatchObject([{ status, code }])
 })
+
+test('the answer to a request is kept, also that of a fault', async () => {
+  const collector = await openCollector()
+  collector.respondNext({ status: 502, body: 'bad gateway' })
+  await post(collector, '/v1/track', track())
+  await post(collector, '/v1/track', track())
+  const refused = await (await post(collector, '/v1/track', '{"broken"')).text()
+
+  const ask = async (path: string) => (await fetch(`${collector.url}/api/requests${path}`)).json()
+  const listed = async () => ((await ask('?order=oldest')) as { requests: Array<{ id: string }> }).requests
+  await expect.poll(async () => (await listed()).length).toBe(3)
+  const requests = await listed()
+  const details = await Promise.all(requests.map(({ id }) => ask(`/${id}`)))
+
+  expect(details.map(({ answer }) => answer)).toEqual(['bad gateway', '{"success":true}', refused])
+  expect(
+    details.flatMap(({ headers }) => Object.keys(headers)).filter((name) => name.startsWith(':')),
+  ).toEqual([])
+})

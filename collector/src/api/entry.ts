@@ -41,8 +41,8 @@ async function findEntry(
     case 'catalogue':
       return reader.ask('catalogueEntry', { key: id, ...readRange(readQuery('range', parameters), now()) })
     default: {
-      const { order, limit, cursor } = readQuery('user', parameters)
-      return reader.ask('user', { id, order, limit, cursor })
+      const { by, order, limit, cursor } = readQuery('user', parameters)
+      return reader.ask('user', { id, by, order, limit, cursor })
     }
   }
 }

@@ -73,6 +73,8 @@ const SCHEMAS = {
     limit: integer.min(1).max(500).default(100),
   }),
   user: z.strictObject({
+    /** Events in the order of `timestamp` have no cursor, because new ones may belong anywhere. */
+    by: z.enum(['receipt', 'timestamp']).default('receipt'),
     cursor: textField.optional(),
     order: order.default('newest'),
     limit: integer.min(1).max(1000).default(100),

@@ -652,7 +652,12 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
   test('users are found by a part of a trait, and have the name and the e-mail address of their traits', async () => {
     const { log, reader } = await openOne()
     const identify = (messageId: string, userId: string, traits: object) =>
-      newEvent(messageId, { kind: 'identify', name: null, userId, body: JSON.stringify({ type: 'identify', userId, traits }) })
+      newEvent(messageId, {
+        kind: 'identify',
+        name: null,
+        userId,
+        body: JSON.stringify({ type: 'identify', userId, traits }),
+      })
     await log.append([
       identify('1', 'u-1', { name: 'Zoë "Z" Brandt', email: 'zoe@brandt.example' }),
       identify('2', 'u-2', { name: 'Ada' }),
@@ -670,6 +675,23 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     // The key of a trait, or another field of the message, is not a text of the user.
     expect(await found('email')).toEqual([])
     expect(await found('identify')).toEqual([])
+  })
+
+  test('the events of a user can be read in the order of their own time', async () => {
+    const { log, reader } = await openOne()
+    const at = (iso: string) => ({ timestampMs: Date.parse(iso) })
+    await log.append([
+      newEvent('now', at('2026-05-17T09:30:00Z')),
+      newEvent('imported', at('2020-02-02T10:00:00Z')),
+      newEvent('in between', at('2024-02-02T10:00:00Z')),
+    ])
+    const timeline = async (order: 'newest' | 'oldest') =>
+      (await reader.ask('user', { id: 'zoë', by: 'timestamp', order, limit: 2 }))?.events.map(
+        ({ messageId }) => messageId,
+      )
+
+    expect(await timeline('newest')).toEqual(['now', 'in between'])
+    expect(await timeline('oldest')).toEqual(['imported', 'in between'])
   })
 
   test('a search finds events by their own time, whenever they were received', async () => {

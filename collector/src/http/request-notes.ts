@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { MAX_REQUEST_BODY_BYTES, type RequestProblem } from '../store/ports.ts'
 import { redactBody } from './redact.ts'
 import type { HttpProblem } from './reply.ts'
@@ -22,6 +23,8 @@ export class RequestNotes {
   fault: string | null = null
   body: string | null = null
   bodyIsCut = false
+  /** The body of the response, if it is a short text. */
+  answer: string | null = null
 
   constructor(id: string, address: string) {
     this.id = id
@@ -31,6 +34,16 @@ export class RequestNotes {
   /** Keeps a more exact problem that was recorded before. */
   refused(cause: HttpProblem): void {
     this.problem ??= { code: cause.code, message: cause.message }
+  }
+
+  /** Keeps what is passed to `end`: all responses of the tracking API are sent by one call. */
+  watch(response: ServerResponse): void {
+    const end = response.end
+    response.end = ((...given: [unknown?]) => {
+      const [body] = given
+      if (typeof body === 'string' && body.length <= MAX_REQUEST_BODY_BYTES) this.answer = redactBody(body)
+      return Reflect.apply(end, response, given)
+    }) as typeof end
   }
 
   /** Keeps the beginning of the body for display, without write keys. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { NewRequest, RequestLog } from '../store/ports.ts'
+import { ANSWER, type NewRequest, type RequestLog } from '../store/ports.ts'
 import { PerSecond } from './per-second.ts'
 import { redactHeaders, redactPath } from './redact.ts'
 import { RequestNotes } from './request-notes.ts'
@@ -61,6 +61,8 @@ export class RequestRecorder {
     const atMs = this.#clock.now()
     const startMs = this.#clock.monotonic()
     this.#counter?.began()
+    // The responses of `/token` and of the settings for browsers contain secrets.
+    if (path.startsWith('/v1/') && !path.startsWith('/v1/projects')) notes.watch(response)
     response.once('close', () => {
       const broken = response.headersSent ? undefined : brokenOff()
       const status = response.headersSent ? response.statusCode : (broken?.status ?? 0)
@@ -139,6 +141,8 @@ function lineOf(
   { path, atMs, status, durationMs }: Pick<NewRequest, 'path' | 'atMs' | 'status' | 'durationMs'>,
 ): NewRequest {
   const { headers } = request
+  const kept = redactHeaders(request)
+  if (notes.answer !== null) kept[ANSWER] = notes.answer
   const retryCount = headers['x-retry-count']
   return {
     id: notes.id,
@@ -160,7 +164,7 @@ function lineOf(
     accepted: notes.accepted,
     problem: notes.problem,
     fault: notes.fault,
-    headers: redactHeaders(request),
+    headers: kept,
     body: notes.body,
     bodyIsCut: notes.bodyIsCut,
   }

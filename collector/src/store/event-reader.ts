@@ -66,7 +66,8 @@ export interface Queries {
   catalogueEntry: { parameters: TimeRange & { key: string }; result: CatalogueDetail | null }
   schemas: { parameters: TimeRange; result: EventSchema[] }
   users: { parameters: { q: string; limit: number; cursor?: Cursor | undefined }; result: UsersPage }
-  user: { parameters: Paging & { id: string }; result: UserDetail | null }
+  /** `by` is the time by which the events are ordered; default: that of receipt. */
+  user: { parameters: Paging & { id: string; by?: 'receipt' | 'timestamp' }; result: UserDetail | null }
   problems: { parameters: TimeRange; result: Problems }
   destinations: { parameters: { names: string[] }; result: DestinationState[] }
 }

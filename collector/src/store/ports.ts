@@ -91,12 +91,15 @@ export interface NewRequest {
   problem: RequestProblem | null
   /** Name of the fault that was simulated for the request. */
   fault: string | null
-  /** Without credentials. */
+  /** Without credentials. The body of the response is stored under `ANSWER`. */
   headers: Readonly<Record<string, string>>
   /** The beginning of the decompressed body as text, with write keys replaced; at most `MAX_REQUEST_BODY_BYTES`. */
   body: string | null
   bodyIsCut: boolean
 }
+
+/** A key that no header can have. */
+export const ANSWER = ':answer'
 
 export const MAX_REQUEST_BODY_BYTES = 2048
 

@@ -41,6 +41,8 @@ export interface RequestsPage extends Page {
 }
 
 export interface RequestDetail extends RequestSummary, Pick<NewRequest, 'headers' | 'body' | 'bodyIsCut'> {
+  /** The body of the response; null if there was none, or if it is not known. */
+  answer: string | null
   eventList: EventSummary[]
   next: string | null
 }

@@ -109,6 +109,8 @@ export interface RequestDetails extends RequestSummary {
   headers: Record<string, string | string[]>
   body: string | null
   bodyIsCut: boolean
+  /** The body of the response; null if it is not known, or if there was none. */
+  answer: string | null
   eventList: EventSummary[]
 }
 

@@ -1,4 +1,4 @@
-import { EventCells, isRepeat } from '../components/event-cells.tsx'
+import { EventCells, isRepeat, type TimeOf } from '../components/event-cells.tsx'
 import { dayKey, dayName } from '../lib/format.ts'
 import { today } from '../lib/live.ts'
 import { go, href } from '../lib/router.ts'
@@ -21,17 +21,24 @@ export function LatestEvents() {
   )
 }
 
-export function EventRows({ events, label, q }: { events: EventPage['events']; label: string; q?: string }) {
+interface RowsProps {
+  events: EventPage['events']
+  label: string
+  q?: string
+  timeOf?: TimeOf
+}
+
+export function EventRows({ events, label, q, timeOf = ({ receivedAt }) => receivedAt }: RowsProps) {
   return (
     <div class="event-rows sheet" role="table" aria-label={label}>
       {events.flatMap((event, index) => {
         const before = events[index - 1]
         const address = href('events', { q, open: event.id })
-        const day = dayKey(event.receivedAt)
-        const isNewDay = day !== (before === undefined ? today.value : dayKey(before.receivedAt))
+        const day = dayKey(timeOf(event))
+        const isNewDay = day !== (before === undefined ? today.value : dayKey(timeOf(before)))
         const separator = isNewDay && (
           <div class="day-row" role="row" key={`day ${day}`}>
-            <span role="cell">{dayName(event.receivedAt, Date.now())}</span>
+            <span role="cell">{dayName(timeOf(event), Date.now())}</span>
           </div>
         )
         return [
@@ -44,6 +51,7 @@ export function EventRows({ events, label, q }: { events: EventPage['events']; l
           >
             <EventCells
               event={event}
+              timeOf={timeOf}
               isContinued={!isNewDay && event.request !== null && before?.request === event.request}
               href={address}
             />

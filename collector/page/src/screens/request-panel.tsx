@@ -45,6 +45,7 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
             </section>
           )}
           <Body request={request} />
+          <Answer request={request} />
           <section class="panel-section">
             <h3>Headers</h3>
             <dl class="facts mono">
@@ -135,6 +136,32 @@ function Facts({ request }: { request: RequestDetails }) {
         ),
       )}
     </dl>
+  )
+}
+
+function Answer({ request }: { request: RequestDetails }) {
+  const { answer, status } = request
+  if (status === 0) return null
+  return (
+    <section class="panel-section">
+      <div class="section-head">
+        <h3>
+          Answer <span class="soft">{status}</span>
+        </h3>
+        {answer !== null && (
+          <button type="button" class="quiet" onClick={() => copy(answer, 'Answer')}>
+            Copy
+          </button>
+        )}
+      </div>
+      {answer === null ? (
+        <p class="soft">No body, or a long one, which is not kept.</p>
+      ) : (
+        <pre class="code answer">
+          <Text value={answer} />
+        </pre>
+      )}
+    </section>
   )
 }
 

@@ -137,7 +137,7 @@ interface PanelProps {
 
 function UserPanel({ id, onClose, canClose }: PanelProps) {
   const [limit, setLimit] = useState(PAGE_SIZE)
-  const query = useQuery<UserDetails>(`api/users/${encodeURIComponent(id)}?limit=${limit}`)
+  const query = useQuery<UserDetails>(`api/users/${encodeURIComponent(id)}?limit=${limit}&by=timestamp`)
   const user = query.data
   const isOther = user === undefined || user.id !== id
   const title = nameOf(user?.traits) ?? id
@@ -171,12 +171,18 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
           <Traits user={user} />
           <section class="panel-section">
             <div class="section-head">
-              <h3>Timeline</h3>
+              <h3>
+                Timeline <span class="soft">by the time of the events</span>
+              </h3>
               <a href={href('events', { q: termFor('user', user.id) })}>Show in the list</a>
             </div>
             {!user.isComplete && <p class="soft">There are more events than could be found in time.</p>}
-            <EventRows events={user.events} label="Timeline, newest first" />
-            {user.next !== null && limit < MAX_EVENTS && (
+            <EventRows
+              events={user.events}
+              label="Timeline by the time of the events, newest first"
+              timeOf={({ timestamp, receivedAt }) => timestamp ?? receivedAt}
+            />
+            {user.events.length < user.count && limit < MAX_EVENTS && (
               <p class="more-row">
                 <button type="button" onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>
                   Show more

@@ -1,7 +1,7 @@
 import { comparisonsOf } from '../../search/meanings.ts'
 import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
 import type { QueryParameters } from '../event-reader.ts'
-import type { RequestProblem } from '../ports.ts'
+import { ANSWER, type RequestProblem } from '../ports.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
 import type { requestRow } from '../request-row.ts'
 import { requestCondition } from '../search/request-condition.ts'
@@ -69,12 +69,14 @@ export function* requestDetail(context: QueryContext, { id }: { id: string }): Q
   const found = yield* all<{ seq: number }>(
     sql`SELECT seq FROM event WHERE request_id = ${row.id} ORDER BY seq LIMIT ${EVENTS_SHOWN + 1}`,
   )
+  const { [ANSWER]: answer = null, ...headers } = JSON.parse(row.headers) as Record<string, string>
   const shown = found.slice(0, EVENTS_SHOWN).map(({ seq }) => seq)
   return {
     ...requestSummary(row),
-    headers: JSON.parse(row.headers) as Record<string, string>,
+    headers,
     body: row.body,
     bodyIsCut: row.is_cut === 1,
+    answer,
     eventList: yield* summariesOf(context, shown),
     next: found.length > EVENTS_SHOWN ? cursorOf(shown.at(-1) ?? 0) : null,
   }

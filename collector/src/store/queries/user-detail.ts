@@ -26,9 +26,12 @@ export function* userDetail(
   )
   if (whole === undefined || whole.first === null || whole.last === null) return null
   const direction = raw(query.order === 'newest' ? 'DESC' : 'ASC')
+  const isByTimestamp = query.by === 'timestamp'
+  const ordered = isByTimestamp ? eventsOf(context.dialect, identity, 'seq, timestamp') : own
+  const order = isByTimestamp ? sql`timestamp ${direction}, seq ${direction}` : sql`seq ${direction}`
   const rows = yield* all<{ seq: number }>(
-    sql`SELECT seq FROM (${own}) AS own WHERE seq > ${query.after ?? 0} AND seq < ${query.before ?? Number.MAX_SAFE_INTEGER}
-        ORDER BY seq ${direction} LIMIT ${query.limit + 1}`,
+    sql`SELECT seq FROM (${ordered}) AS own WHERE seq > ${query.after ?? 0} AND seq < ${query.before ?? Number.MAX_SAFE_INTEGER}
+        ORDER BY ${order} LIMIT ${query.limit + 1}`,
   )
   const shown = rows.slice(0, query.limit).map(({ seq }) => seq)
   const found = yield* userTraits(context, eventsOf(context.dialect, identity, 'seq, kind, reason'))
@@ -47,7 +50,10 @@ export function* userDetail(
     count: whole.count,
     ...found.traits,
     events,
-    next: rows.length > shown.length || events.length < summaries.length ? cursorOf(end) : null,
+    next:
+      !isByTimestamp && (rows.length > shown.length || events.length < summaries.length)
+        ? cursorOf(end)
+        : null,
     isComplete: isComplete && found.isComplete,
   }
 }

@@ -189,7 +189,7 @@ function* peopleOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<str
     if (ids.length === 0) continue
     const some = (direction: string, limit: number) =>
       sql`SELECT seq FROM (SELECT seq FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect)}
-            ${withoutUser(column)} ORDER BY seq ${raw(direction)} LIMIT ${limit}) AS some`
+            ${withoutUser(column)} ORDER BY seq ${raw(direction)} LIMIT ${limit}) AS few`
     const identifies = sql`FROM event WHERE event.seq IN (${some('DESC', NEWEST_READ)} UNION ${some('ASC', OLDEST_READ)})
       AND kind = 'identify' AND reason IS NULL`
     const rows = yield* all<{ id: string; newest: number | null; oldest: number | null }>(
