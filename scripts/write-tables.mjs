@@ -70,7 +70,6 @@ function factsOf(name, rule) {
 
 /** Limits that no setting changes: what they limit, where they are declared, and how their value is written. */
 const LIMITS = [
-  ['length of a `messageId`', 'MESSAGE_ID_LIMIT', (value) => `${value - 1} characters`],
   ['time for each handler, `load` and `unload` of a plugin', 'PLUGIN_TIMEOUT_MS', seconds],
   ['time for the schema of a tracking plan', 'SCHEMA_TIMEOUT_MS', seconds],
   ['wait between two retries', 'MAX_BACKOFF_MS', seconds],

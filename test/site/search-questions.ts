@@ -34,7 +34,7 @@ export const QUESTIONS: readonly (readonly [question: string, page: string])[] =
   ['pino logger', '/settings'],
   ['jest matchers', '/testing'],
   ['createTestClient', '/testing'],
-  ['http proxy', '/self-hosted'],
+  ['http proxy', '/recipes'],
   ['kms private key', '/oauth'],
   ['migrate from segment', '/migration/segment'],
   ['posthog-node', '/migration/posthog-node'],
