@@ -7,12 +7,13 @@ import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>
 
-/** Values of `over` win. `context` and `integrations` are merged at every level, into a copy. */
+/** Values of `over` win. `properties`, `context` and `integrations` are merged at every level, into a copy. */
 export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
   return {
     userId: over?.userId ?? base?.userId,
     anonymousId: over?.anonymousId ?? base?.anonymousId,
     timestamp: over?.timestamp ?? base?.timestamp,
+    properties: merge(base?.properties, over?.properties),
     context: merge(base?.context, over?.context),
     integrations: merge(base?.integrations, over?.integrations),
   }
@@ -89,6 +90,7 @@ function readScope(value: unknown, warnings: Pick<Warnings, 'reportMisuse'>): Sc
 const FIELDS = {
   userId: isId,
   anonymousId: isId,
+  properties: isRecord,
   context: isRecord,
   integrations: isRecord,
   timestamp: (value: unknown) => toIsoTime(value) !== undefined,

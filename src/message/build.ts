@@ -17,6 +17,7 @@ export interface MessageStamp {
 export interface MessageDefaults {
   readonly userId?: unknown
   readonly anonymousId?: unknown
+  readonly properties?: unknown
   readonly context?: unknown
   readonly integrations?: unknown
   readonly timestamp?: unknown
@@ -62,7 +63,7 @@ export function buildMessage(
     event: kind === 'track' ? readEventName(kind, fields) : undefined,
     name: isNamed ? readText(kind, fields, 'name') : undefined,
     category,
-    properties: readProperties(kind, fields, category),
+    properties: readProperties(kind, fields, category, defaults),
     traits: kind === 'identify' || kind === 'group' ? (readObject(kind, fields, 'traits') ?? {}) : undefined,
     context: extend(context, { library: stamp.library }) as Message['context'],
     integrations: (readMerged(kind, fields, 'integrations', defaults) ?? {}) as Message['integrations'],
@@ -112,9 +113,10 @@ function readProperties(
   kind: Kind,
   fields: Fields,
   category: string | undefined,
+  defaults: MessageDefaults | undefined,
 ): EventProperties | undefined {
   if (kind !== 'track' && kind !== 'page' && kind !== 'screen') return undefined
-  const properties = readObject(kind, fields, 'properties')
+  const properties = readMerged(kind, fields, 'properties', defaults)
   if (kind === 'page' && category !== undefined) return extend(properties, { category })
   return properties ?? {}
 }
@@ -222,7 +224,7 @@ function isTextual(value: unknown): value is number | bigint {
 function readMerged(
   kind: Kind,
   fields: Fields,
-  name: 'context' | 'integrations',
+  name: 'properties' | 'context' | 'integrations',
   defaults: MessageDefaults | undefined,
 ): Fields | undefined {
   const own = readObject(kind, fields, name)

@@ -129,6 +129,32 @@ describe('a scope', () => {
     expect(outer.context).toEqual({ ip: '192.0.2.1', app: { name: 'boutique', version: '1' } })
   })
 
+  test('adds its properties to track, page and screen, level by level, where the call does not set them', async () => {
+    const properties = { release: '7', stage: 'production', app: { name: 'boutique', lang: 'fr' } }
+    const scope = () => ({ userId: 'usr_Zoë', properties })
+
+    const sent = await sentBy(
+      ({ analytics }) => {
+        const own = { stage: 'beta', app: { lang: 'de' } }
+        for (const [kind, params] of KINDS) analytics.with({})[kind](params as never)
+        analytics.with({ properties: { stage: 'test', n: 1 } }).track({ event: 'b', properties: own })
+      },
+      { scope },
+    )
+
+    const found = sent.map(({ type, properties }) => [type, properties])
+    expect(found).toEqual([
+      ['identify', undefined],
+      ['track', properties],
+      ['page', properties],
+      ['screen', properties],
+      ['group', undefined],
+      ['alias', undefined],
+      ['track', { release: '7', stage: 'beta', n: 1, app: { name: 'boutique', lang: 'de' } }],
+    ])
+    expect(properties.app).toEqual({ name: 'boutique', lang: 'fr' })
+  })
+
   test('is copied when with() is called', async () => {
     const scope = { userId: 'usr_Zoë', context: { ip: '192.0.2.1', app: { version: '1' } } }
     const [message] = await sentBy(({ analytics }) => {
@@ -208,6 +234,7 @@ describe('a scope', () => {
   test.each([
     [() => 5, 'scope: expected an object, got a number; it was ignored'],
     [async () => ({}), 'scope: expected an object, got a promise; it was ignored'],
+    [() => ({ properties: ['secret'] }), 'scope: properties: an array is of no use here; it was ignored'],
     [() => ({ userId: ['secret'] }), 'scope: userId: an array is of no use here; it was ignored'],
     [
       () => {
