@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { FULL_STEPS, filesOfTier, TIER } from './scripts/tiers.mjs'
+import { filesOfTier, TIER } from './scripts/tiers.mjs'
 
 /** Over real sockets, in real time. */
 const endToEnd = ['test/auth/end-to-end.test.ts']
@@ -44,12 +44,8 @@ const setups: Record<string, string[]> = {
 /** Only a test that hangs reaches these limits. */
 const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
 
-/** A suite that only the full form runs has no files to leave out. */
-function filesOf(suite: string) {
-  const include = [`test/${suite}/**/*.test.ts`]
-  const isWhole = suite in FULL_STEPS || suite === 'serverless'
-  return isWhole ? { include } : filesOfTier({ include, below: `test/${suite}/` })
-}
+/** The default form leaves out these suites as a whole. */
+const whole = ['frameworks', 'runtimes', 'serverless', 'site']
 
 export default defineConfig({
   test: {
@@ -60,11 +56,11 @@ export default defineConfig({
           name: 'unit',
           isolate: false,
           setupFiles: ['test/support/seed.ts'],
-          ...filesOfTier({
-            include: ['test/**/*.test.ts'],
-            exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd, ...replacing],
-            below: 'test/',
-          }),
+          ...filesOfTier('test', [
+            ...builtSuites.map((suite) => `test/${suite}/**`),
+            ...endToEnd,
+            ...replacing,
+          ]),
         },
       },
       {
@@ -80,7 +76,9 @@ export default defineConfig({
         test: {
           ...limits,
           name: suite,
-          ...filesOf(suite),
+          ...(whole.includes(suite)
+            ? { include: [`test/${suite}/**/*.test.ts`] }
+            : filesOfTier(`test/${suite}`)),
           // One file at a time, since each installs the package and starts processes; those of `faults` mostly wait.
           ...(suite === 'faults' ? {} : { maxWorkers: 1 }),
           sequence: { groupOrder: index + 1 },

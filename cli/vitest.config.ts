@@ -13,7 +13,7 @@ export default defineConfig({
   },
   test: {
     name: 'cli',
-    ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'cli/', root: 'cli/' }),
+    ...filesOfTier(),
     globalSetup: ['test/build.setup.ts'],
     // Only a test that hangs reaches this limit.
     testTimeout: 120_000,

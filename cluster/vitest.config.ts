@@ -17,7 +17,7 @@ export default defineConfig({
   },
   test: {
     name: 'cluster',
-    ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'cluster/', root: 'cluster/' }),
+    ...filesOfTier(),
     globalSetup: [
       '../collector/test/temporary-folder.setup.ts',
       '../collector/test/build.setup.ts',

@@ -4,7 +4,7 @@ import { filesOfTier } from '../scripts/tiers.mjs'
 export default defineConfig({
   test: {
     name: 'collector',
-    ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'collector/', root: 'collector/' }),
+    ...filesOfTier(),
     globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts'],
     // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,

@@ -1,7 +1,7 @@
 // Writes a software bill of materials (CycloneDX) beside each packed package: `node scripts/sbom.mjs FOLDER`. `npm sbom` lists the
 // dependencies of a manifest; the packages that are compiled in, which dist/LICENSES.txt names, are added to them first.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readLicenses } from './licenses.mjs'
@@ -15,8 +15,9 @@ for (const name of readdirSync(folder).filter((name) => name.endsWith('.tgz'))) 
     const { devDependencies, peerDependencies, peerDependenciesMeta, workspaces, ...manifest } = JSON.parse(
       readFileSync(join(alone, 'package.json'), 'utf8'),
     )
+    const licenses = join(alone, 'dist/LICENSES.txt')
     const compiledIn = Object.fromEntries(
-      [...readLicenses(join(alone, 'dist/LICENSES.txt')).keys()].map((one) => {
+      [...(existsSync(licenses) ? readLicenses(licenses).keys() : [])].map((one) => {
         const at = one.lastIndexOf('@')
         return [one.slice(0, at), one.slice(at + 1)]
       }),

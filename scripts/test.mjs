@@ -1,7 +1,7 @@
 // Runs all steps of `npm test`, even if one fails, and adds up their results. Usage:
-//   node scripts/test.mjs                   the default form (tiers.mjs); prints the tests that it left out
+//   node scripts/test.mjs                   the default form (tiers.mjs)
 //   node scripts/test.mjs --full            everything
-//   node scripts/test.mjs --rest            the tests that the default form leaves out, except LONG_FILES and `inNight`
+//   node scripts/test.mjs --rest            the tests that the default form leaves out, except *.night.test.ts and `inNight`
 //   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of docs/faults.md
 // Other arguments are passed to the test runner of a step. Parallel steps run three at a time, since they often wait for
 // processes, servers and browsers. A parallel step prints its output when it has ended. The packages are built, packed and
@@ -11,7 +11,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { BOTH_FILES, FULL_FILES, FULL_STEPS } from './tiers.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RESULTS = `${ROOT}test-results`
@@ -95,6 +94,7 @@ const STEPS = {
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   size: { command: ['npm', 'run', '--silent', 'size'] },
+  layers: { command: ['npm', 'run', '--silent', 'layers'] },
   unused: { command: ['npm', 'run', '--silent', 'unused'] },
   // Mutates only one file, to see that the documented command works: a full mutation run takes a night.
   mutation: {
@@ -159,9 +159,9 @@ for (const phase of phases(chosen)) {
 }
 console.log(`\n${chosen.map((name) => lines.get(name)).join('\n')}\n`)
 if (tier === 'default') {
-  const left = [...Object.values(FULL_STEPS), ...Object.keys(FULL_FILES), ...Object.keys(BOTH_FILES)]
+  const left = Object.keys(STEPS).filter((name) => STEPS[name].inFull)
   console.log(
-    `Left to the full form, \`npm test -- --full\`:\n${left.map((what) => `  ${what}`).join('\n')}\n`,
+    `Left to \`npm test -- --full\`: files *.full.test.ts and *.night.test.ts, and ${left.join(', ')}\n`,
   )
 }
 rmSync(PACKED, { recursive: true, force: true })

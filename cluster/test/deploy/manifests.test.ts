@@ -255,7 +255,7 @@ test('every image has a version, and the version of the collector is that of its
   expect(base?.text).toMatch(/^node:\d+\.\d+\.\d+-slim AS/)
   expect(readDockerfile(read('Dockerfile'))).toContainEqual({
     name: 'ARG',
-    text: `PACKAGE=trackpost-collector@${version}`,
+    text: `COLLECTOR=trackpost-collector@${version}`,
   })
 })
 

@@ -2,7 +2,13 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { FULL_ROWS, TIER } from '../../../scripts/tiers.mjs'
+import { TIER } from '../../../scripts/tiers.mjs'
+
+/** The default form leaves out these rows: their fault takes seconds of real time even with a faster clock. */
+const FULL_ROWS = [
+  ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
+  ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],
+]
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 

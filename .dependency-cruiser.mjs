@@ -1,0 +1,134 @@
+// A file may import from its own module and from modules of lower layers, types included, and never in a cycle: `npm run layers`.
+
+/**
+ * The modules of a package from top to bottom, one list for each layer. A module is a folder or a file directly below the source
+ * folder. Modules of the same layer may not import each other.
+ */
+const LAYERS = {
+  src: [
+    ['index.ts', 'node.ts', 'compat.ts', 'msw.ts', 'plugins.ts', 'scope.ts', 'spool.ts', 'testing.ts'],
+    ['testing', 'compat'],
+    ['analytics.ts', 'combine.ts', 'platform.node.ts', 'platform.web.ts'],
+    ['scope'],
+    ['client'],
+    ['delivery', 'spool', 'plugins'],
+    ['auth'],
+    ['settings'],
+    ['line'],
+    ['pipeline'],
+    ['policy'],
+    ['http', 'version.ts'],
+    ['message'],
+    ['errors'],
+    ['runtime'],
+  ],
+  'collector/src': [
+    ['index.ts', 'cli', 'conformance', 'ports.ts', 'sql.ts'],
+    ['start.ts'],
+    ['collector.ts'],
+    ['backend.ts'],
+    ['api'],
+    ['router.ts', 'shared.ts'],
+    ['options.ts', 'ingest'],
+    ['destinations', 'open-store.ts'],
+    ['handle.ts', 'auth'],
+    ['assets.ts', 'faults', 'live', 'ops'],
+    ['cluster.ts', 'trackpost-cluster.d.ts'],
+    ['drivers.ts'],
+    ['batch-sender.ts', 'workers', 'http', 'log'],
+    ['store'],
+    ['catalogue'],
+    ['help.ts', 'limited.ts', 'config', 'plan', 'search'],
+    [
+      'clock.ts',
+      'error-name.ts',
+      'iso-time.ts',
+      'json',
+      'listeners.ts',
+      'network-address.ts',
+      'part-health.ts',
+      'percent-decoding.ts',
+      'plain-text.ts',
+      'record.ts',
+      'version.ts',
+      'worker-url.ts',
+    ],
+  ],
+  'cluster/src': [['index.ts'], ['clickhouse', 'nats', 'postgres'], ['log']],
+  'collector/page/src': [['main.tsx'], ['app.tsx'], ['screens'], ['components'], ['lib']],
+  'cli/src': [
+    ['main.ts'],
+    ['program.ts'],
+    ['commands'],
+    ['plan'],
+    ['import'],
+    ['doctor'],
+    ['client.ts', 'settings', 'tail'],
+    ['errors.ts', 'output', 'version.ts'],
+  ],
+}
+
+/** Source files of other packages that a package may import and bundle. */
+const FROM_OTHERS = {
+  'collector/page/src': ['^collector/src/(?:json|log|record|store|search)\\b'],
+  'cli/src': ['^(?:collector/src/json|src/settings/suggest)\\b'],
+}
+
+/** Modules with an entry point of their own, which the main entry point must not load. */
+const OWN_ENTRIES = '^src/(?:compat|plugins|scope|spool|testing)/'
+
+const pathOf = (root, modules) =>
+  `^${root}/(?:${modules.map((name) => (name.includes('.') ? `${name.replaceAll('.', '\\.')}$` : `${name}/`)).join('|')})`
+
+const layers = Object.entries(LAYERS).flatMap(([root, rows]) =>
+  rows.flatMap((modules, index) =>
+    modules.flatMap((name) => {
+      const others = [...rows.slice(0, index).flat(), ...modules.filter((other) => other !== name)]
+      return others.length === 0
+        ? []
+        : {
+            name: `below ${root}/${name}`,
+            from: { path: pathOf(root, [name]) },
+            to: { path: pathOf(root, others) },
+          }
+    }),
+  ),
+)
+
+const packages = Object.entries(LAYERS).flatMap(([root, rows]) => [
+  {
+    name: `${root}: every module has a layer`,
+    from: { path: `^${root}/`, pathNot: pathOf(root, rows.flat()) },
+    to: {},
+  },
+  {
+    name: `${root}: only the agreed files of other packages`,
+    from: { path: `^${root}/` },
+    to: {
+      path: `^(?:${Object.keys(LAYERS).join('|')})/`,
+      pathNot: [`^${root}/`, ...(FROM_OTHERS[root] ?? [])],
+    },
+  },
+])
+
+export default {
+  forbidden: [
+    ...layers,
+    ...packages,
+    {
+      name: 'no cycles',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['dynamic-import'] } },
+    },
+    {
+      name: 'entry points of their own',
+      from: { path: '^src/index\\.ts$' },
+      to: { path: OWN_ENTRIES, reachable: true },
+    },
+  ].map((rule) => ({ severity: 'error', ...rule })),
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+  },
+}
