@@ -14,6 +14,34 @@ test('a number that JavaScript cannot hold is a number in the catalogue, with it
   expect(id?.values).toEqual([parseExact('12345678901234567891'), 1])
 })
 
+test('objects beside null in an array are a type of its elements', () => {
+  const inference = new Inference()
+
+  inference.add('properties', { items: [null, { id: 1 }, {}], others: [{}, 'x'] }, '1')
+
+  const { properties } = schemaOf(inference.fields())
+  expect(properties?.['items']?.items).toEqual({
+    type: ['object', 'null'],
+    properties: { id: { type: 'integer' } },
+  })
+  expect(properties?.['others']?.items).toEqual({ type: ['string', 'object'], properties: {} })
+  const elements = inference.fields().find(({ path }) => path === 'properties.items[]')
+  expect(elements?.types.map(({ type, count, share }) => [type, count, share])).toEqual([
+    ['object', 2, 0.6667],
+    ['null', 1, 0.3333],
+  ])
+})
+
+test('a key that is missing once in 60,000 times is not required, and not present everywhere', () => {
+  const inference = new Inference()
+  const items = Array.from({ length: 60_000 }, (_, n) => (n === 40_000 ? { id: n } : { id: n, name: 'x' }))
+
+  inference.add('properties', { items }, '1')
+
+  expect(inference.fields().find(({ path }) => path.endsWith('name'))?.presence).toBe(0.9999)
+  expect(schemaOf(inference.fields()).properties?.['items']?.items?.required).toEqual(['id'])
+})
+
 test('a key of objects in arrays is required only if all these objects have it', () => {
   const inference = new Inference()
 

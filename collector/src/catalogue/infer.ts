@@ -37,15 +37,14 @@ interface Entry {
 
 const MAX_PATHS = 500
 const MAX_DEPTH = 6
-const MAX_ELEMENTS = 20
 const MAX_VALUES = 5
 const MAX_SHOWN = 200
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 export class Inference {
   readonly #entries = new Map<string, Entry>()
-  /** Number of objects that were found in the arrays at each path. */
-  readonly #objects = new Map<string, number>()
+  /** The objects that were found in the arrays at each path: their number, and the event of the first. */
+  readonly #objects = new Map<string, { count: number; exampleId: string }>()
   #samples = 0
 
   get samples(): number {
@@ -86,10 +85,12 @@ export class Inference {
     if (type !== 'array') return
     const inside = [...keys, '[]']
     const array = keyOf(inside)
-    for (const element of (value as unknown[]).slice(0, MAX_ELEMENTS)) {
+    for (const element of value as unknown[]) {
       if (typeOf(element).type !== 'object') this.#addValue(element, inside, id)
       else {
-        this.#objects.set(array, (this.#objects.get(array) ?? 0) + 1)
+        const objects = this.#objects.get(array)
+        if (objects === undefined) this.#objects.set(array, { count: 1, exampleId: id })
+        else objects.count++
         this.#addObject(element as object, inside, id)
       }
     }
@@ -109,16 +110,21 @@ export class Inference {
   /** How often a path could have occurred: once in each object of its array or, outside of arrays, once in each event. */
   #countAround(keys: readonly string[]): number {
     const array = keys.lastIndexOf('[]', keys.length - 2)
-    return this.#objects.get(keyOf(keys.slice(0, array + 1))) ?? Math.max(1, this.#samples)
+    return this.#objects.get(keyOf(keys.slice(0, array + 1)))?.count ?? Math.max(1, this.#samples)
   }
 
   fields(): FoundField[] {
     return [...this.#entries.values()]
-      .map(({ keys, count, types, values }): FoundField => {
-        const found = [...types.values()].sort((a, b) => b.count - a.count)
+      .map(({ keys, count: ownCount, types, values }): FoundField => {
+        const found = [...types.values()]
+        // Objects beside other elements of an array.
+        const objects = this.#objects.get(keyOf(keys))
+        if (objects !== undefined) found.push({ type: 'object', ...objects, example: undefined })
+        found.sort((a, b) => b.count - a.count)
+        const count = ownCount + (objects?.count ?? 0)
         return {
           path: fieldPath(keys),
-          presence: Math.min(1, round(count / this.#countAround(keys))),
+          presence: presenceOf(count, this.#countAround(keys)),
           type: found[0]?.type ?? 'null',
           isInconsistent: isInconsistent(found.map(({ type }) => type)),
           types: found.map(({ example, ...type }) => ({
@@ -135,6 +141,11 @@ export class Inference {
 
 function keyOf(keys: readonly string[]): string {
   return keys.join('\u0000')
+}
+
+/** Rounded, but 1 only if it is everywhere. */
+function presenceOf(count: number, around: number): number {
+  return count >= around ? 1 : Math.min(0.9999, round(count / around))
 }
 
 function round(share: number): number {

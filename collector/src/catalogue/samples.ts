@@ -60,14 +60,16 @@ export class Shape {
 
 export class Samples {
   readonly #byKey = new Map<string, Shape>()
-  #count = 0
+  readonly #ids = new Set<string>()
 
   get count(): number {
-    return this.#count
+    return this.#ids.size
   }
 
+  /** Ignores an event that was added before. */
   add(kind: string, name: string | null, message: Message, id: string, isViolation: boolean): void {
-    this.#count++
+    if (this.#ids.has(id)) return
+    this.#ids.add(id)
     const key = keyOf(kind, name)
     const shape = this.#byKey.get(key) ?? new Shape()
     this.#byKey.set(key, shape)

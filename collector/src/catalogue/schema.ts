@@ -75,35 +75,3 @@ function merged(types: readonly JsonType[]): JsonType[] {
   const distinct = [...new Set(types)]
   return distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct
 }
-
-export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
-  const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
-  return `/** Inferred from the events that the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`
-}
-
-function typeText(schema: JsonSchema, depth: number): string {
-  const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? 'object']
-  return types.map((type) => oneType(type, schema, depth)).join(' | ')
-}
-
-function oneType(type: JsonType, schema: JsonSchema, depth: number): string {
-  switch (type) {
-    case 'integer':
-      return 'number'
-    case 'array':
-      return schema.items === undefined ? 'unknown[]' : `Array<${typeText(schema.items, depth)}>`
-    case 'object': {
-      const entries = Object.entries(schema.properties ?? {})
-      if (entries.length === 0) return 'Record<string, unknown>'
-      const indent = '  '.repeat(depth + 1)
-      const lines = entries.map(([key, value]) => {
-        const optional = schema.required?.includes(key) ? '' : '?'
-        const name = /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key)
-        return `${indent}${name}${optional}: ${typeText(value, depth + 1)}`
-      })
-      return `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`
-    }
-    default:
-      return type
-  }
-}

@@ -1,4 +1,3 @@
-import type { EventSchema } from '../catalogue/samples.ts'
 import { hasName } from '../error-name.ts'
 import type { Search } from '../search/syntax.ts'
 import type { Cursor } from './ports.ts'
@@ -8,6 +7,7 @@ import type {
   DestinationState,
   EventDetail,
   EventsPage,
+  InferredSchemas,
   Overview,
   Problems,
   RequestDetail,
@@ -64,7 +64,7 @@ export interface Queries {
   overview: { parameters: TimeRange; result: Overview }
   catalogue: { parameters: TimeRange; result: Catalogue }
   catalogueEntry: { parameters: TimeRange & { key: string }; result: CatalogueDetail | null }
-  schemas: { parameters: TimeRange; result: EventSchema[] }
+  schemas: { parameters: TimeRange; result: InferredSchemas }
   users: { parameters: { q: string; limit: number; cursor?: Cursor | undefined }; result: UsersPage }
   /** `by` is the time by which the events are ordered; default: that of receipt. */
   user: { parameters: Paging & { id: string; by?: 'receipt' | 'timestamp' }; result: UserDetail | null }

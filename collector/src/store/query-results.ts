@@ -1,4 +1,5 @@
 import type { FoundField } from '../catalogue/infer.ts'
+import type { EventSchema } from '../catalogue/samples.ts'
 import type { JsonSchema } from '../catalogue/schema.ts'
 import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
@@ -165,9 +166,11 @@ export interface CatalogueEntry {
   lastSeen: string
   sources: Array<{ name: string; count: number }>
   sparkline: number[]
-  properties: number
-  inconsistent: number
-  violations: number
+  /** Number of events from which the following counts come; with 0, they are null. */
+  sampled: number
+  properties: number | null
+  inconsistent: number | null
+  violations: number | null
   isPlanned: boolean | null
   q: string
 }
@@ -179,8 +182,15 @@ export interface Catalogue {
   isComplete: boolean
 }
 
+export interface InferredSchemas {
+  schemas: EventSchema[]
+  /** The keys of the entries that could not be sampled in time. */
+  notSampled: string[]
+  /** Whether there are no more entries than these. */
+  isComplete: boolean
+}
+
 export interface CatalogueDetail extends CatalogueEntry {
-  sampled: number
   fields: FoundField[]
   example: EventRecord | null
   schema: JsonSchema

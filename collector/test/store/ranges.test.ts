@@ -33,7 +33,9 @@ test('the types in the catalogue and the examples of problems come from the requ
   const range = { fromMs: 0, toMs: HOUR_MS + 10_000 }
 
   expect(await reader.ask('catalogue', range)).toMatchObject({ sampled: 1, entries: [{ properties: 1 }] })
-  expect(await reader.ask('schemas', range)).toMatchObject([{ schema: { properties: { early: {} } } }])
+  expect(await reader.ask('schemas', range)).toMatchObject({
+    schemas: [{ schema: { properties: { early: {} } } }],
+  })
   const { problems } = await reader.ask('problems', range)
   expect(problems.map(({ reason, count, example }) => [reason, count, example])).toEqual([
     ['no_event', 1, '2'],

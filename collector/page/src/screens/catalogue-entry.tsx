@@ -96,7 +96,7 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
           </dd>
         </>
       )}
-      {entry.violations > 0 && (
+      {entry.violations !== null && entry.violations > 0 && (
         <>
           <dt>Plan</dt>
           <dd>

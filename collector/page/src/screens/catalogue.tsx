@@ -39,9 +39,6 @@ export function CatalogueScreen() {
             <a href="api/catalogue?format=schema" download="tracking-plan.json">
               As a tracking plan (JSON Schema)
             </a>
-            <a href="api/catalogue?format=typescript" download="events.ts">
-              As TypeScript types
-            </a>
           </Menu>
         </>
       }
@@ -71,7 +68,8 @@ export function CatalogueScreen() {
           )}
           {data !== undefined && data.entries.length > 0 && (
             <p class="under-table">
-              The types of properties are inferred from the newest {plural(data.sampled, 'event')}.
+              The types of properties are inferred from {plural(data.sampled, 'event')}, the newest of each
+              name.
               {!data.isComplete &&
                 ' There are too many events to count in time: the counts are lower bounds.'}
             </p>
@@ -101,7 +99,7 @@ function Plan({
   entries: readonly CatalogueEntry[]
 }) {
   const unplanned = entries.filter(({ isPlanned, name }) => isPlanned === false && name).length
-  const violations = entries.reduce((sum, entry) => sum + entry.violations, 0)
+  const violations = entries.reduce((sum, entry) => sum + (entry.violations ?? 0), 0)
   return (
     <p>
       Tracking plan <strong>{plan.title}</strong> with {plural(plan.events, 'event')}:{' '}
@@ -171,14 +169,14 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
               )}
             </td>
             <td>
-              {entry.properties}
-              {entry.inconsistent > 0 && (
+              {entry.properties ?? <span title="No event was sampled">–</span>}
+              {entry.inconsistent !== null && entry.inconsistent > 0 && (
                 <>
                   {' '}
                   <Pill tone="warn">{entry.inconsistent} inconsistent</Pill>
                 </>
               )}
-              {entry.violations > 0 && (
+              {entry.violations !== null && entry.violations > 0 && (
                 <>
                   {' '}
                   <Pill tone="warn">{plural(entry.violations, 'violation')}</Pill>

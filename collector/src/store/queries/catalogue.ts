@@ -1,4 +1,4 @@
-import { type EventSchema, isNamed, keyOf, readKey, Samples, Shape } from '../../catalogue/samples.ts'
+import { isNamed, keyOf, readKey, Samples, Shape } from '../../catalogue/samples.ts'
 import { schemaOf } from '../../catalogue/schema.ts'
 import type { TrackingPlan } from '../../plan/plan.ts'
 import { equals } from '../../search/filter.ts'
@@ -6,7 +6,7 @@ import { type Search, term } from '../../search/syntax.ts'
 import { BUCKET_MS, bucketsOf, endOfBucket } from '../buckets.ts'
 import { Budget } from '../budget.ts'
 import type { TimeRange } from '../event-reader.ts'
-import type { Catalogue, CatalogueDetail, CatalogueEntry } from '../query-results.ts'
+import type { Catalogue, CatalogueDetail, CatalogueEntry, InferredSchemas } from '../query-results.ts'
 import { all, type Query, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
 import { closed, type QueryContext } from './context.ts'
@@ -16,29 +16,35 @@ import { recordsOf } from './records.ts'
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** The properties of all catalogue entries are inferred from this many newest events. */
+/** The entries are inferred from this many newest events, and from `RARE_SAMPLES` for each that is rare among these. */
 const LIST_SAMPLES = 2000
+const RARE_SAMPLES = 50
 /** The properties of one catalogue entry are inferred from this many of its newest events. */
 const ENTRY_SAMPLES = 1000
 /** Time limit of the search for these events. */
 const SAMPLES_MS = 100
+/** Time limit of the searches for the events of rare entries. */
+const RARE_MS = 400
 
 const SAMPLES_PER_PIECE = 200
 
 export function* catalogue(context: QueryContext, range: TimeRange): Query<Catalogue> {
   const entries = yield* countedEntries(context, range)
-  const samples = yield* inferAll(context, range)
+  const samples = yield* inferAll(context, range, entries)
   const { plan } = context
   const seen = new Set(entries.map(({ key }) => key))
   return {
-    entries: entries.map((entry) => ({ ...entry, ...samples.shape(entry.key)?.counts })),
+    entries: entries.slice(0, MAX_ENTRIES).map((entry) => {
+      const shape = samples.shape(entry.key)
+      return shape === undefined ? entry : { ...entry, ...shape.counts, sampled: shape.sampled }
+    }),
     plan: plan && {
       title: plan.title,
       events: plan.keys.length,
       unseen: plan.keys.filter((key) => !seen.has(key)),
     },
     sampled: samples.count,
-    isComplete: true,
+    isComplete: entries.length <= MAX_ENTRIES,
   }
 }
 
@@ -54,7 +60,7 @@ function* countedEntries(
   const rows = yield* all<EntryCount>(
     sql`SELECT kind, name, sum(count) AS count, coalesce(sum(count) FILTER (WHERE reason = ''), 0) AS accepted,
           min(bucket) AS first, max(bucket) AS last
-        FROM tally WHERE ${where} GROUP BY kind, name ORDER BY 3 DESC, kind, name LIMIT ${MAX_ENTRIES}`,
+        FROM tally WHERE ${where} GROUP BY kind, name ORDER BY 3 DESC, kind, name LIMIT ${MAX_ENTRIES + 1}`,
   )
   if (rows.length === 0) return []
   const byKey = new Map(rows.map((row) => [keyOf(row.kind, row.name), newEntry(row, plan)]))
@@ -82,8 +88,35 @@ function* countedEntries(
   return [...byKey.values()]
 }
 
-function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> {
+/** Infers the entries from the newest events of all, and those that are rare among these from their own newest events. */
+function* inferAll(
+  context: QueryContext,
+  range: TimeRange,
+  entries: readonly CatalogueEntry[],
+): Query<Samples> {
   const samples = new Samples()
+  yield* addNewest(context, range, samples)
+  const budget = new Budget(RARE_MS)
+  for (const { key, type, accepted } of entries) {
+    if ((samples.shape(key)?.sampled ?? 0) >= Math.min(accepted, RARE_SAMPLES)) continue
+    const search = samplesOf(readKey(key))
+    const found = yield* findEvents(
+      context,
+      { ...range, search, order: 'newest', limit: RARE_SAMPLES },
+      budget,
+    )
+    const records = yield* recordsOf(
+      { ...context, isExact: true },
+      found.rows.map(({ seq }) => seq),
+    )
+    for (const { id, name, message, violations } of records)
+      if (message !== null) samples.add(type, name, message, id, violations > 0)
+    if (budget.isUsedUp) break
+  }
+  return samples
+}
+
+function* addNewest({ dialect }: QueryContext, range: TimeRange, samples: Samples): Query<void> {
   const budget = new Budget(SAMPLES_MS)
   const { fromMs, toMs } = closed(range)
   for (const slice of dialect.slices(yield* dialect.boundsOf(range), 'newest', 'rows')) {
@@ -104,7 +137,6 @@ function* inferAll({ dialect }: QueryContext, range: TimeRange): Query<Samples> 
     }
     if (samples.count >= LIST_SAMPLES || budget.isUsedUp) break
   }
-  return samples
 }
 
 export function* catalogueDetail(
@@ -127,11 +159,25 @@ export function* catalogueDetail(
   for (const { id, message, violations } of records)
     if (message !== null) shape.add(entry.type, message, id, violations > 0)
   const { counts, sampled, fields } = shape
-  return { ...entry, ...counts, sampled, fields, example: records[0] ?? null, schema: schemaOf(fields) }
+  return {
+    ...entry,
+    ...(sampled > 0 && counts),
+    sampled,
+    fields,
+    example: records[0] ?? null,
+    schema: schemaOf(fields),
+  }
 }
 
-export function* schemas(context: QueryContext, range: TimeRange): Query<EventSchema[]> {
-  return (yield* inferAll(context, range)).schemas()
+export function* schemas(context: QueryContext, range: TimeRange): Query<InferredSchemas> {
+  const entries = yield* countedEntries(context, range)
+  const samples = yield* inferAll(context, range, entries)
+  const notSampled = entries.filter(({ key, accepted }) => accepted > 0 && samples.shape(key) === undefined)
+  return {
+    schemas: samples.schemas(),
+    notSampled: notSampled.map(({ key }) => key),
+    isComplete: entries.length <= MAX_ENTRIES,
+  }
 }
 
 function samplesOf({ type, name }: { type: string; name: string }): Search {
@@ -163,9 +209,10 @@ function newEntry(row: EntryCount, plan: TrackingPlan | null): CatalogueEntry {
     lastSeen: endOfBucket(last),
     sources: [],
     sparkline: Array(SPARKS).fill(0),
-    properties: 0,
-    inconsistent: 0,
-    violations: 0,
+    sampled: 0,
+    properties: null,
+    inconsistent: null,
+    violations: null,
     isPlanned: plan === null ? null : plan.has(key),
     q:
       kind === 'track' ? term('event', name) : `type:${kind}${isNamed(kind) ? ` ${term('name', name)}` : ''}`,
