@@ -65,7 +65,6 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
 }
 
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
-const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
 /** For a code that is neither a reason nor a warning, the meaning is the code itself. */
 export function helpFor(reason: string): Help {
@@ -77,7 +76,7 @@ export function helpFor(reason: string): Help {
   return {
     meaning: REASONS[reason as Reason] ?? reason,
     remedy,
-    severity: INFO.has(reason) ? 'info' : WARNING.has(reason) ? 'warning' : 'error',
+    severity: INFO.has(reason) ? 'info' : 'error',
     field: field ?? null,
   }
 }

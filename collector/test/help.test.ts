@@ -5,8 +5,7 @@ import { REASONS } from '../src/record.ts'
 test('every reason that loses an event is an error; a duplicate loses no event', () => {
   const harmless = Object.keys(REASONS).filter((reason) => helpFor(reason).severity !== 'error')
 
-  // If an item was refused only because of another item in its batch, the client sends it again with the corrected batch.
-  expect(harmless).toEqual(['duplicate', 'batch_refused'])
+  expect(harmless).toEqual(['duplicate'])
 })
 
 test('for a single event that is too large, the advice is not only to send smaller batches', () => {
