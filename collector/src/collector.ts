@@ -240,6 +240,7 @@ export class RunningCollector implements Collector {
       actions: this.#backend.actions(),
       turns: this.#queryTurns,
       now: () => this.#clock.now(),
+      setTimer: (run, delayMs) => this.#clock.setTimer(run, delayMs),
       stats: () => this.stats(),
       wait: (options, signal) => waiters.waitInPages(options, signal),
       log: this.#shared?.log,

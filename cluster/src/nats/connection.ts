@@ -246,7 +246,8 @@ function loginOr(cause: unknown): string {
 
 export function reasonOf(cause: unknown): string {
   const { name, message } = cause as Error
-  if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled: start nats-server with -js'
+  if (name === 'JetStreamNotEnabled')
+    return 'JetStream does not respond: nats-server runs without -js, or its cluster has no leader'
   if (name === 'TimeoutError') return 'the log does not respond in time'
   if (name === 'NoRespondersError') return 'no stream accepts the events: it is missing, or has no leader'
   return `the log refuses (${message})`

@@ -59,5 +59,5 @@ test('a server without JetStream is reported, with the remedy', async () => {
 
   await waitFor(text, 'start nats-server with -js')
   const parts = JSON.stringify(await (await fetch(`${url}/readyz`)).json())
-  expect(parts).toContain('JetStream is not enabled')
+  expect(parts).toContain('JetStream does not respond')
 })

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ApiCaller } from '../auth/access.ts'
-import { typescriptOf } from '../catalogue/schema.ts'
+import { readKey } from '../catalogue/samples.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { goneSignal } from '../http/gone.ts'
@@ -111,15 +111,15 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     return DONE
   },
   '/api/export': async (parts, { searchParams }, _request, response) => {
-    const { format, order, ...filter } = readQuery('export', searchParams)
+    const { format, order, safe, ...filter } = readQuery('export', searchParams)
     const search = readSearch(filter, parts.now())
-    await exportEvents(parts, { ...search, order }, format, response)
+    await exportEvents(parts, { ...search, order }, { format, isSafe: safe === '1' }, response)
     return DONE
   },
   '/api/export/requests': async (parts, { searchParams }, _request, response) => {
-    const { format, order, q, ...range } = readQuery('exportRequests', searchParams)
+    const { format, order, q, safe, ...range } = readQuery('exportRequests', searchParams)
     const search = { search: readRequestSearch(q), ...readRange(range, parts.now()), order }
-    await exportRequests(parts, search, format, response)
+    await exportRequests(parts, search, { format, isSafe: safe === '1' }, response)
     return DONE
   },
   '/api/stream': async ({ stream }, _url, request, response) => {
@@ -262,18 +262,16 @@ async function catalogue(
   const { format, ...given } = readQuery('catalogue', searchParams)
   const range = readRange(given, now())
   if (format === 'list') return reader.ask('catalogue', range)
-  const all = await reader.ask('schemas', range)
-  if (format === 'typescript') {
-    const text = typescriptOf(all.filter(({ type }) => type === 'track'))
-    response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/plain; charset=utf-8' }).end(text)
-    return DONE
-  }
+  const { schemas, notSampled, isComplete } = await reader.ask('schemas', range)
+  // An event that was not sampled may have any properties, but it is in the plan.
+  const all = [...schemas, ...notSampled.map((key) => ({ key, ...readKey(key), schema: {} }))]
   const named = (type: string) =>
     Object.fromEntries(all.filter((one) => one.type === type).map(({ name, schema }) => [name, schema]))
   const single = (type: string) => all.find((one) => one.type === type)?.schema
   const plan = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Tracking plan',
+    ...describedGaps(notSampled, isComplete),
     additionalEvents: true,
     track: named('track'),
     page: named('page'),
@@ -285,4 +283,14 @@ async function catalogue(
   const text = `${JSON.stringify(plan, null, 2)}\n`
   response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE }).end(text)
   return DONE
+}
+
+function describedGaps(notSampled: readonly string[], isComplete: boolean): { description?: string } {
+  const gaps = [
+    ...(notSampled.length === 0
+      ? []
+      : [`Not sampled in time, so anything is valid: ${notSampled.join(', ')}.`]),
+    ...(isComplete ? [] : ['There are more names: only the most frequent are here.']),
+  ]
+  return gaps.length === 0 ? {} : { description: gaps.join(' ') }
 }

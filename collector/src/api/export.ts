@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
 import { drained } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import { stringifyExact } from '../json/exact-json.ts'
@@ -19,12 +20,17 @@ const exports = new ConcurrencyLimit({
   retrySeconds: 10,
 })
 
-export type ExportFormat = 'ndjson' | 'csv'
+export interface ExportForm {
+  format: 'ndjson' | 'csv'
+  /** Whether CSV cells that look like formulas are marked as text. */
+  isSafe: boolean
+}
 
 export interface ExportParts {
   reader: EventReader
   /** Only used as the key under which the exports of this collector are counted. */
   changes: ChangeFeed
+  setTimer: Clock['setTimer']
 }
 
 interface ExportedList<T> {
@@ -37,9 +43,9 @@ interface ExportedList<T> {
 }
 
 export function exportEvents(
-  { reader, changes }: ExportParts,
+  { reader, changes, setTimer }: ExportParts,
   search: EventSearch & { order: 'oldest' | 'newest' },
-  format: ExportFormat,
+  given: ExportForm,
   response: ServerResponse,
 ): Promise<void> {
   const plain = (name: keyof EventRecord) => ({ [name]: (event: EventRecord) => event[name] })
@@ -64,13 +70,13 @@ export function exportEvents(
       message: ({ message }) => stringifyExact(message),
     },
   }
-  return exports.run(changes, () => sendPages(list, format, response))
+  return exports.run(changes, () => sendPages(list, given, response, setTimer))
 }
 
 export function exportRequests(
-  { reader, changes }: ExportParts,
+  { reader, changes, setTimer }: ExportParts,
   search: Omit<QueryParameters<'requests'>, 'limit' | 'cursor'>,
-  format: ExportFormat,
+  given: ExportForm,
   response: ServerResponse,
 ): Promise<void> {
   const plain = (name: keyof RequestSummary) => ({ [name]: (request: RequestSummary) => request[name] })
@@ -103,18 +109,23 @@ export function exportRequests(
       ...plain('fault'),
     },
   }
-  return exports.run(changes, () => sendPages(list, format, response))
+  return exports.run(changes, () => sendPages(list, given, response, setTimer))
 }
 
 /** Sends no faster than the client reads. */
 async function sendPages<T>(
   { name, page, cells }: ExportedList<T>,
-  format: ExportFormat,
+  { format, isSafe }: ExportForm,
   response: ServerResponse,
+  setTimer: Clock['setTimer'],
 ): Promise<void> {
   const isCsv = format === 'csv'
   const lineOf = isCsv
-    ? (item: T) => csvLine(Object.values(cells).map((cell) => cell(item)))
+    ? (item: T) =>
+        csvLine(
+          Object.values(cells).map((cell) => cell(item)),
+          isSafe,
+        )
     : (item: T) => `${stringifyExact(item)}\n`
   // Reads the first page before it sends headers, so that a failed search can still get an error response.
   let { items, next } = await page(undefined)
@@ -123,21 +134,21 @@ async function sendPages<T>(
     'content-type': isCsv ? 'text/csv; charset=utf-8' : 'application/x-ndjson; charset=utf-8',
     'content-disposition': `attachment; filename="${name}.${format}"`,
   })
-  if (isCsv) response.write(csvLine(Object.keys(cells)))
+  if (isCsv) response.write(csvLine(Object.keys(cells), isSafe))
   for (;;) {
-    if (!response.write(items.map(lineOf).join('')) && !(await drained(response))) return
+    if (!response.write(items.map(lineOf).join('')) && !(await drained(response, setTimer))) return
     if (next === null || response.destroyed) break
     ;({ items, next } = await page(next))
   }
   response.end()
 }
 
-function csvLine(values: readonly unknown[]): string {
-  return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
+function csvLine(values: readonly unknown[], isSafe: boolean): string {
+  return `${values.map((value) => csvCell(String(value ?? ''), isSafe)).join(',')}\r\n`
 }
 
-/** Marks a cell as text if it looks like a formula: a spreadsheet would run the formula. */
-function csvCell(value: string): string {
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+/** @param isSafe Whether a cell is marked as text if it looks like a formula, which a spreadsheet would run. */
+function csvCell(value: string, isSafe: boolean): string {
+  const safe = isSafe && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

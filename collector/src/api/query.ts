@@ -47,12 +47,14 @@ const SCHEMAS = {
     ...searchFields,
     order: order.default('oldest'),
     format: z.enum(['ndjson', 'csv']).default('ndjson'),
+    safe: z.enum(['0', '1']).default('1'),
   }),
   exportRequests: z.strictObject({
     ...rangeFields,
     q: textField.optional(),
     order: order.default('oldest'),
     format: z.enum(['ndjson', 'csv']).default('ndjson'),
+    safe: z.enum(['0', '1']).default('1'),
   }),
   wait: z.strictObject({
     ...searchFields,
@@ -81,7 +83,7 @@ const SCHEMAS = {
   }),
   catalogue: z.strictObject({
     ...rangeFields,
-    format: z.enum(['list', 'schema', 'typescript']).default('list'),
+    format: z.enum(['list', 'schema']).default('list'),
   }),
 } as const
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
 import { drained, goneSignal } from '../http/gone.ts'
 import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
 import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
@@ -11,6 +12,7 @@ import { readCursorOrSeq, readQuery } from './query.ts'
 export interface WaitParts {
   /** Only used as the key under which the waits of this collector are counted. */
   changes: ChangeFeed
+  setTimer: Clock['setTimer']
   wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>
 }
 
@@ -38,7 +40,9 @@ export async function wait(
   }
   const signal = goneSignal(response)
   try {
-    await waits.run(parts.changes, async () => sendRecords(await parts.wait(given, signal), response))
+    await waits.run(parts.changes, async () =>
+      sendRecords(await parts.wait(given, signal), response, parts.setTimer),
+    )
   } catch (cause) {
     if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
     if (!(cause instanceof WaitTimeoutError)) throw cause
@@ -47,7 +51,11 @@ export async function wait(
 }
 
 /** Sends records page by page, no faster than the client reads: there may be a million of them. */
-async function sendRecords(pages: AsyncIterable<EventRecord[]>, response: ServerResponse): Promise<void> {
+async function sendRecords(
+  pages: AsyncIterable<EventRecord[]>,
+  response: ServerResponse,
+  setTimer: Clock['setTimer'],
+): Promise<void> {
   let before = '{"events":['
   for await (const page of pages) {
     // The headers are sent with the first page, so that an earlier failure can still get an error response.
@@ -55,7 +63,7 @@ async function sendRecords(pages: AsyncIterable<EventRecord[]>, response: Server
     if (page.length === 0) continue
     const text = `${before}${page.map((record) => JSON.stringify(record)).join()}`
     before = ','
-    if (!response.write(text) && !(await drained(response))) return
+    if (!response.write(text) && !(await drained(response, setTimer))) return
   }
   response.end(before === ',' ? ']}' : `${before}]}`)
 }

@@ -158,7 +158,8 @@ export function oneLine(cause: unknown): string {
       `${argument}: the commands are ${COMMANDS}, and come first; see trackpost-collector --help`,
     )
   }
-  if (error?.code?.startsWith('ERR_PARSE_ARGS')) {
+  // Errors of NATS have numbers as codes.
+  if (typeof error?.code === 'string' && error.code.startsWith('ERR_PARSE_ARGS')) {
     return printable(`${error.message}; see trackpost-collector --help`)
   }
   return printable(cause instanceof Error ? cause.message : String(cause))

@@ -1,9 +1,17 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
 
-/** Resolves with true when the client has read the response so far, with false when it has closed the connection. */
-export async function drained(response: ServerResponse): Promise<boolean> {
+/** A client that reads nothing must not hold a place for ever. */
+const STALL_MS = 60_000
+
+/**
+ * Resolves with true when the client has read the response so far, with false when it has closed the connection. Closes the
+ * connection of a client that has not read it within a minute.
+ */
+export async function drained(response: ServerResponse, setTimer: Clock['setTimer']): Promise<boolean> {
   if (response.destroyed) return false
+  const cancel = setTimer(() => response.destroy(), STALL_MS)
   const gone = new AbortController()
   const leave = () => gone.abort()
   response.once('close', leave)
@@ -13,6 +21,7 @@ export async function drained(response: ServerResponse): Promise<boolean> {
   } catch {
     return false
   } finally {
+    cancel()
     response.off('close', leave)
   }
 }

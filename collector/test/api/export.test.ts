@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { openCollector, post, track } from '../support.ts'
+import { fakeClock, openCollector, post, track } from '../support.ts'
 
 test('at most ten exports can wait for slow clients, and a client that hangs up makes room for another', async () => {
   const collector = await openCollector()
@@ -28,6 +28,43 @@ test('at most ten exports can wait for slow clients, and a client that hangs up 
   expect((await fetch(`${collector.url}/api/stats`)).status).toBe(200)
   for (const socket of stalled) socket.destroy()
   await expect.poll(status).toBe(200)
+})
+
+test('an export whose client reads nothing for a minute is ended, and its place is free again', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock })
+  const batch = () => Array.from({ length: 15 }, () => track({ properties: { pad: 'x'.repeat(30_000) } }))
+  // The exports must be larger than the buffers of the sockets.
+  for (let sent = 0; sent < 40; sent++) await post(collector, '/v1/batch', { batch: batch() })
+  const idle = clock.delays().filter((delay) => delay === 60_000).length
+  for (let open = 0; open < 10; open++) {
+    const socket = connect(collector.port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => {})
+    socket.write('GET /api/export HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await new Promise((resolve) => socket.once('readable', resolve))
+  }
+  const status = async () => {
+    const response = await fetch(`${collector.url}/api/export`)
+    await response.body?.cancel()
+    return response.status
+  }
+  expect(await status()).toBe(503)
+  await expect.poll(() => clock.delays().filter((delay) => delay === 60_000).length).toBe(idle + 10)
+
+  clock.advance(60_000)
+
+  await expect.poll(status).toBe(200)
+})
+
+test('with safe=0, a CSV has the cells that look like formulas as they are', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: '=1+1', userId: '-17' }))
+  const csv = async (query: string) => (await fetch(`${collector.url}/api/export?format=csv${query}`)).text()
+
+  expect(await csv('')).toContain(",'=1+1,'-17,")
+  expect(await csv('&safe=0')).toContain(',=1+1,-17,')
+  expect((await fetch(`${collector.url}/api/export?safe=no`)).status).toBe(400)
 })
 
 test('a request to /api/wait that ends because the collector closes gets a response, and is not logged as a fault', async () => {

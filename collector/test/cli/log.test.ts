@@ -42,6 +42,14 @@ test('a JSON line has time, level, message and further fields', () => {
   ])
 })
 
+test('an error whose code is a number is logged as any other', () => {
+  const { log, out } = setUp()
+
+  log.fault('the log refuses', Object.assign(new Error('maximum bytes exceeded'), { code: 10_077 }))
+
+  expect(JSON.parse(out.join(''))).toMatchObject({ cause: 'maximum bytes exceeded' })
+})
+
 test('in the text format, messages go to stdout and problems to stderr, one line each', () => {
   const { log, out, err } = setUp({ format: 'text' })
 
