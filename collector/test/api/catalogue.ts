@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { TrackingPlan } from '../../src/plan/plan.ts'
+import { openCollector, post } from '../support.ts'
+
+/** @param newStore Resolves with the address of an empty store. */
+export function describeCatalogue(newStore: () => Promise<string>): void {
+  test('events that are rare among the newest have their properties in the catalogue, the plan and their entry', async () => {
+    const collector = await openCollector({ store: await newStore() })
+    const orders = Array.from({ length: 40 }, (_item, n) => ({
+      type: 'track',
+      userId: 'ada',
+      event: 'Order Completed',
+      properties: { total: n },
+    }))
+    const identify = { type: 'identify', userId: 'ada', traits: { plan: 'pro' } }
+    const nameless = { type: 'track', userId: 'ada' }
+    await post(collector, '/v1/batch', { batch: [...orders, identify] })
+    await post(collector, '/v1/track', nameless)
+    for (let part = 0; part < 3; part++) {
+      const batch = Array.from({ length: 1000 }, () => ({ type: 'page', userId: 'ada', name: 'Home' }))
+      expect((await post(collector, '/v1/batch', { batch })).status).toBe(200)
+    }
+
+    const { entries, sampled, isComplete } = await (await fetch(`${collector.url}/api/catalogue`)).json()
+    const plan = await (await fetch(`${collector.url}/api/catalogue?format=schema`)).json()
+    const byKey = Object.fromEntries(entries.map((one: { key: string }) => [one.key, one]))
+
+    expect(isComplete).toBe(true)
+    expect(sampled).toBeGreaterThan(41)
+    expect(byKey['track:Order Completed']).toMatchObject({ sampled: 40, properties: 1, violations: 0 })
+    expect(byKey['page:Home']).toMatchObject({ properties: 0 })
+    expect(byKey['identify']).toMatchObject({ sampled: 1, properties: 1 })
+    expect(byKey['track:']).toMatchObject({ accepted: 0, sampled: 0, properties: null, violations: null })
+    expect(plan).toMatchObject({
+      track: { 'Order Completed': { properties: { total: { type: 'integer' } }, required: ['total'] } },
+      identify: { properties: { plan: { type: 'string' } } },
+    })
+    expect(plan).not.toHaveProperty('description')
+    expect(new TrackingPlan({ ...plan, additionalEvents: false }).check('page', 'Home', {})).toEqual([])
+  })
+}
