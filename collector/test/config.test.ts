@@ -69,6 +69,26 @@ test.each([
   [{ rejectUnknownKeys: true }, /rejectUnknownKeys: needs sources/],
   [{ destinations: [{ name: 'A', type: 'ftp' }] }, /destinations\.0\.type/],
   [{ destinations: [{ name: 'A', type: 'webhook', url: 'file:///etc/passwd' }] }, /destinations\.0\.url/],
+  [
+    { destinations: [{ name: 'A', type: 'webhook', url: 'https://a.example', headers: { 'x y': '1' } }] },
+    /destinations\.0\.headers\.x y: Header name must be a valid HTTP token/,
+  ],
+  [
+    { destinations: [{ name: 'A', type: 'webhook', url: 'https://a.example', headers: { 'x-a': 'b\nc' } }] },
+    /destinations\.0\.headers\.x-a: Invalid character in header content/,
+  ],
+  [
+    {
+      destinations: [
+        { name: 'A', type: 'webhook', url: 'https://u:p@a.example', headers: { Authorization: 'b' } },
+      ],
+    },
+    /destinations\.0\.url: has a user beside the header Authorization/,
+  ],
+  [
+    { destinations: [{ name: 'A', type: 'webhook', url: 'https://u:%zz@a.example' }] },
+    /destinations\.0\.url: expected a user and a password that are percent-encoded/,
+  ],
   [{ log: { replicas: 2 } }, /log\.replicas: Invalid option: expected one of 1\|3\|5/],
   [{ oauth: { applications: [] } }, /oauth\.applications/],
   [null, /expected object/],

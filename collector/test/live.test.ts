@@ -1,10 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { parseConfig } from '../src/config/load.ts'
-import { Deliverer } from '../src/destinations/deliverer.ts'
-import type { ClaimedDelivery, DeliveryUpdate } from '../src/store/ports.ts'
+import { expect, test } from 'vitest'
 import { runInTurns } from '../src/store/sqlite/steps.ts'
 import { fakeClock, openCollector } from './support.ts'
 
@@ -48,51 +45,6 @@ test('the stream and the statistics contain the id of the process, which changes
   expect(before.process).toEqual(expect.any(String))
   expect(after.process).not.toBe(before.process)
   expect(after.epoch).toBe(before.epoch)
-})
-
-test('a webhook gets at most as many requests at a time as its concurrency allows', async () => {
-  const clock = { ...fakeClock(), random: () => 0 }
-  const { destinations } = parseConfig(
-    {
-      destinations: [
-        { name: 'Hook', type: 'webhook', url: 'http://127.0.0.1:1/', concurrency: 4, firstDelay: 1000 },
-      ],
-    },
-    'config',
-  )
-  const [destination] = destinations
-  if (destination === undefined) throw new Error('expected a destination in the config')
-  const pending = Array.from({ length: 10 }, (_, index): ClaimedDelivery => {
-    const eventId = String(index)
-    return { eventId, attempts: 2, source: 'shop', messageId: null, body: '{}', key: `a-${eventId}` }
-  })
-  const claims: number[] = []
-  const updates: DeliveryUpdate[] = []
-  const deliverer = new Deliverer(destination, {
-    queue: {
-      claim: async (_name, limit) => {
-        claims.push(limit)
-        return pending.splice(0, limit)
-      },
-      settle: async (_name, settled) => void updates.push(...settled),
-      release: async () => {},
-      nextDueMs: async () => undefined,
-    },
-    clock,
-    onFault: () => {},
-    onRecovery: () => {},
-  })
-  onTestFinished(() => deliverer.close())
-
-  deliverer.wake()
-  await expect.poll(() => updates.length).toBe(10)
-
-  expect(Math.max(...claims)).toBe(4)
-  // Nothing listens at this address, so the third attempt of each delivery fails. The wait after it is 2 to 4 s, at random;
-  // with this clock, it is 2 s.
-  expect(updates.every(({ attempts, dueAtMs }) => attempts === 3 && dueAtMs - clock.now() === 2000)).toBe(
-    true,
-  )
 })
 
 test('a long query does not block other requests', async () => {

@@ -253,10 +253,11 @@ test('every image has a version, and the version of the collector is that of its
   for (const name of images.filter((one) => one.includes('trackpost'))) expect(name).toBe(IMAGE)
   const [base] = readDockerfile(read('Dockerfile')).filter(({ name }) => name === 'FROM')
   expect(base?.text).toMatch(/^node:\d+\.\d+\.\d+-slim AS/)
-  expect(readDockerfile(read('Dockerfile'))).toContainEqual({
-    name: 'ARG',
-    text: `COLLECTOR=trackpost-collector@${version}`,
-  })
+  const args = readDockerfile(read('Dockerfile')).filter(({ name }) => name === 'ARG')
+  expect(args.map(({ text }) => text)).toEqual([
+    `COLLECTOR=trackpost-collector@${version}`,
+    `CLUSTER=trackpost-cluster@${version}`,
+  ])
 })
 
 test('every process has a memory limit', () => {

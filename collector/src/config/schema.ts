@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import * as z from 'zod'
 import { isAddressOrNetwork } from '../network-address.ts'
 
@@ -67,15 +68,38 @@ const serverUrl = httpUrl.refine(
   'expected an address like https://clickhouse.example.com:8443, with username, password and database as settings of their own',
 )
 
+function hasReadableUser(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  try {
+    decodeURIComponent(`${username} ${password}`)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const headers = z.record(z.string(), z.string()).superRefine((values, context) => {
+  for (const [header, value] of Object.entries(values)) {
+    try {
+      validateHeaderName(header)
+      validateHeaderValue(header, value)
+    } catch (cause) {
+      context.addIssue({ code: 'custom', message: (cause as Error).message, path: [header] })
+    }
+  }
+})
+
 const destination = z.discriminatedUnion('type', [
   z.strictObject({ ...destinationBase, type: z.literal('file'), path: z.string().min(1) }),
   z.strictObject({
     ...destinationBase,
     type: z.literal('webhook'),
-    url: httpUrl,
-    headers: z.record(z.string(), z.string()).default({}),
+    url: httpUrl.refine(hasReadableUser, 'expected a user and a password that are percent-encoded'),
+    headers: headers.default({}),
     concurrency: z.number().int().min(1).max(256).default(8),
-    maxAttempts: z.number().int().min(1).max(1000).default(10),
+    giveUpAfterHours: z.number().positive().max(8760).default(24),
+    maxAttempts: z.number().int().min(1).max(1000).optional(),
     firstDelay: z.number().int().min(1).max(60_000).default(500),
     timeout: z.number().int().min(1).max(300_000).default(10_000),
   }),
@@ -187,6 +211,11 @@ export const configSchema = z
           problem(`no destination is named ${JSON.stringify(wanted)}`, 'sources', index, 'destinations')
         }
       }
+    }
+    for (const [index, one] of config.destinations.entries()) {
+      if (one.type !== 'webhook' || new URL(one.url).username === '') continue
+      if (Object.keys(one.headers).some((header) => header.toLowerCase() === 'authorization'))
+        problem('has a user beside the header Authorization: set one of them', 'destinations', index, 'url')
     }
     const clientIds = config.oauth?.applications.map((one) => one.clientId) ?? []
     const twiceId = repeated(clientIds)

@@ -1,15 +1,24 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import type { AttemptResult, BatchSender } from '../batch-sender.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../store/ports.ts'
 import { Outage, type OutageParts } from './outage.ts'
+import { Pace } from './pace.ts'
 import { type BatchDestination, newSender } from './senders.ts'
-import { postMessage } from './webhook.ts'
+import { Webhook, type WebhookConfig } from './webhook.ts'
 
 /** A lease outlasts the attempt by this much, so that the outcome is written before another process can claim the event. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
+/** Deliveries to a webhook that are leased in one transaction. */
+const CLAIMED_TOGETHER = 64
+/** Results of a webhook are stored in one transaction, when there are this many or after this time. */
+const STORED_TOGETHER = 64
+const STORE_AFTER_MS = 50
+/** A delivery that was tried only while its webhook was paused is given up after this many times `giveUpAfterHours`. */
+const PATIENCE_WHILE_PAUSED = 3
+const HOUR_MS = 3_600_000
 
 export type DeliverySource = Pick<DeliveryQueue, 'claim' | 'settle' | 'release' | 'nextDueMs'>
 
@@ -31,6 +40,8 @@ export class Deliverer {
   #running: Promise<void> | undefined
   #cancelTimer = () => {}
   #sender: BatchSender | undefined
+  #webhook: Webhook | undefined
+  #pace: Pace | undefined
   readonly #outage: Outage
   /** Number of consecutive batches of which every event has to be sent again. */
   #failures = 0
@@ -128,48 +139,71 @@ export class Deliverer {
     await queue.release(name, given)
   }
 
-  /** Sends the due events, at most `concurrency` at a time, and claims more when half of that number is free. */
-  async #postAll(destination: Extract<DestinationConfig, { type: 'webhook' }>): Promise<void> {
+  /**
+   * Sends the due events, at most as many at a time as the pace allows. Claims events ahead and stores results together, so that
+   * a delivery needs no transactions of its own.
+   */
+  async #postAll(destination: WebhookConfig): Promise<void> {
     const { queue, clock } = this.#parts
-    const { name, concurrency, timeout, firstDelay, maxAttempts } = destination
-    const dueAtMs = (attempts: number) => {
-      // A random number for each event, so that events that failed together are not tried again together.
-      return attempts < maxAttempts ? clock.now() + delayOf(firstDelay, attempts, clock.random()) : undefined
-    }
+    const { name, timeout, firstDelay } = destination
+    this.#pace ??= new Pace(destination.concurrency)
+    this.#webhook ??= new Webhook(destination)
+    const [pace, webhook] = [this.#pace, this.#webhook]
     const { signal } = this.#stop
     const underWay = new Set<Promise<void>>()
+    const ahead: ClaimedDelivery[] = []
+    let claimedMs = 0
     let updates: DeliveryUpdate[] = []
-    let given: string[] = []
+    let storedMs = clock.monotonic()
+    const given: string[] = []
     const post = async (delivery: ClaimedDelivery) => {
       const attempt = this.#startAttempt()
-      const result = await postMessage(destination, delivery, signal)
+      const wasPaused = pace.isPaused
+      const result = await webhook.post(delivery, signal)
       // If `close` aborted the attempt, the delivery stays pending, and the attempt is not counted.
       if (signal.aborted && result.result === 'retry') return void given.push(delivery.eventId)
       this.#outage.saw(result)
+      pace.saw(result, delivery.eventId)
+      const delayMs = (count: number) => delayOf(firstDelay, count, clock.random())
+      if (pace.isPaused) this.#restUntilMs = clock.monotonic() + delayMs(pace.probes)
+      // A random number for each event, so that events that failed together are not tried again together.
+      const dueAtMs = (attempts: number) =>
+        isGivenUp(destination, delivery, attempts, clock.now(), wasPaused)
+          ? undefined
+          : clock.now() + delayMs(attempts)
       updates.push(updateOf(delivery, result, attempt(), dueAtMs))
     }
+    const mayGoOn = () => !signal.aborted && clock.monotonic() >= this.#restUntilMs
     for (;;) {
-      if (updates.length > 0) {
+      const isTime = updates.length >= STORED_TOGETHER || clock.monotonic() - storedMs >= STORE_AFTER_MS
+      if (updates.length > 0 && (isTime || (underWay.size === 0 && ahead.length === 0))) {
         const finished = updates
         updates = []
         await queue.settle(name, finished)
+        storedMs = clock.monotonic()
       }
-      const isWorthwhile = underWay.size <= concurrency / 2 && !signal.aborted
-      const due = isWorthwhile
-        ? await queue.claim(name, concurrency - underWay.size, timeout + LEASE_MARGIN_MS)
-        : []
-      for (const delivery of due) {
-        const one: Promise<void> = post(delivery).finally(() => underWay.delete(one))
+      // The rest of their lease would be too short, or the webhook is paused.
+      if (!mayGoOn() || pace.isPaused || clock.monotonic() - claimedMs > LEASE_MARGIN_MS / 2) {
+        const released = ahead.splice(0).map(({ eventId }) => eventId)
+        await queue.release(name, released)
+      }
+      if (ahead.length === 0 && underWay.size < pace.limit && mayGoOn()) {
+        claimedMs = clock.monotonic()
+        const limit = pace.limit === destination.concurrency ? CLAIMED_TOGETHER : pace.limit - underWay.size
+        ahead.push(...(await queue.claim(name, limit, timeout + LEASE_MARGIN_MS)))
+      }
+      while (ahead.length > 0 && underWay.size < pace.limit && mayGoOn()) {
+        const one: Promise<void> = post(ahead.shift() as ClaimedDelivery).finally(() => underWay.delete(one))
         underWay.add(one)
       }
-      if (underWay.size === 0 && updates.length === 0) break
-      if (underWay.size > 0) await Promise.race(underWay)
-      // Attempts that end in the same turn of the event loop are written in the same transaction.
+      if (underWay.size === 0 && updates.length === 0 && ahead.length === 0) break
+      // Results do not wait for slower requests.
+      const store = updates.length > 0 ? [wait(STORE_AFTER_MS, undefined, { ref: false })] : []
+      if (underWay.size > 0) await Promise.race([...underWay, ...store])
+      // Attempts that end in the same turn of the event loop are handled together.
       await nextTurn()
     }
-    const released = given
-    given = []
-    await queue.release(name, released)
+    await queue.release(name, given)
   }
 
   /** Call the returned function when the attempt has ended. */
@@ -194,7 +228,22 @@ export class Deliverer {
     this.#cancelTimer()
     await this.#running
     await this.#sender?.close()
+    this.#webhook?.close()
   }
+}
+
+/** Whether a delivery that has failed again is given up, because of its age or the number of its attempts. */
+function isGivenUp(
+  { giveUpAfterHours, maxAttempts }: WebhookConfig,
+  { receivedAtMs }: ClaimedDelivery,
+  attempts: number,
+  nowMs: number,
+  wasPaused: boolean,
+): boolean {
+  if (maxAttempts !== undefined && attempts >= maxAttempts) return true
+  // A failure during a pause says nothing about the delivery, so it gets more time.
+  const hours = giveUpAfterHours * (wasPaused ? PATIENCE_WHILE_PAUSED : 1)
+  return nowMs - receivedAtMs >= hours * HOUR_MS
 }
 
 /** The longest wait doubles with each attempt. The result is random, between half of the longest wait and all of it. */

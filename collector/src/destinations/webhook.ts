@@ -1,36 +1,91 @@
+import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { AttemptResult } from '../batch-sender.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
 import { connectionReason } from './reason.ts'
 
-// The 4xx status codes after which a retry may help. After any other, the next response would be the same.
-const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
+export type WebhookConfig = Extract<DestinationConfig, { type: 'webhook' }>
 
-/** Does not follow redirects: messages go only to the URL of the configuration. */
-export async function postMessage(
-  destination: Extract<DestinationConfig, { type: 'webhook' }>,
-  delivery: ClaimedDelivery,
-  signal: AbortSignal,
-): Promise<AttemptResult> {
-  try {
-    const response = await fetch(destination.url, {
-      method: 'POST',
-      headers: {
-        ...destination.headers,
-        'content-type': 'application/json',
+/** The 4xx status codes that may be about the URL, the credentials or the load. Any other one is about the event. */
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 425, 429])
+/** A longer response is not read to its end, and its connection is not used again. */
+const MAX_RESPONSE_BYTES = 65_536
+
+/** Posts messages to a URL, over connections that are kept. Does not follow redirects. */
+export class Webhook {
+  readonly #url: URL
+  readonly #headers: Record<string, string>
+  readonly #timeoutMs: number
+  readonly #agent: HttpAgent | HttpsAgent
+
+  constructor({ url, headers, timeout, concurrency }: WebhookConfig) {
+    this.#url = new URL(url)
+    this.#headers = { ...headers, 'content-type': 'application/json' }
+    this.#timeoutMs = timeout
+    const settings = { keepAlive: true, maxFreeSockets: concurrency }
+    this.#agent = this.#url.protocol === 'https:' ? new HttpsAgent(settings) : new HttpAgent(settings)
+  }
+
+  /** Never rejects. */
+  async post(delivery: ClaimedDelivery, signal: AbortSignal): Promise<AttemptResult> {
+    try {
+      const status = await this.#post(delivery, signal, true)
+      if (status >= 200 && status < 300) return { result: 'delivered' }
+      const isAboutEvent = status >= 400 && status < 500 && !RETRIED_STATUSES.has(status)
+      return { result: isAboutEvent ? 'failed' : 'retry', reason: `answered ${status}` }
+    } catch (cause) {
+      return { result: 'retry', reason: connectionReason(cause) }
+    }
+  }
+
+  /** @param isAgain Whether to try again if the server has closed a kept connection in the meantime. */
+  #post(delivery: ClaimedDelivery, signal: AbortSignal, isAgain: boolean): Promise<number> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(new Error('closed'))
+      const sent = this.#request({
+        ...this.#headers,
+        'content-length': String(Buffer.byteLength(delivery.body)),
         // The same in every attempt, so that the receiver can recognise repeats.
         'idempotency-key': delivery.key,
         'x-trackpost-attempt': String(delivery.attempts + 1),
-      },
-      body: delivery.body,
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(destination.timeout)]),
+      })
+      const abort = () => sent.destroy(new Error('closed'))
+      signal.addEventListener('abort', abort)
+      const timer = setTimeout(() => sent.destroy(timeoutError()), this.#timeoutMs)
+      sent.once('close', () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', abort)
+      })
+      sent.once('error', (cause: NodeJS.ErrnoException) => {
+        const isStale = isAgain && sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(cause.code ?? '')
+        if (isStale) resolve(this.#post(delivery, signal, false))
+        else reject(cause)
+      })
+      sent.once('response', (response) => {
+        let bytes = 0
+        response.on('data', ({ length }: Buffer) => {
+          bytes += length
+          if (bytes > MAX_RESPONSE_BYTES) sent.destroy()
+        })
+        resolve(response.statusCode ?? 0)
+      })
+      sent.end(delivery.body)
     })
-    await response.body?.cancel()
-    if (response.ok) return { result: 'delivered' }
-    const canRetry = response.status >= 500 || RETRIED_STATUSES.has(response.status)
-    return { result: canRetry ? 'retry' : 'failed', reason: `answered ${response.status}` }
-  } catch (cause) {
-    return { result: 'retry', reason: connectionReason(cause) }
   }
+
+  #request(headers: Record<string, string>): ClientRequest {
+    const options = { method: 'POST', headers, agent: this.#agent }
+    return this.#url.protocol === 'https:'
+      ? requestHttps(this.#url, options)
+      : requestHttp(this.#url, options)
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}
+
+function timeoutError(): Error {
+  return new DOMException('no response in time', 'TimeoutError')
 }

@@ -149,6 +149,7 @@ export interface ClaimedDelivery {
   attempts: number
   source: string
   messageId: string | null
+  receivedAtMs: number
   /** JSON text of the message, including inherited fields. */
   body: string
   /** The `Idempotency-Key` of the delivery: unique, and the same on every attempt. */

@@ -94,7 +94,7 @@ export function describeContract(newStore: () => string | Promise<string>): void
     let calls = 0
     hook = createServer((request, response) => {
       calls++
-      response.statusCode = calls === 1 ? 503 : calls === 2 ? 404 : 200
+      response.statusCode = calls === 1 ? 503 : calls === 2 ? 410 : 200
       request.resume().on('end', () => response.end())
     })
     await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
@@ -276,7 +276,7 @@ export function describeContract(newStore: () => string | Promise<string>): void
       example: idOf('m3', 'no_event'),
     })
     expect(byReason['request invalid_json']).toMatchObject({ count: 1, q: 'status:400 code:invalid_json' })
-    expect(byReason['delivery answered 404']).toMatchObject({ count: 1, severity: 'error' })
+    expect(byReason['delivery answered 410']).toMatchObject({ count: 1, severity: 'error' })
     expect(byReason['plan violation']).toMatchObject({ count: 1, example: idOf('m2') })
     const severities = problems.map(({ severity }: { severity: string }) => severity)
     expect(severities).toEqual([...severities].sort())
@@ -290,7 +290,7 @@ export function describeContract(newStore: () => string | Promise<string>): void
       delivered: 4,
       skipped: 1,
     })
-    expect(before.failures).toMatchObject([{ reason: 'answered 404', attempts: expect.any(Number) }])
+    expect(before.failures).toMatchObject([{ reason: 'answered 410', attempts: expect.any(Number) }])
 
     expect(await send('/api/destinations/Hook/retry', {})).toEqual({ status: 200, body: { retried: 1 } })
     await expect.poll(() => countOf('delivery:delivered')).toBe(5)

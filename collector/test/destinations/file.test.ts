@@ -9,6 +9,7 @@ const delivery = (body: string) => ({
   attempts: 0,
   source: 'shop',
   messageId: null,
+  receivedAtMs: 0,
   body,
   key: 'a-1',
 })

@@ -67,7 +67,8 @@ export function* claim(
     const { source, messageId, inherited } = event
     const body = mergedText(event.body, texts.get(inherited ?? 0))
     const key = `${id}-${seq}-${digestOf(event)}${round === 0 ? '' : `-${round}`}`
-    return [{ eventId: String(seq), attempts, source, messageId, body, key }]
+    const receivedAtMs = event.receivedAt
+    return [{ eventId: String(seq), attempts, source, messageId, receivedAtMs, body, key }]
   })
 }
 
