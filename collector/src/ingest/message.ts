@@ -83,8 +83,7 @@ function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value)
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
-const CONTROLS = /[\u0000-\u001f\u007f]/
+const CONTROLS = /\p{Cc}/u
 
 /** Counts code points, so a surrogate pair is one character. */
 function isMessageId(value: unknown): boolean {
