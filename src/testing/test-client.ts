@@ -51,9 +51,9 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   /** The real client, with a service in memory. Pass it to the code under test. */
   readonly analytics: Analytics<Events, User, Group>
   /**
-   * The messages that would have been sent, oldest first. Always the same array. With synchronous plugins, it contains a
-   * message as soon as the call has returned. It does not contain events that a plugin drops, and an event that fails later,
-   * because the service refuses it, is removed: see `failures`.
+   * The messages that would have been sent, oldest first. Always the same array. It contains a message as soon as
+   * the call has returned or, with plugins, as soon as they have run: write `await analytics.flush()` before. It does not contain
+   * events that a plugin drops, and an event that fails later, because the service refuses it, is removed: see `failures`.
    */
   readonly messages: readonly TestMessage<Events, User, Group>[]
   /** The events that failed, oldest first. Always the same array. */
