@@ -212,6 +212,7 @@ describe('the release 0.2.0 of a copy of the repository', () => {
   test('tests that know the version pass', async () => {
     const { code, output } = await shell(
       'npx vitest run --project=unit test/version.test.ts test/message/build.test.ts test/delivery/sender.test.ts',
+      { TEST_TIER: 'full' },
     )
 
     expect(code, output).toBe(0)
