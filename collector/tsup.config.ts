@@ -48,8 +48,15 @@ export default defineConfig([
     format: ['cjs'],
     dts: {
       entry: 'src/index.ts',
-      // For `await using`: the settings of some projects do not include this library.
-      banner: '/// <reference lib="esnext.disposable" />',
+      // For `await using`, declared as in TypeScript's library and in @types/node. A reference to that library would fail
+      // before TypeScript 5.2.
+      banner: [
+        'declare global {',
+        '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
+        '  interface Disposable { [Symbol.dispose](): void }',
+        '  interface AsyncDisposable { [Symbol.asyncDispose](): PromiseLike<void> }',
+        '}',
+      ].join('\n'),
     },
     // The URL of the module, by which it finds the files of the package.
     define: { 'import.meta.url': 'importMetaUrl' },

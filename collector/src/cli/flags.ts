@@ -7,42 +7,59 @@ export const HELP = `trackpost-collector: the HTTP tracking API on your machine
 Usage: trackpost-collector [options]
        trackpost-collector work --log <address> --store <address> [options]
        trackpost-collector keygen [--client-id <id>] [--key-id <id>]
-       trackpost-collector check --plan <path> [--store <path>] [--search <line>]
+       trackpost-collector check --plan <path> [--store <path>]
+                                 [--search <line>]
        trackpost-collector healthcheck [--host <address>] [--port <number>]
 
-  --port <number>      port, 0 = any free one            (8787)
-  --host <address>     address to listen on              (127.0.0.1)
-  --store <address>    SQLite file, :memory:, or postgres://user:password@host/database, which
-                       any number of collectors may share  (trackpost-collector.db)
+  --port <number>      port, 0 = any free one  (8787)
+  --host <address>     address to listen on  (127.0.0.1)
+  --store <address>    SQLite file, :memory:, or
+                       postgres://user:password@host/database, which any number
+                       of collectors may share  (trackpost-collector.db)
   --database <path>    the same under its older name
-  --log <address>      nats://<host>: write events into this log, from where workers carry them to the store;
-                       without --store this process keeps nothing itself  (none)
-  --config <path>      sources, destinations, OAuth ...  (none: any write key is accepted)
-  --region <name>      default or eu                     (default)
-  --rate <number>      requests a second for each source (no limit)
-  --plan <path>        tracking plan (JSON Schema); events that violate it are marked  (none)
-  --release-to <url>   https://<write key>@<host>: service to which the web page can send chosen events  (none)
+  --log <address>      nats://<host>: write events into this log, from where
+                       workers carry them to the store; without --store this
+                       process keeps nothing itself  (none)
+  --config <path>      sources, destinations, OAuth ...
+                       (none: any write key is accepted)
+  --region <name>      default or eu  (default)
+  --rate <number>      requests a second for each source  (no limit)
+  --plan <path>        tracking plan (JSON Schema); events that violate it are
+                       marked  (none)
+  --release-to <url>   https://<write key>@<host>: service to which the web page
+                       can send chosen events  (none)
   --browser-origin <origin>
-                       pages of this origin may send events, * = all; can be repeated
-                       (pages of this machine)
-  --public-url <url>   address under which clients reach it behind a proxy  (none)
-  --allow-public       listen on an address that other machines can reach; needs a TLS proxy in front
-  --admin-token <text> token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN  (none)
-  --read-token <text>  token that may only read: the page, GET of /api, and /metrics  (none)
+                       pages of this origin may send events, * = all; can be
+                       repeated  (pages of this machine)
+  --public-url <url>   address under which clients reach it behind a proxy
+                       (none)
+  --allow-public       listen on an address that other machines can reach; needs
+                       a TLS proxy in front
+  --admin-token <text> token that the page, /api and /metrics require; better in
+                       TRACKPOST_ADMIN_TOKEN  (none)
+  --read-token <text>  token that may only read: the page, GET of /api, and
+                       /metrics  (none)
   --protect            refuse to delete events and to inject faults
-  --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
-  --drain <seconds>    after SIGTERM, keep serving this long while /readyz says 503  (0)
+  --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1
+                       (0)
+  --drain <seconds>    after SIGTERM, keep serving this long while /readyz says
+                       503  (0)
   --log-format <name>  text, or json: one object per line  (text)
   --quiet              print only errors
   --version            the version
   --help, -h           this text
 
-Each option can also be set in the environment: --drain 10 is TRACKPOST_COLLECTOR_DRAIN=10. A flag wins.
+Each option can also be set in the environment: --drain 10 is
+TRACKPOST_COLLECTOR_DRAIN=10. A flag wins.
 
-work writes the events of the log to the store, and delivers them to destinations; it also accepts events.
-keygen makes an RSA key pair, and prints the settings for the SDK and for the config file.
-check compares the recorded events with a tracking plan, and exits with 1 if one violates it.
-healthcheck requests /readyz of the collector on this machine, and exits with 1 if it is not ready.
+work writes the events of the log to the store, and delivers them to
+destinations; it also accepts events.
+keygen makes an RSA key pair, and prints the settings for the SDK and for the
+config file.
+check compares the recorded events with a tracking plan, and exits with 1 if one
+violates it.
+healthcheck requests /readyz of the collector on this machine, and exits with 1
+if it is not ready.
 `
 
 export const DEFAULT_STORE = 'trackpost-collector.db'

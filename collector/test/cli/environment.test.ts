@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
 import { underItsName, variableOf, withEnvironment } from '../../src/cli/environment.ts'
-import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
+import { COLLECTOR_FLAGS, HELP } from '../../src/cli/flags.ts'
 import { ConfigError } from '../../src/config/config-error.ts'
 
 const read = (environment: Record<string, string>, ...args: string[]) =>
   withEnvironment(args, COLLECTOR_FLAGS, environment)
+
+test('the help names every flag, and fits into 80 columns', () => {
+  for (const flag of Object.keys(COLLECTOR_FLAGS)) expect(HELP).toContain(`--${flag}`)
+  expect(HELP.split('\n').filter((line) => line.length > 80)).toEqual([])
+})
 
 test('environment variables set flags of every type', () => {
   expect(
