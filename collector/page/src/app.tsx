@@ -215,7 +215,7 @@ function Links({ screen }: { screen: Screen }) {
   )
 }
 
-const COUNT_CLASSES: Readonly<Record<string, string>> = { problems: ' attention', faults: ' fault' }
+const COUNT_CLASSES: Readonly<Record<string, string>> = { problems: ' attention', faults: ' attention fault' }
 
 function ScreenLink({ screen, isCurrent }: { screen: Screen; isCurrent: boolean }) {
   const { name, title, icon, countOf } = screen

@@ -45,7 +45,7 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
 }
 
 /** Rows have two lines if the list is narrower than this. */
-const TWO_LINES_BELOW = 760
+const TWO_LINES_BELOW = 860
 const ROW = 37
 const TWO_LINE_ROW = 61
 const SEPARATOR = 40

@@ -119,7 +119,7 @@ function UserRow({ user, isCurrent }: { user: UserSummary; isCurrent: boolean })
         >
           <Text value={title} />
         </a>
-        <span class="one-line soft">{userId === null ? 'anonymous' : <Text value={more.join('  ')} />}</span>
+        <span class="one-line soft">{userId === null ? 'anonymous' : <Text value={more.join(' · ')} />}</span>
       </th>
       <td class="number">{count === null ? '' : shortCount(count)}</td>
       <td class="soft">

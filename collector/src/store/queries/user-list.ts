@@ -141,7 +141,9 @@ function* entriesOf({ dialect, budget }: QueryContext, users: readonly FoundUser
     if (!budget.isUsedUp) {
       for (const column of COLUMNS) yield* addCounts(dialect, column, part, counts)
     }
-    const people = budget.isUsedUp ? new Map<string, Person>() : yield* peopleOf(dialect, part)
+    // The first users have names even then: a list without names is of little use.
+    const isLate = start > 0 && budget.isUsedUp
+    const people = isLate ? new Map<string, Person>() : yield* peopleOf(dialect, part)
     for (const { id, column, lastSeq } of part) {
       const isUser = column === 'user_id'
       entries.push({
