@@ -155,6 +155,7 @@ test('with protect, nobody can delete events or inject faults; everything else w
 
   for (const response of [
     await send('DELETE', '/api/events'),
+    await send('POST', '/api/events/delete', '{"ids":["1"]}'),
     await send('POST', '/api/faults', '{"status":503}'),
   ]) {
     expect([response.status, await response.json()]).toMatchObject([403, { code: 'protected' }])

@@ -9,7 +9,8 @@ export interface ApiCaller {
 }
 
 /** What a collector with `protect` refuses to everybody: to inject faults, and to delete events that cannot be restored. */
-const PROTECTED = /^(?:POST \/api\/faults|DELETE \/api\/events|POST \/api\/dead-letters\/discard)$/
+const PROTECTED =
+  /^(?:POST \/api\/faults|DELETE \/api\/events|POST \/api\/events\/delete|POST \/api\/dead-letters\/discard)$/
 
 /** Whether a request may change something. */
 export function isAction(method: string | undefined): boolean {

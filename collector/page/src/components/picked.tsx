@@ -148,7 +148,9 @@ export function PickedBar({ feed, picked }: PickProps) {
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
   }
-  const canReplay = [...picked.value.values()].some(({ destinations }) => destinations.length > 0)
+  const canReplay =
+    about.value?.canAct !== false &&
+    [...picked.value.values()].some(({ destinations }) => destinations.length > 0)
   return (
     <div class="picked-bar" role="group" aria-label="Chosen events">
       <p>{plural(ids.length, 'event')} chosen</p>
@@ -163,9 +165,11 @@ export function PickedBar({ feed, picked }: PickProps) {
           Deliver again…
         </button>
       )}
-      <button type="button" class="danger-text" onClick={() => (asked.value = 'delete')}>
-        Delete…
-      </button>
+      {about.value?.canDelete !== false && (
+        <button type="button" class="danger-text" onClick={() => (asked.value = 'delete')}>
+          Delete…
+        </button>
+      )}
       <button type="button" class="quiet" onClick={() => (picked.value = new Map())}>
         Clear the choice
       </button>
@@ -202,14 +206,16 @@ export function ListActions({ feed, question }: { feed: PickProps['feed']; quest
     <>
       <Menu label="Actions">
         <p class="menu-head">All events of this list</p>
-        {(about.value?.destinations.length ?? 0) > 0 && (
+        {about.value?.canAct !== false && (about.value?.destinations.length ?? 0) > 0 && (
           <button type="button" onClick={() => ask('replay')}>
             Deliver again…
           </button>
         )}
-        <button type="button" class="danger-text" onClick={() => ask('delete')}>
-          Delete…
-        </button>
+        {about.value?.canDelete !== false && (
+          <button type="button" class="danger-text" onClick={() => ask('delete')}>
+            Delete…
+          </button>
+        )}
       </Menu>
       {asked.value !== undefined && (
         <Question

@@ -34,6 +34,8 @@ export interface About {
   maxEvents: number | null
   canInjectFaults: boolean
   canDelete: boolean
+  /** Whether the user may deliver events again, retry and release. */
+  canAct: boolean
   role: 'single' | 'front' | 'worker'
   /** Null if there is no log. */
   log: string | null

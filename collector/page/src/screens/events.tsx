@@ -13,7 +13,7 @@ import {
 import { ListTools } from '../components/list-tools.tsx'
 import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { SearchLine } from '../components/search-line.tsx'
-import { codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
+import { about, codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
@@ -67,6 +67,8 @@ export function EventsScreen() {
   ]
   // Without a filter, the menu of the page deletes everything.
   const isFiltered = Object.keys(question).length > 0
+  const { canAct = true, canDelete = true, destinations = [] } = about.value ?? {}
+  const hasActions = canDelete || (canAct && destinations.length > 0)
   const hidden = new Set([KIND, SOURCE, STATUS].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
   const filters = { line, setLine }
   return (
@@ -98,7 +100,7 @@ export function EventsScreen() {
       actions={
         <>
           <ListTools line={line} question={question} setLine={setLine} />
-          {isFiltered && <ListActions feed={feed} question={question} />}
+          {isFiltered && hasActions && <ListActions feed={feed} question={question} />}
         </>
       }
       tools={(width) => (
