@@ -8,6 +8,8 @@ export interface LogLag {
   deadLetters: number
   /** If true, further refused messages stay in the log, and are not lost. */
   areDeadLettersFull: boolean
+  /** How full the log is, from 0 to 1. When it is full, fronts respond with 503. Undefined if it has no limit. */
+  fill?: number
 }
 
 export interface PartHealth {

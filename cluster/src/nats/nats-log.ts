@@ -108,6 +108,7 @@ export class NatsLog implements SharedLog, ReadableLog {
       oldestMs,
       deadLetters: dead.state.messages,
       areDeadLettersFull: !hasRoom(dead),
+      ...(events.config.max_bytes > 0 && { fill: events.state.bytes / events.config.max_bytes }),
     }
   }
 

@@ -62,7 +62,13 @@ test('appended events are stored by the log, and read by another process in orde
   for (const message of messages) message.done()
   await expect
     .poll(() => front.lag())
-    .toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
+    .toEqual({
+      waiting: 0,
+      oldestMs: null,
+      deadLetters: 0,
+      areDeadLettersFull: false,
+      fill: expect.any(Number),
+    })
 })
 
 /** A log that still has a processed message, because its server was killed before it stored the acknowledgement. */
@@ -89,7 +95,13 @@ test('a processed message that comes back after a kill of the server does not co
   const { log, manager } = await withProcessedMessage()
   expect((await manager.streams.info('trackpost')).state.messages).toBe(1)
 
-  expect(await log.lag()).toEqual({ waiting: 0, oldestMs: null, deadLetters: 0, areDeadLettersFull: false })
+  expect(await log.lag()).toEqual({
+    waiting: 0,
+    oldestMs: null,
+    deadLetters: 0,
+    areDeadLettersFull: false,
+    fill: expect.any(Number),
+  })
   await log.append([newEvent('b')])
   await expect.poll(() => log.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
 })
@@ -409,6 +421,17 @@ test('a dead letter is listed with its reason, and returns to the log when it is
   // When the retried message becomes a dead letter once more, it is stored under another key.
   await log.deadLetters.add('key-b.2', encoded('b'), 'refused')
   expect(await log.deadLetters.list(10)).toHaveLength(1)
+})
+
+test('lag() shows how full the log is', async () => {
+  const { url } = await startNats()
+  const log = await open(url, { maxBytes: 100_000 })
+  expect(await log.lag()).toMatchObject({ fill: 0 })
+
+  await log.append([newEvent('a', { body: JSON.stringify({ text: 'x'.repeat(40_000) }) })])
+
+  await expect.poll(async () => (await log.lag())?.fill).toBeGreaterThan(0.4)
+  expect((await log.lag())?.fill).toBeLessThan(0.5)
 })
 
 test('a dead letter is discarded by its id; if there is no room for more, add() fails, and lag() shows it', async () => {

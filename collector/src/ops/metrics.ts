@@ -91,6 +91,7 @@ export class Metrics {
     gauge('lag_seconds', 'Age of the oldest message in the log that is not in the store yet.', ({ lag }) =>
       lag === undefined ? undefined : (lag.oldestMs ?? 0) / 1000,
     )
+    gauge('log_fill_ratio', 'How full the log is, from 0 to 1.', ({ lag }) => lag?.fill)
     gauge(
       'dead_letters',
       'Dead letters: messages that the store refused because of their data, or that could not be decoded.',
