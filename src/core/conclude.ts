@@ -341,7 +341,8 @@ function limited(core: Core, request: Request, toError: ToError, waitMs: number 
   takeBack(core, request)
   service.problem = toError
   service.isLimited = true
-  noteDue(service, line.dueOrder, nowMs)
+  // What was due when the request was sent has waited since then.
+  noteDue(service, line.dueOrder, request.sentAtMs)
   service.limitDeadline.begin(line.dueOrder, nowMs)
   if (waitMs !== undefined) return shutStated(core, request, waitMs)
   if (request.generation !== service.generation) return

@@ -53,6 +53,8 @@ export interface Request {
   /** The gate's generation, and the number of accepted requests, when it was sent. */
   readonly generation: number
   readonly accepted: number
+  /** On the monotonic clock. */
+  readonly sentAtMs: number
 }
 
 /** An outcome that is told at the end of the turn, because no callback may run before its call has returned. */

@@ -283,7 +283,6 @@ test('events that can no longer be read fail, and no event is confused with anot
   const fs = createDisk()
   const spool = open(temporaryDirectory(), fs)
   const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
-  await analytics.register({ name: 'as it is', type: 'before', all: (ctx) => ctx })
   const failed: unknown[] = []
   analytics.on('error', ({ reason, ctx }) => failed.push([reason.code, ctx?.event.messageId]))
   fs.faults.read = () => 'EIO'
