@@ -1,5 +1,6 @@
 import type { DeliveryError } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
+import { describeThrown } from '../errors/thrown.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/handler-result.ts'
 import type { Log } from '../runtime/log.ts'
@@ -48,18 +49,17 @@ export class Warnings {
 
   /** @returns Whether the failure was reported to a listener or to the `logger` of the user. */
   take(code: WarningEvent['code'], reason: unknown, ctx?: Context): boolean {
-    return this.emit(code, reason, ctx) || this.#takeByLogger(code)
+    return this.emit(code, reason, ctx) || this.#takeByLogger(code, reason)
   }
 
   /** The failure of a `warning` listener is never reported to `warning` listeners. */
   takeListener(reason: unknown, name: keyof AnalyticsEvents): boolean {
-    return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener')
+    return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener', reason)
   }
 
   /** User code failed. Logged once for each code. */
   report(code: WarningEvent['code'], reason: unknown): void {
-    // The error is not shown, because its text may contain secrets.
-    if (!this.emit(code, reason)) this.#warnOfCode(code)
+    if (!this.emit(code, reason)) this.#warnOfCode(code, reason)
   }
 
   /**
@@ -97,13 +97,15 @@ export class Warnings {
     )
   }
 
-  #takeByLogger(code: string): boolean {
-    if (this.#log.hasLogger) this.#warnOfCode(code)
+  #takeByLogger(code: string, reason: unknown): boolean {
+    if (this.#log.hasLogger) this.#warnOfCode(code, reason)
     return this.#log.hasLogger
   }
 
-  #warnOfCode(code: string): void {
-    this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored`)
+  #warnOfCode(code: string, reason: unknown): void {
+    // The log redacts the secrets of the client.
+    const why = describeThrown(reason, (text) => text)
+    this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored: ${why}`)
   }
 
   #warnOnce(key: string, code: string, text: string): void {
