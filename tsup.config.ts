@@ -8,7 +8,16 @@ import { licenses } from './scripts/licenses.mjs'
  * `src/NAME.ts` becomes the entry point `trackpost/NAME`. Add a new one here, and to `exports` and `typesVersions` of
  * package.json: a test compares the three.
  */
-export const ENTRIES: readonly string[] = ['node', 'plugins', 'scope', 'testing', 'msw', 'spool', 'compat']
+export const ENTRIES: readonly string[] = [
+  'node',
+  'plugins',
+  'scope',
+  'testing',
+  'msw',
+  'spool',
+  'workers',
+  'compat',
+]
 
 /**
  * Modules that exist once, in the main entry, because users compare with their classes (`instanceof`). The other entries import

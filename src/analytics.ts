@@ -76,7 +76,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     super(listeners)
     let resolved: ResolvedSettings
     try {
-      resolved = resolveSettings(settings)
+      resolved = seams.request?.settings ?? resolveSettings(settings)
       this.#core = createCore(resolved, this as Emitter<AnalyticsEvents> & PluginHost, listeners, seams)
     } catch (error) {
       throw fromCaller(error, new.target)

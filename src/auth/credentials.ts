@@ -5,6 +5,7 @@ import { FetchHTTPClient } from '../http/fetch-client.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { TokenState } from './oauth.ts'
 import { readPrivateKey } from './private-key.ts'
 
 /** A fixed `Authorization` header, or tokens. */
@@ -35,22 +36,17 @@ export interface TokenCredentials {
 }
 
 /**
- * Tokens that the concurrent requests of an edge runtime share. None of these requests may wait for a promise that another
- * request has made.
+ * @param client For token requests, unless the OAuth settings have an `httpClient` of their own.
+ * @param shared Holds the state of the tokens that several clients share.
  */
-export interface SharedCredentials extends TokenCredentials {
-  /** Creates credentials with the same tokens, but with token requests and promises of their own. */
-  fork(): SharedCredentials
-}
-
-/** @param client For token requests, unless the OAuth settings have an `httpClient` of their own. */
 export function createCredentials(
   settings: ResolvedSettings,
   client: HTTPClient,
   userAgent: string,
   clock: Clock,
   warn: Warn,
-): string | SharedCredentials {
+  shared: { known?: TokenState } = {},
+): string | TokenCredentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
   // The write key is the user name of Basic credentials; the password is empty (docs/spec.md, section 3; RFC 7617).
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
@@ -61,7 +57,17 @@ export function createCredentials(
   const own =
     typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
   const maxWaitMs = maxTotalBackoffDuration * 1_000
-  const parts = { settings: oauth, key, client: own ?? client, timeoutMs, maxWaitMs, userAgent, clock, warn }
+  const parts = {
+    settings: oauth,
+    key,
+    client: own ?? client,
+    timeoutMs,
+    maxWaitMs,
+    userAgent,
+    clock,
+    warn,
+    shared,
+  }
   return new LazyCredentials(async () => {
     const { createOAuthCredentials } = await import(/* webpackMode: "eager" */ './oauth.ts')
     return () => createOAuthCredentials(parts)
@@ -76,14 +82,15 @@ function warnOfPlainText(setting: string, url: string, warn: Warn): void {
 }
 
 /** OAuth credentials whose code is loaded in the background. */
-export class LazyCredentials implements SharedCredentials {
-  readonly #load: () => Promise<() => SharedCredentials>
-  #loaded: SharedCredentials | undefined
+export class LazyCredentials implements TokenCredentials {
+  readonly #load: () => Promise<() => TokenCredentials>
+  #loading: Promise<TokenCredentials> | undefined
+  #loaded: TokenCredentials | undefined
   /** One function for each caller that waits for the code. It rejects the caller's promise. */
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
-  constructor(load: () => Promise<() => SharedCredentials>) {
+  constructor(load: () => Promise<() => TokenCredentials>) {
     this.#load = load
     // Loads the code now and not with the first event: by then, the process might have run out of file descriptors, so that the
     // import would fail, and Node.js never repeats a failed import of an ES module.
@@ -122,13 +129,6 @@ export class LazyCredentials implements SharedCredentials {
     return this.#loaded?.onUnauthorized(authorization) ?? false
   }
 
-  fork(): SharedCredentials {
-    return new LazyCredentials(async () => {
-      const shared = await this.#start()
-      return () => shared.fork()
-    })
-  }
-
   abort(): void {
     this.#loaded?.abort()
     for (const reject of this.#waiting) reject(closedError())
@@ -141,25 +141,21 @@ export class LazyCredentials implements SharedCredentials {
     this.abort()
   }
 
-  /**
-   * Each caller imports the code itself, because no request may wait for a promise of another request: on Cloudflare Workers,
-   * the promises of a request never settle once the request has ended.
-   */
-  async #start(): Promise<SharedCredentials> {
-    let create: () => SharedCredentials
-    try {
-      create = await this.#load()
-    } catch (error) {
-      // Another caller has loaded the code in the meantime.
-      if (this.#loaded !== undefined) return this.#loaded
+  /** The present load, or another one after a load that has failed. */
+  #start(): Promise<TokenCredentials> {
+    this.#loading ??= this.#create().catch((error) => {
+      this.#loading = undefined
       throw new DeliveryError('auth', `the code for OAuth could not be loaded: ${describeCause(error)}`, {
         cause: error,
       })
-    }
-    if (this.#loaded === undefined) {
-      this.#loaded = create()
-      if (this.#isClosed) this.#loaded.close()
-    }
+    })
+    return this.#loading
+  }
+
+  async #create(): Promise<TokenCredentials> {
+    const create = await this.#load()
+    this.#loaded = create()
+    if (this.#isClosed) this.#loaded.close()
     return this.#loaded
   }
 }

@@ -6,7 +6,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 import { localKey } from './assertion.ts'
-import type { SharedCredentials } from './credentials.ts'
+import type { TokenCredentials } from './credentials.ts'
 import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
@@ -21,14 +21,18 @@ export interface OAuthParts {
   readonly userAgent: string
   readonly clock: Clock
   readonly warn: Warn
+  /** Holds the state of the tokens that several clients share. */
+  readonly shared: { known?: TokenState }
 }
 
 /** This module and its dependency jose are loaded only with `oauthSettings`. */
-export function createOAuthCredentials({ key, ...parts }: OAuthParts): OAuthCredentials {
+export function createOAuthCredentials({ key, shared, ...parts }: OAuthParts): OAuthCredentials {
   const { authServer, maxRetries, signer } = parts.settings
   const tokens = new TokenClient({ ...parts, signer: key === undefined ? (signer as Signer) : localKey(key) })
   const request = (nowMs: number): TokenRequest => tokens.request(nowMs)
-  return new OAuthCredentials({ ...parts, request, serverName: new URL(authServer).host, maxRetries })
+  shared.known ??= createTokenState(parts.clock)
+  const options = { ...parts, request, serverName: new URL(authServer).host, maxRetries }
+  return new OAuthCredentials(options, shared.known)
 }
 
 export interface OAuthOptions {
@@ -77,10 +81,10 @@ interface Token {
 }
 
 /**
- * The state of the tokens, shared by all forks. It contains only data, because on some runtimes promises and timers belong to
- * one request.
+ * The state of the tokens, which the clients of one `perRequest` share. It contains only data, because on Cloudflare Workers
+ * promises and timers belong to one request.
  */
-interface Knowledge {
+export interface TokenState {
   token: Token | undefined
   /** No token is requested before this time on the monotonic clock. */
   notBeforeMs: number
@@ -90,6 +94,17 @@ interface Knowledge {
   renewedAtMs: number
   /** A clock whose time the server has accepted. */
   clock: ServerClock
+}
+
+export function createTokenState(clock: Clock): TokenState {
+  return {
+    token: undefined,
+    notBeforeMs: Number.NEGATIVE_INFINITY,
+    failures: 0,
+    refusal: undefined,
+    renewedAtMs: Number.NEGATIVE_INFINITY,
+    clock: new ServerClock(clock),
+  }
 }
 
 interface Waiting {
@@ -104,9 +119,9 @@ interface Waiting {
  *
  * @see docs/spec.md, section 4; RFC 6750, section 2.1
  */
-export class OAuthCredentials implements SharedCredentials {
+export class OAuthCredentials implements TokenCredentials {
   readonly #options: OAuthOptions
-  readonly #known: Knowledge
+  #known: TokenState
   readonly #clock: ServerClock
   #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
   /** The token requests of {@link tryOnce}. */
@@ -115,21 +130,10 @@ export class OAuthCredentials implements SharedCredentials {
   #cancelTimer = (): void => {}
   #isClosed = false
 
-  constructor(options: OAuthOptions, known?: Knowledge) {
+  constructor(options: OAuthOptions, known = createTokenState(options.clock)) {
     this.#options = options
-    this.#known = known ?? {
-      token: undefined,
-      notBeforeMs: Number.NEGATIVE_INFINITY,
-      failures: 0,
-      refusal: undefined,
-      renewedAtMs: Number.NEGATIVE_INFINITY,
-      clock: new ServerClock(options.clock),
-    }
-    this.#clock = this.#known.clock.fork()
-  }
-
-  fork(): OAuthCredentials {
-    return new OAuthCredentials(this.#options, this.#known)
+    this.#known = known
+    this.#clock = known.clock.fork()
   }
 
   authorization(): string | Promise<string> {
@@ -194,7 +198,8 @@ export class OAuthCredentials implements SharedCredentials {
 
   close(): void {
     this.#isClosed = true
-    this.#known.token = undefined
+    // Another client may go on with the shared state.
+    this.#known = createTokenState(this.#options.clock)
     this.abort()
   }
 
@@ -214,7 +219,7 @@ export class OAuthCredentials implements SharedCredentials {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()
     const { token } = this.#known
-    // Another fork has fetched a token in the meantime.
+    // Another client has fetched a token in the meantime.
     if (this.#waiting !== undefined && token !== undefined && nowMs < token.expiresAtMs) {
       return this.#serve(token)
     }

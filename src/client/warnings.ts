@@ -12,9 +12,16 @@ export class Warnings {
   readonly #emitter: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log
-  readonly #warned = new Set<string>()
+  readonly #warned: Set<string>
 
-  constructor(emitter: Emitter<AnalyticsEvents>, listeners: Listeners<AnalyticsEvents>, log: Log) {
+  /** @param warned What was told already, and is not told again. */
+  constructor(
+    emitter: Emitter<AnalyticsEvents>,
+    listeners: Listeners<AnalyticsEvents>,
+    log: Log,
+    warned = new Set<string>(),
+  ) {
+    this.#warned = warned
     this.#emitter = emitter
     this.#listeners = listeners
     this.#log = log

@@ -10,12 +10,14 @@ import type { Kind, Message } from '../message/types.ts'
 import { byteLength } from '../message/utf8.ts'
 import { copyToContextEvent, kindOf, toContextEvent } from '../message/wire.ts'
 import { type Callback, Context } from '../pipeline/context.ts'
+import { soon } from '../runtime/clock.ts'
 import { watchExit } from '../runtime/exit.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { Core } from './core.ts'
-import { handOverTurn } from './flush.ts'
-import { countLoss, isWanted } from './settle.ts'
+import { handOverTurn } from './hand-over.ts'
+import { ELSEWHERE } from './owner.ts'
+import { countLoss, isWanted, settle } from './settle.ts'
 import { displaceFor, fullError, isCrowded, schedulePass, settleAtEnd } from './turn.ts'
 
 /** Plugins may shorten an event, so it may be larger before them. */
@@ -49,6 +51,7 @@ export function accept(
   isPromised = false,
 ): void {
   const callback = typeof given === 'function' ? given : undefined
+  if (!core.owner.isMine()) return refuseElsewhere(core, kind, callback, isPromised)
   const taken = take(core, kind, params, callback, defaults)
   const { error, message } = taken
   const { settings, line, pipeline } = core
@@ -145,6 +148,15 @@ function count(
   if (callback !== undefined) counts.awaited++
   watchExit(core.exiting)
   return createItem(kind, counts.accepted, callback, captured, isUrgent, core.pipeline.depth)
+}
+
+/** The call comes from another request, whose turn is none of this client's. */
+function refuseElsewhere(core: Core, kind: Kind, callback: Callback | undefined, isPromised: boolean): void {
+  const error = new DeliveryError('invalid', ELSEWHERE)
+  if (core.settings.strict && !isPromised) throw error
+  const captured = callback === undefined || isPromised ? undefined : new AsyncResource('Trackpost')
+  const item = count(core, kind, callback, captured, false)
+  soon(() => settle(core, item, error))
 }
 
 /** The outcome is known already; it is told at the end of the turn. */

@@ -2,7 +2,7 @@ import type { Item } from '../line/item.ts'
 import { within } from '../runtime/clock.ts'
 import type { Core } from './core.ts'
 import { type FlushSummary, pendingOf } from './counts.ts'
-import { flush } from './flush.ts'
+import { flush, refuseFlush } from './flush.ts'
 import { errorInTrouble, settle } from './settle.ts'
 import { endTurn, schedulePass } from './turn.ts'
 
@@ -20,14 +20,15 @@ const EXIT_MESSAGE = 'the process ended before delivery (exitTimeout)'
  * @see docs/spec.md, sections 6 and 8.2
  */
 export function close(core: Core, timeoutMs: number | undefined): Promise<FlushSummary> {
+  if (!core.owner.isMine()) return refuseFlush(core)
   core.closing ??= closeOnce(core, timeoutMs)
   return core.closing
 }
 
 async function closeOnce(core: Core, timeoutMs: number | undefined): Promise<FlushSummary> {
   core.isClosed = true
+  core.owner.isClosed = true
   core.spool?.pause()
-  core.closeDeadlineMs = core.clock.monotonic() + (timeoutMs ?? Number.POSITIVE_INFINITY)
   const onTimeout = (): void => abandon(core, CLOSE_MESSAGE)
   const summary = await flush(core, timeoutMs, { isClose: true, onTimeout })
   // A handler of a plugin has called this: the events inside plugins finish first.

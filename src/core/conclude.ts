@@ -116,9 +116,10 @@ export function expire(core: Core): void {
   const upTo = passLimited(service, nowMs)
   if (upTo > 0) tell(core, upTo, (item) => isAwaited(core, item))
   for (const flush of [...core.flushes]) {
+    if (flush.isPatient) continue
     // What only a close waits for waits for the stated time, if that ends within the time of the close.
     const isOver = flush.isClose
-      ? service.isStated && opensAtMs(service, true) > core.closeDeadlineMs
+      ? service.isStated && opensAtMs(service, true) > flush.deadlineMs
       : nowMs - flush.beganMs >= LIMIT_PATIENCE_MS
     if (isOver) flush.expire()
   }
@@ -129,7 +130,8 @@ export function nextExpiryMs({ service, flushes }: Core): number {
   const deadlineMs = Math.min(service.outageDeadline.nextMs, service.limitDeadline.nextMs)
   if (!service.isLimited) return deadlineMs
   const dueMs = service.dues[0]?.atMs ?? Number.POSITIVE_INFINITY
-  const flushMs = flushes.find(({ isClose }) => !isClose)?.beganMs ?? Number.POSITIVE_INFINITY
+  const flushMs =
+    flushes.find(({ isClose, isPatient }) => !isClose && !isPatient)?.beganMs ?? Number.POSITIVE_INFINITY
   return Math.min(deadlineMs, Math.min(dueMs, flushMs) + LIMIT_PATIENCE_MS)
 }
 
@@ -284,10 +286,10 @@ function hold(service: Service, batch: Batch): void {
 }
 
 /** Tells those who wait that the service has failed often enough since they began. @see docs/spec.md, section 8.1 */
-function tellAwaited(core: Core): void {
+export function tellAwaited(core: Core): void {
   const { service, settings } = core
   const upTo = passFailures(service, settings.maxRetries + 1)
-  if (upTo > 0 && (core.counts.awaited > 0 || settings.isMaxRetriesGiven)) {
+  if (upTo > 0 && (core.counts.awaited > 0 || settings.isMaxRetriesGiven || core.isHandedOver)) {
     tell(core, upTo, (item) => isAwaited(core, item))
   }
   for (const flush of [...core.flushes]) {
@@ -297,8 +299,8 @@ function tellAwaited(core: Core): void {
   }
 }
 
-function isAwaited({ settings }: Core, { callback }: Item): boolean {
-  return callback !== undefined || settings.isMaxRetriesGiven
+function isAwaited({ settings, isHandedOver }: Core, { callback }: Item): boolean {
+  return callback !== undefined || settings.isMaxRetriesGiven || isHandedOver
 }
 
 function tell(core: Core, upTo: number, isMeant: (item: Item) => boolean): void {
@@ -455,7 +457,7 @@ function halve({ service }: Core, batch: Batch): void {
 }
 
 /** The events of a batch failed while others were accepted: they are halved until those that fail are alone. */
-function suspect(core: Core, batch: Batch): void {
+export function suspect(core: Core, batch: Batch): void {
   const { service } = core
   const { items } = batch
   if (items.length === 0) return

@@ -18,7 +18,9 @@ import type { Exiting } from '../runtime/exit.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Counts, FlushSummary } from './counts.ts'
+import type { Owner } from './owner.ts'
 import type { Batch, Service } from './service.ts'
+import type { Shared } from './shared.ts'
 
 /** A pending flush: the calls up to `upTo` that it waits for. In a list until it resolves. */
 export interface Flush {
@@ -38,6 +40,10 @@ export interface Flush {
   readonly attempts: number
   readonly beganMs: number
   readonly isClose: boolean
+  /** Whether failures of the service do not end the wait. */
+  readonly isPatient: boolean
+  /** When it times out, on the monotonic clock; `Infinity` without a limit. */
+  readonly deadlineMs: number
   /** Resolves the flush. */
   readonly end: () => void
   /** Ends the wait before its time: a flush resolves, a close gives what is left its outcome. */
@@ -91,6 +97,12 @@ export interface Core {
   readonly sender: Sender
   readonly credentials: Credentials
   readonly service: Service
+  /** What the clients of one `perRequest` share, and the version of it that this client has read. */
+  readonly shared: Shared | undefined
+  sharedVersion: number
+  readonly owner: Owner
+  /** Whether what is tracked is handed to the `waitUntil` of the one request that the client serves, and so is awaited. */
+  readonly isHandedOver: boolean
   /** A request contains events of many callers, so the HTTP client must not run in the asynchronous context of one caller. */
   readonly asyncContext: CapturedContext
   readonly closeConnections: () => void
@@ -125,8 +137,6 @@ export interface Core {
 
   isClosed: boolean
   closing: Promise<FlushSummary> | undefined
-  /** When the close times out, on the monotonic clock; `Infinity` without a limit. */
-  closeDeadlineMs: number
   readonly exiting: Exiting
   /** Whether the process is kept alive for the events that wait, and how often that was in vain. */
   isExiting: boolean

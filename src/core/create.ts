@@ -23,30 +23,41 @@ import { detectRuntime } from '../runtime/detect.ts'
 import { listenToExit } from '../runtime/exit.ts'
 import { Log } from '../runtime/log.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
+import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
 import { admit } from './accept.ts'
 import { onEnd, onExit } from './close.ts'
 import type { Core } from './core.ts'
 import { createCounts, pendingOf } from './counts.ts'
+import { claimOwner, type Owner } from './owner.ts'
 import { createService } from './service.ts'
 import { deferred, settle } from './settle.ts'
+import type { Shared } from './shared.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
 
 /** What a test kit replaces. */
 export interface Seams {
   readonly clock: Clock
+  readonly request?: OneRequest
   /** For the time limits of plugins: a clock that runs ahead must not shorten these. Default: `clock`. */
   readonly pluginClock?: Clock
   /** Stores messages instead of the memory or the spool. */
   readonly store?: MessageStore
 }
 
+/** A client of `perRequest`: the settings are checked, and the request has been claimed. */
+export interface OneRequest {
+  readonly settings: ResolvedSettings
+  readonly owner: Owner
+  readonly shared: Shared
+}
+
 /**
  * Makes the state of one client.
  *
- * @throws SettingsError when the private key cannot be used, or the spool serves another client.
+ * @throws SettingsError when the private key cannot be used, the spool serves another client, or a Worker handles no request.
  */
 export function createCore(
   settings: ResolvedSettings,
@@ -54,16 +65,18 @@ export function createCore(
   listeners: Listeners<AnalyticsEvents>,
   seams: Seams,
 ): Core {
+  const { shared, owner = claimOwner() } = seams.request ?? {}
   const clock = new SteadyClock(seams.clock)
   const pluginClock = seams.pluginClock === undefined ? clock : new SteadyClock(seams.pluginClock)
   const log = new Log(settings.logger, redactor(secretsOf(settings)))
-  const warnings = new Warnings(client, listeners, log)
+  const warnings = new Warnings(client, listeners, log, shared?.told)
+  const warn: Warn = shared === undefined ? log.warn : (code, text) => warnings.tellOnce(code, text)
   const monitor = new Monitor(client, listeners, log, clock, warnings, () => pendingOf(core.counts))
   const given =
     typeof settings.httpClient === 'function' ? new FetchHTTPClient(settings.httpClient) : settings.httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
   // Made before the spool is attached: this throws if the key is unreadable, and an attached spool would stay open.
-  const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
+  const credentials = createCredentials(settings, http, USER_AGENT, clock, warn, shared?.tokens)
   const memory = new SlabStore()
   const line = new Line(settings)
   const spool = settings.spool?.attach({
@@ -105,14 +118,20 @@ export function createCore(
       client: http,
       tokens: typeof credentials === 'string' ? undefined : credentials,
       envelope,
-      loadEncoder: encoderOf(settings, http, clock, log),
+      loadEncoder: encoderOf(settings, http, clock, warn),
       isLast: () => core.isClosed,
       observer: monitor,
       clock,
-      warn: log.warn,
+      warn,
     }),
     credentials,
     service: createService(most, settings),
+    shared,
+    sharedVersion: 0,
+    owner,
+    isHandedOver:
+      settings.waitUntil !== undefined &&
+      (shared !== undefined || detectRuntime().jsRuntime === 'cloudflare-worker'),
     asyncContext: new AsyncResource('Trackpost'),
     closeConnections: () => (given === undefined ? http.close?.() : undefined),
     inPlugins: new Set(),
@@ -134,7 +153,6 @@ export function createCore(
     wakeUp: undefined,
     isClosed: false,
     closing: undefined,
-    closeDeadlineMs: Number.POSITIVE_INFINITY,
     exiting: {
       get accepted() {
         return counts.accepted
@@ -163,10 +181,10 @@ function encoderOf(
   { compress, httpRequestTimeout: timeoutMs }: ResolvedSettings,
   client: OwnHTTPClient,
   clock: Clock,
-  log: Log,
+  warn: Warn,
 ): (() => Promise<Encoder>) | undefined {
   if (compress !== 'gzip') return undefined
-  const loading = loadCompression({ client, timeoutMs, clock }, log.warn)
+  const loading = loadCompression({ client, timeoutMs, clock }, warn)
   return () => loading
 }
 

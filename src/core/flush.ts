@@ -1,5 +1,7 @@
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf } from './counts.ts'
+import { ELSEWHERE } from './owner.ts'
+import { knownFailures } from './shared.ts'
 import { schedulePass } from './turn.ts'
 
 /** The most failures in a row after which a flush resolves. @see docs/spec.md, section 8.1 */
@@ -10,15 +12,17 @@ const MAX_FLUSH_FAILURES = 4
  * leaves nothing behind when it has resolved.
  *
  * @param timeoutMs `undefined`: no limit.
+ * @param isPatient Whether failures of the service do not end the wait.
  * @param onTimeout Called at the timeout, before the flush resolves.
  * @see docs/spec.md, sections 6, 8.1 and 8.2
  */
 export function flush(
   core: Core,
   timeoutMs: number | undefined,
-  { isClose = false, isExit = false, onTimeout = (): void => {} } = {},
+  { isClose = false, isExit = false, isPatient = false, onTimeout = (): void => {} } = {},
 ): Promise<FlushSummary> {
-  const { counts, line, clock, pipeline, service } = core
+  if (!core.owner.isMine()) return refuseFlush(core)
+  const { counts, line, clock, pipeline } = core
   const isInHandler = pipeline.isInHandler
   const events = pendingOf(counts)
   const attempts = core.settings.maxRetries + 1
@@ -39,14 +43,17 @@ export function flush(
       delivered: 0,
       failed: 0,
       deferred: 0,
-      sinceFailures: service.failures,
-      attempts: isExit
-        ? Number.POSITIVE_INFINITY
-        : isClose
-          ? attempts
-          : Math.min(attempts, MAX_FLUSH_FAILURES),
+      sinceFailures: knownFailures(core),
+      attempts:
+        isExit || isPatient
+          ? Number.POSITIVE_INFINITY
+          : isClose
+            ? attempts
+            : Math.min(attempts, MAX_FLUSH_FAILURES),
       beganMs: clock.monotonic(),
       isClose,
+      isPatient,
+      deadlineMs: clock.monotonic() + (timeoutMs ?? Number.POSITIVE_INFINITY),
       end() {
         const index = core.flushes.indexOf(record)
         if (index < 0) return
@@ -68,15 +75,10 @@ export function flush(
   })
 }
 
-/** With `waitUntil`: what is tracked in one turn is flushed together, and the promise is handed to the platform. */
-export function handOverTurn(core: Core, waitUntil: (promise: Promise<unknown>) => void): void {
-  if (core.isTurnHandedOver) return
-  core.isTurnHandedOver = true
-  const flushed = Promise.resolve().then(() => {
-    core.isTurnHandedOver = false
-    return flush(core, undefined)
-  })
-  core.warnings.guard('wait_until', 'waitUntil', () => waitUntil(flushed))
+/** The client belongs to another request: its promises and timers must not be used here. */
+export function refuseFlush({ warnings, counts }: Core): Promise<FlushSummary> {
+  warnings.reportMisuse('flush', ELSEWHERE)
+  return Promise.resolve({ delivered: 0, failed: 0, pending: pendingOf(counts) })
 }
 
 /** Waits until the events accepted so far have left their plugins, and the spool has stored them. */

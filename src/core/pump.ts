@@ -3,16 +3,18 @@ import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
-import { conclude, contain, expire, isSomebodyWaiting, nextExpiryMs } from './conclude.ts'
+import { conclude, contain, expire, isSomebodyWaiting, nextExpiryMs, tellAwaited } from './conclude.ts'
 import type { Core, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
 import { type Batch, createBatch, opensAtMs, type Size } from './service.ts'
+import { catchUp, readShared, writeShared } from './shared.ts'
 
 /** From this failure in a row on, every second probe is as large as the requests were before. */
 const LARGE_PROBES_FROM = 4
 
 /** Sends everything that may be sent now. Whatever may have changed something just calls it again. Never throws. */
 export function pump(core: Core): void {
+  catchUp(core)
   expire(core)
   for (let request = next(core); request !== undefined; request = next(core)) {
     const sent = request
@@ -154,7 +156,12 @@ async function attempt(core: Core, request: Request): Promise<void> {
     }
     if (isSuspect) service.suspectsInFlight--
     // An abandoned request has no events any more.
-    if (inFlight.has(request)) conclude(core, request, ending)
+    if (inFlight.has(request)) {
+      const isWorse = readShared(core)
+      conclude(core, request, ending)
+      if (isWorse) tellAwaited(core)
+      writeShared(core)
+    }
   } catch (error) {
     const cause = describeCause(error)
     core.warnings.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${cause}`)

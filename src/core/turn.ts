@@ -18,6 +18,7 @@ import {
   settle,
   settleUntold,
 } from './settle.ts'
+import { catchUp } from './shared.ts'
 
 /** After so many passes without the event loop having run, the next one waits for it. @see docs/spec.md, section 6 */
 const MAX_PASSES = 1_000
@@ -193,6 +194,7 @@ function start(core: Core): void {
   const isNearlyFull =
     line.size >= settings.maxQueueSize || line.bytes + settings.maxMessageBytes > settings.maxQueueBytes
   const isEnough = line.readyLength >= settings.flushAt || line.readyBytes >= service.ceiling.bytes
+  catchUp(core)
   if (core.isFlushRequested || isNearlyFull || isEnough) line.makeAllDue()
   core.isFlushRequested = false
   if (isInTrouble(service)) noteDue(service, line.dueOrder, core.clock.monotonic())

@@ -19,6 +19,8 @@ export const platform: Platform = {
     const { n = '' } = key.export({ format: 'jwk' })
     return { pem, type, bits: Buffer.from(n, 'base64').length * 8 }
   },
+
+  claimRequest: () => () => true,
 }
 
 export const AsyncResource: AsyncResourceClass = NodeAsyncResource

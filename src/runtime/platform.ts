@@ -11,6 +11,11 @@ export interface Platform {
    * @throws any error when the key cannot be read.
    */
   readPem(pem: string): PemKey
+  /**
+   * Returns a function that tells whether the code that calls it belongs to the same incoming request as this call. It is always
+   * `true` where requests may share timers, sockets and promises. `undefined` on Cloudflare Workers outside of all requests.
+   */
+  claimRequest(): (() => boolean) | undefined
 }
 
 /** The type of Web Crypto. The name `Crypto` is not used, because the types of Node.js have no such global type. */

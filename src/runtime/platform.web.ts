@@ -23,6 +23,27 @@ export const platform: Platform = {
     if (label !== 'PRIVATE KEY') return { pem, type: 'pkcs1', bits: undefined }
     return { pem, type: length < SHORTEST_RSA_BYTES ? 'short' : undefined, bits: undefined }
   },
+
+  claimRequest() {
+    const { WebSocketPair, navigator } = globalThis as {
+      WebSocketPair?: new () => readonly [{ readonly readyState: unknown }]
+      navigator?: { userAgent?: string }
+    }
+    if (WebSocketPair === undefined || navigator?.userAgent !== 'Cloudflare-Workers') return () => true
+    try {
+      // An object that belongs to the request: when code of another request reads its property, the runtime throws.
+      const [mark] = new WebSocketPair()
+      return () => {
+        try {
+          return mark.readyState !== undefined
+        } catch {
+          return false
+        }
+      }
+    } catch {
+      return undefined
+    }
+  },
 }
 
 interface Storage<Value> {

@@ -1,5 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { OAuthCredentials, type OAuthOptions } from '../../src/auth/oauth.ts'
+import {
+  createTokenState,
+  OAuthCredentials,
+  type OAuthOptions,
+  type TokenState,
+} from '../../src/auth/oauth.ts'
 import type { TokenResult } from '../../src/auth/token-client.ts'
 import type { DeliveryError } from '../../src/errors/errors.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
@@ -16,12 +21,15 @@ class Tokens {
     answer: (answer: TokenResult) => void
   }[] = []
   readonly credentials: OAuthCredentials
+  readonly #options: OAuthOptions
+  readonly #known: TokenState
   /** If set, its result answers each request at once. */
   auto: (() => TokenResult) | undefined
 
   constructor(options: Partial<OAuthOptions> = {}, seed = 1) {
     this.clock = new FakeClock(undefined, seed)
-    this.credentials = new OAuthCredentials({
+    this.#known = createTokenState(this.clock)
+    this.#options = {
       request: (nowMs) => {
         let answer: (answer: TokenResult) => void = () => {}
         const promise = new Promise<TokenResult>((resolve) => {
@@ -43,7 +51,13 @@ class Tokens {
       timeoutMs: 10_000,
       clock: this.clock,
       ...options,
-    })
+    }
+    this.credentials = this.another()
+  }
+
+  /** Credentials of another client with the same state. */
+  another(): OAuthCredentials {
+    return new OAuthCredentials(this.#options, this.#known)
   }
 
   async answer(answer: TokenResult): Promise<void> {
@@ -690,14 +704,10 @@ describe('a trial (tryOnce)', () => {
   })
 })
 
-describe('forks of credentials', () => {
-  test('a fork makes its own request while another waits, and a later fork uses the token that arrives', async () => {
+describe('credentials with shared state', () => {
+  test('a client makes its own request while another waits, and a later one uses the token that arrives', async () => {
     const tokens = new Tokens()
-    const [ended, alive, late] = [
-      tokens.credentials.fork(),
-      tokens.credentials.fork(),
-      tokens.credentials.fork(),
-    ]
+    const [ended, alive, late] = [tokens.another(), tokens.another(), tokens.another()]
     const lost = watch(ended.authorization())
     const seen = watch(alive.authorization())
     expect(tokens.requests).toHaveLength(2)
@@ -710,9 +720,9 @@ describe('forks of credentials', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('a fork that waits for a retry uses the token that another fork has fetched meanwhile', async () => {
+  test('a client that waits for a retry uses the token that another has fetched meanwhile', async () => {
     const tokens = new Tokens()
-    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const [first, second] = [tokens.another(), tokens.another()]
     const [firstSeen, secondSeen] = [watch(first.authorization()), watch(second.authorization())]
     tokens.requests[0]?.answer(retry())
     await tokens.answer(token('second'))
@@ -724,9 +734,9 @@ describe('forks of credentials', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('failures of several forks at the same time count as one failure for the backoff', async () => {
+  test('failures of several clients at the same time count as one failure for the backoff', async () => {
     const tokens = new Tokens()
-    const seen = Array.from({ length: 20 }, () => watch(tokens.credentials.fork().authorization()))
+    const seen = Array.from({ length: 20 }, () => watch(tokens.another().authorization()))
     for (const request of [...tokens.requests]) request.answer(retry())
     await settled()
     tokens.auto = () => token('late')
@@ -736,9 +746,9 @@ describe('forks of credentials', () => {
     expect(seen).toEqual(Array(20).fill({ value: 'Bearer late' }))
   })
 
-  test('a fork whose request fails uses the token that another fork has, without a further request', async () => {
+  test('a client whose request fails uses the token that another has, without a further request', async () => {
     const tokens = new Tokens()
-    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const [first, second] = [tokens.another(), tokens.another()]
     const seen = [watch(first.authorization()), watch(second.authorization())]
     await tokens.answer(token('second'))
     tokens.requests[0]?.answer(retry())
@@ -748,9 +758,9 @@ describe('forks of credentials', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('no fork makes a request when the server has just refused the request of another fork', async () => {
+  test('no client makes a request when the server has just refused the request of another', async () => {
     const tokens = new Tokens()
-    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const [first, second] = [tokens.another(), tokens.another()]
     void watch(first.authorization())
     await tokens.answer(refusal())
 
@@ -761,10 +771,10 @@ describe('forks of credentials', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('while the clock is wrong, the requests of two forks are corrected, and those of later forks from the start', async () => {
+  test('while the clock is wrong, the requests of two clients are corrected, and those of later ones from the start', async () => {
     const tokens = new Tokens()
-    const forks = [tokens.credentials.fork(), tokens.credentials.fork()]
-    const seen = forks.map((fork) => watch(fork.authorization()))
+    const clients = [tokens.another(), tokens.another()]
+    const seen = clients.map((client) => watch(client.authorization()))
     const serverMs = tokens.clock.now() + HOUR
     for (const request of [...tokens.requests]) request.answer(refusal(serverMs, true))
     await settled()
@@ -773,14 +783,14 @@ describe('forks of credentials', () => {
     expect(seen).toEqual([{ value: 'Bearer late' }, { value: 'Bearer late' }])
 
     await tokens.clock.advance(1_000)
-    void tokens.credentials.fork().authorization()
+    void tokens.another().authorization()
 
     expect(tokens.requests.at(-1)?.nowMs).toBe(serverMs + 1_000)
   })
 
-  test('closing one fork ends neither the waits nor the token of another', async () => {
+  test('closing one client ends neither the waits nor the token of another', async () => {
     const tokens = new Tokens()
-    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const [first, second] = [tokens.another(), tokens.another()]
     void watch(first.authorization())
     const seen = watch(second.authorization())
 

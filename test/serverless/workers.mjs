@@ -1,102 +1,145 @@
-// A Worker with two clients that all requests share: one with the setting `waitUntil`, one without it. Requests wait
-// for their events in different ways (`forms`), one of them with a client of its own. The clock of the two shared
-// clients is ten times as fast as real time.
-import { env, waitUntil } from 'cloudflare:workers'
+// A Worker with a client for each request. Requests wait for their events in different ways (`forms`).
+import { env } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
+import { perRequest } from 'trackpost/workers'
 
-const SPEED = 10
-const clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now() * SPEED,
-  random: () => 0,
-  setTimer(run, ms) {
-    const timer = setTimeout(run, ms / SPEED)
-    return () => clearTimeout(timer)
-  },
-  hold: () => () => {},
+const { TRACKPOST_WRITE_KEY: writeKey, TRACKPOST_HOST: host, CLIENT_KEY: clientKey } = env
+const settings = { writeKey, host }
+if (clientKey !== undefined) {
+  const client = { clientId: 'client', keyId: 'key', clientKey }
+  Object.assign(settings, { compress: 'gzip', oauthSettings: { ...client, authServer: `${host}/auth` } })
+}
+const pause = () => new Promise((resolve) => setTimeout(resolve, 2))
+const plugins = [
+  { name: 'sync', type: 'before', load: async () => {}, all: (ctx) => ctx },
+  { name: 'asynchronous', type: 'enrichment', all: (ctx) => pause().then(() => ctx) },
+  { name: 'later', type: 'after', all: pause },
+]
+
+const analyticsOf = perRequest(settings, { plugins: clientKey === undefined ? [] : plugins })
+/** Gives up after two failed requests. */
+const impatientOf = perRequest({ ...settings, maxRetries: 1 })
+const strictOf = perRequest({ ...settings, strict: true })
+
+let refusal
+try {
+  new Analytics(settings)
+} catch (error) {
+  refusal = `${error.name}: ${error.message}`
 }
 
-const { TRACKPOST_WRITE_KEY: WRITE_KEY, TRACKPOST_HOST, CLIENT_KEY } = env
-// One minute of real time: no request takes that long, even on a slow machine.
-const common = { writeKey: WRITE_KEY, host: TRACKPOST_HOST, httpRequestTimeout: 60_000 * SPEED }
-const oauthSettings = {
-  ...{ clientId: 'client', keyId: 'key', clientKey: CLIENT_KEY },
-  authServer: `${TRACKPOST_HOST}/auth`,
-}
-const further = CLIENT_KEY === undefined ? {} : { oauthSettings, compress: 'gzip' }
-const analytics = new Analytics({ ...common, ...further }, clock)
-const handingOver = new Analytics({ ...common, ...further, waitUntil }, clock)
-
-if (CLIENT_KEY !== undefined) {
-  for (const one of [analytics, handingOver]) {
-    one.register({ name: 'sync', type: 'before', load: async () => {}, all: (ctx) => ctx })
-    one.register({
-      name: 'asynchronous',
-      type: 'enrichment',
-      async all(ctx) {
-        await new Promise((resolve) => setTimeout(resolve, 2))
-        return ctx
-      },
-    })
-    one.register({
-      name: 'later',
-      type: 'after',
-      all: () => new Promise((resolve) => setTimeout(resolve, 2)),
-    })
+let latest
+let kept
+let keptStrict
+const messageOf = (run) => {
+  try {
+    return run()
+  } catch (error) {
+    return error.message
   }
 }
-
-/** How often callbacks have run, including callbacks of requests that have ended. */
-let told = 0
+const outcomeOf = (analytics, event) =>
+  new Promise((resolve) => analytics.track(event, (error) => resolve(error?.code ?? 'delivered')))
 
 const forms = {
-  callback: (event) =>
-    new Promise((resolve) =>
-      analytics.track(event, (error) => {
-        told++
-        resolve(error?.code ?? 'delivered')
-      }),
-    ),
-  promise: (event) =>
-    analytics.promises.track(event).then(
-      () => 'delivered',
-      ({ code }) => code,
-    ),
-  async flush(event) {
-    analytics.track(event)
-    const { delivered, failed, pending } = await analytics.flush()
+  callback(event, ctx) {
+    latest = analyticsOf(ctx)
+    return outcomeOf(latest, event)
+  },
+  paused: () => String(latest.status.pausedUntil !== undefined),
+  promise: (event, ctx) =>
+    analyticsOf(ctx)
+      .promises.track(event)
+      .then(
+        () => 'delivered',
+        ({ code }) => code,
+      ),
+  async flush(event, ctx) {
+    analyticsOf(ctx).track(event)
+    const { delivered, failed, pending } = await analyticsOf(ctx).flush()
     return `${delivered}/${failed}/${pending}`
   },
-  waitUntil(event) {
-    handingOver.track(event)
+  waitUntil(event, ctx) {
+    analyticsOf(ctx).track(event)
     return 'handed over'
   },
-  nothing(event) {
-    analytics.track(event)
-    return 'forgotten'
+  beside(event, ctx, request) {
+    analyticsOf(request, { waitUntil: (promise) => ctx.waitUntil(promise) }).track(event)
+    return 'handed over'
   },
   // A client for this request alone. Its flush interval never ends.
-  ownClient: (event) =>
-    new Promise((resolve) =>
-      new Analytics({ ...common, ...further, flushInterval: 2_147_483_647 }).track(event, (error) =>
-        resolve(error?.code ?? 'delivered'),
-      ),
+  ownClient: (event) => outcomeOf(new Analytics({ ...settings, flushInterval: 2_147_483_647 }), event),
+  impatient: (event, ctx) => outcomeOf(impatientOf(ctx), event),
+  // Ends without waiting, and hands nothing over.
+  nothing(event) {
+    outcomeOf(analyticsOf({}), event)
+    return 'forgotten'
+  },
+  /** The raw request, without a client. */
+  none: (event) =>
+    fetch(`${host}/v1/batch`, { method: 'POST', body: JSON.stringify({ batch: [event] }) }).then(
+      () => 'delivered',
     ),
+  scope: () => refusal,
+  keep(_, ctx) {
+    kept = analyticsOf(ctx)
+    keptStrict = strictOf(ctx)
+    return 'kept'
+  },
+  async kept(event, ctx) {
+    const errors = []
+    kept.track(event, (error) => errors.push(`${error.code}: ${error.message}`))
+    const during = errors.length
+    await kept.promises.track(event).catch(({ message }) => errors.push(message))
+    errors.push(messageOf(() => keptStrict.track(event)))
+    const summaries = [await kept.flush(), await kept.closeAndFlush()]
+    const { accepted, failed, pending } = kept.stats
+    const own = await outcomeOf(analyticsOf(ctx), event)
+    return JSON.stringify({ during, errors, summaries, accepted, failed, pending, own })
+  },
+  // The first output of an isolate may run microtasks inside of the call that makes it.
+  async console(event, ctx) {
+    const analytics = analyticsOf(ctx)
+    const outcomes = []
+    const properties = {
+      get total() {
+        console.log('read')
+        Promise.resolve().then(() => console.error('later'))
+        return 12.5
+      },
+    }
+    const invalid = { event: 'Order Completed' }
+    let during = 0
+    for (const given of [
+      { ...event, properties },
+      invalid,
+      { ...event, messageId: `${event.messageId}-2` },
+    ]) {
+      let hasReturned = false
+      analytics.track(given, (error) => {
+        if (!hasReturned) during++
+        outcomes.push(error?.code ?? 'delivered')
+      })
+      hasReturned = true
+      console.warn('tracked')
+    }
+    await analytics.flush()
+    const { accepted, delivered, failed, pending } = analytics.stats
+    return JSON.stringify({ during, outcomes: outcomes.sort(), accepted, delivered, failed, pending })
+  },
+  async closed(event, ctx) {
+    const first = analyticsOf(ctx)
+    await first.closeAndFlush()
+    const isNew = analyticsOf(ctx) !== first
+    return `${isNew} ${await outcomeOf(analyticsOf(ctx), event)}`
+  },
 }
 
 export default {
-  async fetch(request) {
+  async fetch(request, _, ctx) {
     const { pathname, searchParams } = new URL(request.url)
-    if (pathname === '/stats') return Response.json([{ ...analytics.stats, told }, handingOver.stats])
-    const id = searchParams.get('id')
-    const outcome = forms[pathname.slice(1)]({
-      userId: 'usr_Zoë',
-      event: 'Order Completed',
-      messageId: `message-${id}`,
-    })
-    if (!searchParams.has('early')) return new Response(await outcome)
-    // Ends the request early, without waiting for `outcome`. With `early=asked`, it ends only when the test server responds.
-    if (searchParams.get('early') === 'asked') await fetch(`${TRACKPOST_HOST}/asked`)
-    return new Response('early')
+    const messageId = `message-${searchParams.get('id')}`
+    const event = { userId: 'usr_Zoë', event: 'Order Completed', messageId }
+    return new Response(await forms[pathname.slice(1)](event, ctx, request))
   },
 }

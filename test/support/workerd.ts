@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 
 /** From 2026-08-04 on, `nodejs_compat` is the default. The date is earlier, so that tests can run without the flag. */
-const COMPATIBILITY_DATE = '2026-07-01'
+export const COMPATIBILITY_DATE = '2026-07-01'
 
 /** The export conditions with which Cloudflare's bundler resolves packages. */
 const CONDITIONS = ['workerd', 'worker', 'browser']
@@ -47,6 +47,7 @@ export async function startWorker(
   module: string,
   flags: readonly string[] = [],
   bindings: Readonly<Record<string, string>> = {},
+  date = COMPATIBILITY_DATE,
 ): Promise<Worker> {
   const list = (items: string[]): string => `[${items.join(', ')}]`
   const named = Object.entries(bindings).map(
@@ -62,7 +63,7 @@ const config :Workerd.Config = (
 );
 const main :Workerd.Worker = (
   modules = [(name = "worker.mjs", esModule = embed ${JSON.stringify(module)})],
-  compatibilityDate = "${COMPATIBILITY_DATE}",
+  compatibilityDate = "${date}",
   compatibilityFlags = ${list(flags.map((flag) => JSON.stringify(flag)))},
   bindings = ${list(named)},
   globalOutbound = "internet",

@@ -1,0 +1,6 @@
+export {
+  type AnalyticsOf,
+  type PerRequestOptions,
+  perRequest,
+  type RequestOptions,
+} from './workers/per-request.ts'
