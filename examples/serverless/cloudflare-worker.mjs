@@ -1,18 +1,18 @@
-// A Cloudflare Worker. The visitor gets the response at once; `waitUntil` keeps the Worker running until the events are sent.
-import { env, waitUntil } from 'cloudflare:workers'
-import { Analytics } from 'trackpost'
+// A Cloudflare Worker. The visitor gets the response at once; `waitUntil` keeps the request running until the events are sent.
+import { env } from 'cloudflare:workers'
+import { perRequest } from 'trackpost/workers'
 
-// Created outside the handler: one client for all requests.
-const analytics = new Analytics({
+// Made outside the handler: the clients of all requests share access tokens, and what they have learnt about the service.
+const analyticsOf = perRequest({
   writeKey: env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: env.TRACKPOST_HOST,
-  // Imported from cloudflare:workers. It always belongs to the current request.
-  waitUntil,
 })
 
 export default {
-  async fetch(request) {
+  async fetch(request, _, ctx) {
+    // The client of this request, which calls `ctx.waitUntil`.
+    const analytics = analyticsOf(ctx)
     const { orderId, userId, total } = await request.json()
     analytics.identify({ userId, traits: { lastOrderId: orderId } })
     analytics.track({ userId, event: 'Order Completed', properties: { orderId, total } })

@@ -1,29 +1,30 @@
 // A Worker in which each request has a scope. A listener and the callbacks record the current scope.
-import { env, waitUntil } from 'cloudflare:workers'
-import { Analytics } from 'trackpost'
+import { env } from 'cloudflare:workers'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
+import { perRequest } from 'trackpost/workers'
 
-const analytics = new Analytics({
+const analyticsOf = perRequest({
   writeKey: env.TRACKPOST_WRITE_KEY,
   host: env.TRACKPOST_HOST,
   scope: currentScope,
-  waitUntil,
 })
 const seen = []
-analytics.on('track', () => seen.push(['listener', currentScope()?.userId]))
 
 export default {
-  fetch(request) {
+  fetch(request, _, ctx) {
     if (new URL(request.url).pathname === '/seen') return Response.json(seen)
+    // Outside of all scopes.
+    const analytics = analyticsOf(ctx)
+    analytics.on('track', () => seen.push(['listener', currentScope()?.userId]))
     const ip = request.headers.get('CF-Connecting-IP')
     const options = { ip, trustProxy: ['10.0.0.0/8', '2001:db8::/32'] }
     return runWithScope(requestScope(request, options), () =>
-      runWithScope({ userId: request.headers.get('X-User-Id') }, () => handle(request)),
+      runWithScope({ userId: request.headers.get('X-User-Id') }, () => handle(request, analytics)),
     )
   },
 }
 
-async function handle(request) {
+async function handle(request, analytics) {
   const { orderId } = await request.json()
   analytics.track({ event: 'Order Started', properties: { orderId } })
   await new Promise((resolve) => setTimeout(resolve, 10 * Math.random()))
