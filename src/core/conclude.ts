@@ -147,6 +147,7 @@ function accepted(core: Core, request: Request, waitMs: number | undefined): voi
   service.acceptedAtMs = nowMs
   noteSingle(core, request.batch, false)
   service.refusals.count = 0
+  service.refusals.limitBefore = undefined
   service.refusedWhole = undefined
   answered(core, request)
   if (request.batch.role === 'line') doubleLimit(service)
@@ -423,6 +424,7 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
   const { batch } = request
   answered(core, request)
   const limitBefore = service.limit
+  refusals.limitBefore ??= limitBefore
   halveLimit(service)
   if (service.refusedWhole !== undefined) {
     service.limit = limitBefore
@@ -434,7 +436,7 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
   if (batch.items.length > 1) return halve(core, batch)
   service.badAtMs = clock.monotonic()
   if (refusals.count === 0 || refusals.text !== text) {
-    service.refusals = { text, count: 1, limitBefore }
+    service.refusals = { text, count: 1, limitBefore: refusals.limitBefore }
   } else if (++refusals.count >= REFUSALS_IN_A_ROW) {
     service.refusedWhole = 0
     service.limit = refusals.limitBefore
@@ -466,6 +468,7 @@ export function suspect(core: Core, batch: Batch): void {
   const middle = (items.length + 1) >> 1
   for (const part of [items.slice(0, middle), items.slice(middle)]) {
     const half = createBatch(part, 'suspect')
+    half.isFreeRetryUsed = batch.isFreeRetryUsed
     half.failure = batch.failure
     service.suspects.push(half)
   }
@@ -492,8 +495,11 @@ function suspectAlone(core: Core, { failure }: Batch, item: Item): void {
   service.suspects.push(again)
 }
 
-function isAnotherDue({ line, inFlight, service }: Core): boolean {
-  return line.isDue || inFlight.size > 1 || service.again.length > 0 || service.suspects.length > 0
+/** Suspects that have failed often enough do not count: two bad events must not wait for each other. */
+function isAnotherDue({ line, inFlight, service, settings }: Core): boolean {
+  const mayGetThrough = ({ items }: Batch): boolean =>
+    items.some(({ lonelyFailures }) => lonelyFailures <= settings.maxRetries)
+  return line.isDue || inFlight.size > 1 || service.again.length > 0 || service.suspects.some(mayGetThrough)
 }
 
 function settleAll(core: Core, batch: Batch, error: DeliveryError | undefined): void {

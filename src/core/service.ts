@@ -116,8 +116,8 @@ export interface Service {
   /** How many events that have failed alone get through later. */
   redeemed: number
 
-  /** Events that were refused alone, one after another with the same text. */
-  refusals: { text: string; count: number; limitBefore: Size }
+  /** Events that were refused alone, one after another with the same text; and the limit before anything was refused. */
+  refusals: { text: string; count: number; limitBefore: Size | undefined }
   /** Set when the service refuses everything: the number of requests that it has refused since. */
   refusedWhole: number | undefined
 
@@ -165,7 +165,7 @@ export function createService(most: Size, limits: ServiceLimits): Service {
     badAtMs: Number.NEGATIVE_INFINITY,
     firstFailures: 0,
     redeemed: 0,
-    refusals: { text: '', count: 0, limitBefore: most },
+    refusals: { text: '', count: 0, limitBefore: undefined },
     refusedWhole: undefined,
     dues: [],
     toldUpTo: 0,

@@ -13,6 +13,8 @@ export interface Scenario {
   /** The share of events that make their request fail. */
   readonly bad: number
   readonly seconds: number
+  /** Events tracked at once at the start. */
+  readonly burst?: number
   /** Seconds after the last event for what is left. Default: 120. */
   readonly drain?: number
   readonly concurrency?: number
@@ -238,17 +240,21 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   analytics.on('error', ({ reason, ctx }) =>
     conclude(ctx?.event.properties?.['index'] as number, reason.code),
   )
-  const arrive = (): void => {
+  const track = (): void => {
     const index = events.length
     events.push({ isBad: chance.random() < bad, atMs: clock.monotonic(), delivered: 0 })
     const callback = chance.random() < awaited ? (): void => {} : undefined
     analytics.track({ userId: 'ada', event: 'Ordered', properties: { index } }, callback)
+  }
+  const arrive = (): void => {
+    track()
     const nextMs = (1_000 / rate) * (0.5 + chance.random())
     if (clock.monotonic() - startMs + nextMs < seconds * 1_000) clock.setTimer(arrive, nextMs)
     if (firstAcceptedMs !== undefined && emptyAtMs === undefined && analytics.status.queued < rate * 2 + 20) {
       emptyAtMs = clock.monotonic()
     }
   }
+  for (let left = scenario.burst ?? 0; left > 0; left--) track()
   arrive()
   await clock.runUntil(startMs + (seconds + drain) * 1_000)
 
