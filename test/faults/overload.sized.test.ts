@@ -133,15 +133,21 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
       })
 
       const run = await runHost(
-        { host: server.url, args: { events, ms: 60_000 / scale }, settings: { maxRetries: 5 }, scale },
+        {
+          host: server.url,
+          args: { events, ms: 60_000 / scale },
+          // With `silence`, the requests of the outage time out.
+          settings: fault === 'silence' ? {} : { httpRequestTimeout: 50_000_000 },
+          scale,
+          forgets: true,
+        },
         async (t) => {
           const client = t.create()
           await t.trackFor(client, 0, t.args.events, t.args.ms)
-          await client.flush()
+          await t.until(() => client.stats.pending === 0, 30_000)
           // A new event is delivered at once.
           t.track(client, t.args.events)
-          await client.flush()
-          await t.close(client)
+          await t.close(client, { timeout: 0 })
         },
       )
 
@@ -217,8 +223,9 @@ row(
         args: { events },
         // No request may time out here: the default timeout would be half a second of real time, which a busy machine
         // may exceed.
-        settings: { maxRetries: 5, httpRequestTimeout: 60_000 },
+        settings: { httpRequestTimeout: 60_000 },
         scale,
+        forgets: true,
       },
       async (t) => {
         const client = t.create()
@@ -229,7 +236,7 @@ row(
           attempts.push((t.now() - startMs) * 20)
         })
         await t.trackAll(client, 0, t.args.events)
-        await client.flush()
+        await t.until(() => client.stats.pending === 0, 30_000)
         await t.close(client)
         return attempts
       },
@@ -273,12 +280,12 @@ for (const [id, fault] of [
     })
 
     const run = await runHost(
-      { host: server.url, args: { events }, settings: { maxRetries: 10, flushAt: 20 }, scale },
+      { host: server.url, args: { events }, settings: { flushAt: 20 }, scale, forgets: true },
       async (t) => {
         const client = t.create()
         // Tracks for a minute of the client's clock, with the outage in the middle.
         await t.trackFor(client, 0, t.args.events, 3_000)
-        await client.flush()
+        await t.until(() => client.stats.pending === 0, 30_000)
         await t.close(client)
       },
     )

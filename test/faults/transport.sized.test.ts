@@ -32,7 +32,7 @@ row(
     const settings = { maxRetries: 2, httpRequestTimeout: 9_000 }
     const run = await runHost({ host: server.url, scale, settings }, async (t) => {
       const client = t.create()
-      await t.trackAll(client, 0, 10)
+      await t.trackAll(client, 0, 1)
       await client.flush()
       await t.close(client)
     })
@@ -40,7 +40,7 @@ row(
     const ledger = await server.report()
     const report = expectOracleRules(run, [ledger])
     row.injected(ledger.counts['reset'] ?? 0, 3)
-    expect(report.byOutcome).toEqual({ delivered: 10 })
+    expect(report.byOutcome).toEqual({ delivered: 1 })
     const at = ledger.requests.map(({ atMs }) => atMs * scale)
     const waits = at.slice(1).map((ms, index) => ms - (at[index] ?? 0))
     expect(waits).toHaveLength(3)
@@ -49,10 +49,8 @@ row(
     // The real duration of a wait depends on the machine, so the delays of the timers are compared.
     const [first, second = [], third = []] = waitsAfterRequests(report, 9_000)
     expect(first).toEqual([])
-    expect(Math.max(...second)).toBeGreaterThanOrEqual(250)
-    expect(Math.max(...second)).toBeLessThanOrEqual(1_000)
-    expect(Math.max(...third)).toBeGreaterThanOrEqual(500)
-    expect(Math.max(...third)).toBeLessThanOrEqual(2_000)
+    expect(second.filter((ms) => ms >= 250 && ms <= 1_000)).not.toEqual([])
+    expect(third.filter((ms) => ms >= 500 && ms <= 2_000)).not.toEqual([])
     expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
     row.note(`waits of ${waits.map((ms) => ms.toFixed(0)).join(', ')} ms`)
   },
@@ -157,10 +155,10 @@ row(
     const settings = { httpRequestTimeout: 9_000 }
     const run = await runHost({ host: server.url, scale: 4, settings }, async (t) => {
       const client = t.create()
-      await t.trackAll(client, 0, 10)
+      await t.trackAll(client, 0, 1)
       await client.flush()
       const other = t.create({ maxRetries: 0 })
-      t.track(other, 10)
+      t.track(other, 1)
       await other.flush()
       await t.close(client)
       await t.close(other)

@@ -314,15 +314,17 @@ export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): num
     .map(({ ms }) => ms)
 }
 
+const FLUSH_INTERVAL_MS = 10_000
+
 /**
- * The waits that the SDK set after each request. A request is recognized by its timeout `deadlineMs`, so no other timer may
- * have this delay.
+ * The waits that the SDK set after each request, without those of the flush interval. A request is recognized by its timeout
+ * `deadlineMs`, so no other timer may have this delay.
  */
 export function waitsAfterRequests(report: HostReport, deadlineMs: number): number[][] {
   const groups: number[][] = []
   for (const ms of waitsOf(report)) {
     if (ms === deadlineMs) groups.push([])
-    else groups.at(-1)?.push(ms)
+    else if (ms !== FLUSH_INTERVAL_MS) groups.at(-1)?.push(ms)
   }
   return groups
 }
