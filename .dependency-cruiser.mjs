@@ -6,8 +6,18 @@
  */
 const LAYERS = {
   src: [
-    ['index.ts', 'node.ts', 'compat.ts', 'msw.ts', 'plugins.ts', 'scope.ts', 'spool.ts', 'testing.ts'],
-    ['testing', 'compat'],
+    [
+      'index.ts',
+      'node.ts',
+      'compat.ts',
+      'msw.ts',
+      'plugins.ts',
+      'scope.ts',
+      'spool.ts',
+      'testing.ts',
+      'workers.ts',
+    ],
+    ['testing', 'compat', 'workers'],
     ['analytics.ts', 'combine.ts', 'platform.node.ts', 'platform.web.ts'],
     ['scope'],
     // One module until the move of its parts to src/core is complete.
@@ -76,7 +86,7 @@ const FROM_OTHERS = {
 }
 
 /** Modules with an entry point of their own, which the main entry point must not load. */
-const OWN_ENTRIES = '^src/(?:compat|plugins|scope|spool|testing)/'
+const OWN_ENTRIES = '^src/(?:compat|plugins|scope|spool|testing|workers)/'
 
 const pathOf = (root, modules) =>
   `^${root}/(?:${modules.map((name) => (name.includes('.') ? `${name.replaceAll('.', '\\.')}$` : `${name}/`)).join('|')})`

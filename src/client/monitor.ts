@@ -109,7 +109,6 @@ export class Monitor implements RequestObserver, OutageObserver {
   }
 
   onOutage(durationMs: number, problem: string): void {
-    // On edge runtimes, each incoming request has its own delivery, but an outage is reported only once.
     if (this.#isOutageReported) return
     this.#isOutageReported = true
     const start = new Date(this.#clock.now() - durationMs)

@@ -1,7 +1,7 @@
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
-import { knownFailures } from './shared.ts'
+import { knownFailures } from './share.ts'
 import { schedulePass } from './turn.ts'
 
 /** The most failures in a row after which a flush resolves. @see docs/spec.md, section 8.1 */

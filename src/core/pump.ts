@@ -7,7 +7,7 @@ import { conclude, contain, expire, isSomebodyWaiting, nextExpiryMs, tellAwaited
 import type { Core, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
 import { type Batch, createBatch, opensAtMs, type Size } from './service.ts'
-import { catchUp, readShared, writeShared } from './shared.ts'
+import { catchUp, readShared, writeShared } from './share.ts'
 
 /** From this failure in a row on, every second probe is as large as the requests were before. */
 const LARGE_PROBES_FROM = 4

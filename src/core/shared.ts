@@ -1,15 +1,14 @@
 import type { TokenState } from '../auth/oauth.ts'
-import { suspect, tellAwaited } from './conclude.ts'
-import type { Core } from './core.ts'
-import { endTrouble, isInTrouble, noteDue, type Service } from './service.ts'
+import type { Service } from './service.ts'
 
-const FIELDS = [
+/** The part of {@link Service} that is shared. */
+export const SHARED_FIELDS = [
   ...(['limit', 'ceiling', 'successesAtCeiling', 'limitBefore'] as const),
   ...(['failures', 'waits', 'sinceMs', 'isLimited', 'problem', 'code'] as const),
   ...(['isShut', 'shutAtMs', 'waitMs', 'isStated'] as const),
 ]
 
-type Known = Pick<Service, (typeof FIELDS)[number]>
+export type Known = Pick<Service, (typeof SHARED_FIELDS)[number]>
 
 /**
  * What the clients of one `perRequest` share: plain data, because timers, sockets and promises belong to one request.
@@ -30,57 +29,4 @@ export interface Shared {
 
 export function createShared(): Shared {
   return { known: undefined, version: 0, isAccepted: false, tokens: {}, told: new Set() }
-}
-
-/**
- * Takes over what other clients have learnt.
- *
- * @returns Whether events may have to be told, see {@link tellAwaited}.
- */
-export function readShared(core: Core): boolean {
-  const { shared, service, line, clock } = core
-  if (shared?.known === undefined || core.sharedVersion === shared.version) return false
-  const { known } = shared
-  core.sharedVersion = shared.version
-  if (shared.isAccepted && service.accepted === 0) service.accepted = 1
-  const nowMs = clock.monotonic()
-  const isUp = known.failures === 0 && !known.isLimited
-  const isWorse = known.failures > service.failures
-  if (isUp && isInTrouble(service)) {
-    // Another client has found the service up: what has failed here is under suspicion.
-    for (const flush of core.flushes) flush.sinceFailures = 0
-    endTrouble(service)
-    for (const batch of service.held.splice(0)) suspect(core, batch)
-  } else if (!isUp) {
-    noteDue(service, line.dueOrder, nowMs)
-    if (known.failures > 0) service.outageDeadline.begin(line.dueOrder, nowMs)
-    if (known.isLimited) service.limitDeadline.begin(line.dueOrder, nowMs)
-  }
-  if (known.isShut !== service.isShut || known.shutAtMs !== service.shutAtMs) {
-    service.generation++
-    service.isProbeOut = false
-  }
-  Object.assign(service, known)
-  return isWorse
-}
-
-/** Lets the other clients know what a response has changed. */
-export function writeShared(core: Core): void {
-  const { shared, service } = core
-  if (shared === undefined) return
-  shared.isAccepted ||= service.accepted > 0
-  const { known } = shared
-  if (known !== undefined && FIELDS.every((name) => known[name] === service[name])) return
-  shared.known = Object.fromEntries(FIELDS.map((name) => [name, service[name]])) as unknown as Known
-  core.sharedVersion = ++shared.version
-}
-
-/** Before a request: takes over what other clients have learnt, and tells those who have waited long enough. */
-export function catchUp(core: Core): void {
-  if (readShared(core)) tellAwaited(core)
-}
-
-/** The failures in a row that the clients know of. */
-export function knownFailures({ shared, service }: Core): number {
-  return shared?.known?.failures ?? service.failures
 }

@@ -18,7 +18,7 @@ import {
   settle,
   settleUntold,
 } from './settle.ts'
-import { catchUp } from './shared.ts'
+import { catchUp } from './share.ts'
 
 /** After so many passes without the event loop having run, the next one waits for it. @see docs/spec.md, section 6 */
 const MAX_PASSES = 1_000
