@@ -15,9 +15,8 @@ import { CLOSE_TIMEOUT_MS, close, limitOf } from './core/close.ts'
 import type { Core } from './core/core.ts'
 import { type FlushSummary, type Stats, statsOf } from './core/counts.ts'
 import { createCore, type Seams } from './core/create.ts'
-import { flush, stored } from './core/flush.ts'
+import { flush, handled, stored } from './core/flush.ts'
 import { statusOf } from './core/status.ts'
-import { schedulePass } from './core/turn.ts'
 import { describeCause } from './errors/cause.ts'
 import { fromCaller } from './errors/guard.ts'
 import type { Scope } from './message/scope.ts'
@@ -84,7 +83,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     this.#settings = resolved
     const core = this.#core
     this.#registry = new Registry(core.pipeline, core.warnings, this as Emitter<AnalyticsEvents>, (name) =>
-      core.pipeline.deregister(name, core.counts.accepted, passOf(core)),
+      core.pipeline.deregister(name, core.counts.accepted, handled(core)),
     )
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
@@ -276,14 +275,6 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     })
     return called as Promise<FlushResult>
   }
-}
-
-/** Resolves when the pass of this turn is over. */
-function passOf(core: Core): Promise<void> {
-  return new Promise((resolve) => {
-    core.afterPass.push(resolve)
-    schedulePass(core)
-  })
 }
 
 /** Loads the code of `verify()` on demand, because few programs call it. */

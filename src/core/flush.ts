@@ -83,14 +83,23 @@ export function refuseFlush({ warnings, counts }: Core): Promise<FlushSummary> {
 
 /** Waits until the events accepted so far have left their plugins, and the spool has stored them. */
 export async function stored(core: Core): Promise<boolean> {
-  const { spool, inPlugins } = core
+  const { spool } = core
   if (spool === undefined) return false
+  await handled(core)
+  return spool.secure()
+}
+
+/**
+ * Waits for the end of the turn, and until the events accepted so far have left their plugins. In a handler, it does not wait
+ * for what is inside plugins.
+ */
+export async function handled(core: Core): Promise<void> {
+  const { inPlugins, pipeline } = core
+  const { isInHandler } = pipeline
   await new Promise<void>((resolve) => {
     core.afterPass.push(resolve)
     schedulePass(core)
   })
-  if (inPlugins.size > 0) {
-    await new Promise<void>((resolve) => core.leaving.add({ items: new Set(inPlugins), resolve }))
-  }
-  return spool.secure()
+  if (inPlugins.size === 0 || isInHandler) return
+  await new Promise<void>((resolve) => core.leaving.add({ items: new Set(inPlugins), resolve }))
 }

@@ -84,6 +84,38 @@ describe('a plugin that is registered during a turn', () => {
     expect(outcomes).toEqual(['plugin'])
   })
 
+  test('handles the events that were tracked before it was removed, even if they wait for another plugin', async () => {
+    const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
+    await analytics.register({
+      name: 'no prices',
+      type: 'before',
+      track(ctx) {
+        ctx.updateEvent('properties.price', undefined)
+        return ctx
+      },
+    })
+    const load = () =>
+      new Promise<void>((resolve) => {
+        clock.setTimer(resolve, 1_000)
+      })
+    void analytics.register({ ...recorder('enrichment', []), load })
+    let isRemoved = false
+
+    trackPurchases(analytics, 1)
+    void analytics.deregister('no prices').then(() => {
+      isRemoved = true
+    })
+    await clock.advance(999)
+    expect(isRemoved).toBe(false)
+    await clock.advance(1)
+    await settled()
+
+    expect(isRemoved).toBe(true)
+    expect(sent(client).map(({ properties }) => properties)).toEqual([
+      { number: 1, article: 'Thé à la menthe' },
+    ])
+  })
+
   test('does not get the events of an earlier turn', async () => {
     const { analytics } = createAnalytics()
     const seen: unknown[] = []

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { TIER } from '../../scripts/tiers.mjs'
+import type { Context } from '../../src/pipeline/context.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { FileSpool } from '../../src/spool/file-spool.ts'
+import { filesIn, temporaryDirectory } from '../spool/support.ts'
+import { createAnalytics } from '../support/create-analytics.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
+import { status } from '../support/scripted-client.ts'
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 1_000 : 2_000))
+const TYPES = ['before', 'enrichment', 'destination', 'after', 'utility'] as const
+const LOADS = ['none', 'sync', 'async', 'failing', 'rejecting', 'hanging'] as const
+
+interface ModelPlugin {
+  readonly name: string
+  readonly type: (typeof TYPES)[number]
+  readonly load: (typeof LOADS)[number]
+  readonly isRedacting: boolean
+  /** The turn, and the number of the operation, in which it was registered. */
+  readonly turn: number
+  readonly at: number
+  deregisteredAt: number
+  isLoaded: boolean
+  isGone: boolean
+  readonly seen: number[]
+}
+
+interface ModelEvent {
+  readonly turn: number
+  readonly at: number
+  readonly outcomes: string[]
+}
+
+/**
+ * Runs a random program of two turns, and compares what its plugins have seen with docs/spec.md, sections 6 and 7.
+ *
+ * @param directory Of the spool; without one, the client has no spool, and the service accepts everything.
+ */
+async function runProgram(seed: number, directory?: string): Promise<{ seen: number; ops: string[] }> {
+  const clock = new FakeClock(undefined, seed)
+  const below = (limit: number): number => Math.floor(clock.random() * limit)
+  const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T
+  const spool = directory === undefined ? undefined : new FileSpool({ directory })
+  const settings = { flushAt: pick([1, 3, 100]), maxConcurrentRequests: pick([1, 4]), spool }
+  const replies = directory === undefined ? [] : [status(503)]
+  const { analytics, client } = createAnalytics(settings, replies, clock)
+  analytics.on('warning', () => {})
+  const plugins: ModelPlugin[] = []
+  const events: ModelEvent[] = []
+  const ops: string[] = []
+  const faults: string[] = []
+  let closedAt = Number.POSITIVE_INFINITY
+
+  const track = (turn: number): void => {
+    const index = events.length
+    const outcomes: string[] = []
+    let hasReturned = false
+    events.push({ turn, at: ops.length, outcomes })
+    const properties = { index, secret: `secret-${index}-of-${seed}.` }
+    analytics.track({ userId: 'ada', event: 'Ordered', properties }, (error) => {
+      outcomes.push(error?.code ?? 'delivered')
+      if (!hasReturned) faults.push('a callback ran inside the call')
+    })
+    hasReturned = true
+  }
+  const register = (turn: number): void => {
+    const isRedacting = clock.random() < 0.4
+    const type = isRedacting ? 'before' : pick(TYPES)
+    const name = `plugin ${plugins.length}`
+    const model: ModelPlugin = {
+      ...{ name, type, load: pick(LOADS), isRedacting, turn, at: ops.length },
+      ...{ deregisteredAt: Number.POSITIVE_INFINITY, isLoaded: false, isGone: false, seen: [] },
+    }
+    ops[ops.length - 1] += ` ${type} ${model.load}${isRedacting ? ' redacting' : ''}`
+    plugins.push(model)
+    void analytics.register(pluginOf(model, clock, faults)).catch(() => {})
+  }
+  const deregister = (): void => {
+    const model = pick(plugins)
+    if (model === undefined || model.deregisteredAt < ops.length) return
+    model.deregisteredAt = ops.length
+    void analytics.deregister(model.name).then(() => {
+      model.isGone = true
+    })
+  }
+  const step = (turn: number): void => {
+    const dice = clock.random()
+    const name = dice < 0.5 ? 'track' : dice < 0.75 && plugins.length < 3 ? 'register' : 'other'
+    ops.push(name)
+    if (name === 'track') track(turn)
+    else if (name === 'register') register(turn)
+    else if (dice < 0.87) deregister()
+    else if (dice < 0.97) void analytics.flush()
+    else if (turn === 2 && closedAt === Number.POSITIVE_INFINITY) {
+      closedAt = ops.length
+      void analytics.closeAndFlush()
+    }
+  }
+  /** Whether the plugin must have seen the event, if that was delivered, before anything of it was written. */
+  const isCovered = (one: ModelPlugin, event: ModelEvent): boolean => {
+    const mayLoad = one.load === 'none' || one.load === 'sync' || one.load === 'async'
+    if (!mayLoad || one.turn > event.turn || one.at > closedAt || event.at > closedAt) return false
+    if (one.deregisteredAt === Number.POSITIVE_INFINITY) return true
+    // Of what no event waits for, nothing is called any more when it is removed.
+    const isInTime = one.type === 'before' || one.type === 'enrichment'
+    return isInTime && event.at < one.deregisteredAt
+  }
+  const onDisk = (): string =>
+    directory === undefined
+      ? ''
+      : filesIn(directory).reduce((text, name) => text + readFileSync(join(directory, name), 'latin1'), '')
+
+  const written: string[] = []
+  for (const turn of [1, 2]) {
+    for (let left = 3 + below(6); left > 0; left--) step(turn)
+    await settled()
+    written.push(onDisk())
+  }
+  await clock.advance(30_000)
+  written.push(onDisk())
+  void analytics.closeAndFlush({ timeout: 30_000 })
+  await clock.advance(80_000)
+  await settled()
+  if (directory !== undefined) await analytics.closeAndFlush()
+  written.push(onDisk(), ...client.requests.map(({ body }) => body))
+
+  for (const [index, event] of events.entries()) {
+    if (event.outcomes.length !== 1) faults.push(`event ${index} has outcomes ${event.outcomes.join()}`)
+    for (const one of plugins.filter((plugin) => isCovered(plugin, event))) {
+      const isSeen = one.seen.includes(index)
+      if (!isSeen && event.outcomes[0] === 'delivered') faults.push(`${one.name} did not see event ${index}`)
+      const secret = `secret-${index}-of-${seed}.`
+      if (one.isRedacting && written.some((text) => text.includes(secret))) faults.push(`${secret} left`)
+    }
+  }
+  for (const { seen, name, deregisteredAt } of plugins) {
+    if (new Set(seen).size < seen.length) faults.push(`${name} saw an event twice`)
+    if (seen.some((index) => (events[index] as ModelEvent).at > deregisteredAt)) {
+      faults.push(`${name} saw an event tracked after it was removed`)
+    }
+  }
+  const { accepted, pending } = analytics.stats
+  if (accepted !== events.length || pending !== 0) faults.push(`${accepted} accepted, ${pending} pending`)
+  if (clock.timerCount > 0 || clock.holdCount > 0) faults.push(`${clock.timerCount} timers left`)
+  if (faults.length > 0) throw new Error(`program ${seed}: ${faults.join('; ')}\n${ops.join('\n')}`)
+  return { seen: plugins.reduce((sum, { seen }) => sum + seen.length, 0), ops }
+}
+
+function pluginOf(model: ModelPlugin, clock: FakeClock, faults: string[]): Plugin {
+  const { name, type, load, isRedacting } = model
+  const succeed = (): void => {
+    model.isLoaded = true
+  }
+  const loads: Record<ModelPlugin['load'], Plugin['load']> = {
+    none: undefined,
+    sync: succeed,
+    async: () => new Promise((resolve) => void clock.setTimer(() => resolve(succeed()), 1_000)),
+    failing: () => {
+      throw new Error('no')
+    },
+    rejecting: () => Promise.reject(new Error('no')),
+    hanging: () => new Promise(() => {}),
+  }
+  if (load === 'none') succeed()
+  const run = loads[load]
+  return {
+    ...{ name, type },
+    ...(isRedacting ? { onLoadFailure: 'drop' as const } : {}),
+    ...(run === undefined ? {} : { load: run }),
+    track(ctx: Context) {
+      if (!model.isLoaded) faults.push(`${name} ran before its load, or after it had failed`)
+      if (model.isGone) faults.push(`${name} ran after it was removed`)
+      model.seen.push(ctx.event.properties?.['index'] as number)
+      if (isRedacting) ctx.updateEvent('properties.secret', undefined)
+      return ctx
+    },
+  }
+}
+
+test(`F146: in ${RUNS} random programs, each plugin sees the events of its turn, and none before its load`, async () => {
+  let seen = 0
+  for (let seed = 1; seed <= RUNS; seed++) seen += (await runProgram(seed)).seen
+
+  expect(seen).toBeGreaterThan(RUNS)
+})
+
+test('F146: with a spool, nothing that a redacting plugin removes is ever on the disk', async () => {
+  let seen = 0
+  for (let seed = 1; seed <= RUNS / 20; seed++) {
+    seen += (await runProgram(1_000_000 + seed, temporaryDirectory())).seen
+  }
+
+  expect(seen).toBeGreaterThan(RUNS / 20)
+})
