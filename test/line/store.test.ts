@@ -8,6 +8,7 @@ import {
   totalBytes,
 } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { storeAll } from '../support/stored.ts'
 
 interface Stored {
@@ -136,6 +137,39 @@ describe('the memory of the store', () => {
     expect(after.size).toBe(7)
     expect([...after].filter((slab) => before.has(slab))).toHaveLength(7)
   })
+})
+
+test('messages that stay while their neighbours leave take at most 1.5 times their bytes and 1 MB', () => {
+  const MB = 1_048_576
+  const clock = new FakeClock()
+  const below = (limit: number): number => Math.floor(clock.random() * limit)
+  const store = new SlabStore()
+  const held: { entry: Stored; json: string }[] = []
+  let mostSlabBytes = 0
+  for (let round = 0; round < 60; round++) {
+    // What waits grows and shrinks, to a few messages that are spread over all slabs.
+    const share = [0.02, 0.5, 0.98, 1][below(4)] as number
+    for (let count = below(3_000); count > 0; count--) {
+      const json = JSON.stringify(messageOf(below(20) === 0 ? 8 + below(32_000) : 8 + below(1_500)))
+      const entry = { stored: store.put(json) }
+      if (below(2) === 0) held.push({ entry, json })
+      else store.release(entry.stored)
+    }
+    for (let index = held.length - 1; index >= 0; index--) {
+      if (clock.random() < share) continue
+      for (const { entry } of held.splice(index, 1)) store.release(entry.stored)
+    }
+    const slabs = new Set(held.map(({ entry }) => placeOf(entry).slab?.bytes))
+    const slabBytes = [...slabs].reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0)
+    const liveBytes = held.reduce((sum, { entry }) => sum + entry.stored.bytes + 1, 0)
+    mostSlabBytes = Math.max(mostSlabBytes, slabBytes)
+
+    // The current slab, and the empty ones that are kept, hold no message.
+    expect(slabBytes + 9 * 65_536).toBeLessThanOrEqual(1.5 * liveBytes + MB)
+  }
+
+  expect(mostSlabBytes).toBeGreaterThan(2 * MB)
+  expect(held.map(({ entry }) => textOf(store, entry))).toEqual(held.map(({ json }) => json))
 })
 
 describe('messages that are put and released in any order', () => {
