@@ -3,6 +3,7 @@ import { within } from '../runtime/clock.ts'
 import type { Core } from './core.ts'
 import { type FlushSummary, pendingOf } from './counts.ts'
 import { flush, refuseFlush } from './flush.ts'
+import { pump } from './pump.ts'
 import { errorInTrouble, settle } from './settle.ts'
 import { endTurn, schedulePass } from './turn.ts'
 
@@ -85,6 +86,36 @@ export function abandon(core: Core, message: string): void {
   core.leaving.clear()
   // What callbacks have tracked meanwhile fails at the end of this turn.
   if (core.early.length > 0) schedulePass(core)
+}
+
+/**
+ * Like {@link abandon}, only for the events up to the call `upTo`: what was tracked later goes on, apart from requests that
+ * carry events of both.
+ */
+export function abandonUpTo(core: Core, upTo: number, message: string): void {
+  if (core.counts.accepted <= upTo) return abandon(core, message)
+  const { line, service, inFlight, inPlugins } = core
+  const isOld = ({ seq }: Item): boolean => seq <= upTo
+  const error = errorInTrouble(core, 'shutdown_timeout', message)
+  const items: Item[] = [...[...inPlugins].filter(isOld), ...line.find(Number.POSITIVE_INFINITY, isOld)]
+  for (const item of items) inPlugins.delete(item)
+  const waiting = [...service.again, ...service.held, ...service.suspects]
+  for (const batch of [...waiting, ...[...inFlight].map((request) => request.batch)]) {
+    items.push(...batch.items.filter(isOld))
+    batch.items = batch.items.filter((item) => !isOld(item))
+  }
+  for (const name of ['again', 'held', 'suspects'] as const) {
+    service[name] = service[name].filter((batch) => batch.items.length > 0)
+  }
+  for (const request of inFlight) {
+    if (request.batch.items.length > 0) continue
+    // A request without events tells nothing any more.
+    inFlight.delete(request)
+    if (request.isProbe && request.generation === service.generation) service.isProbeOut = false
+  }
+  for (const item of items) line.leave(item)
+  for (const item of items) settle(core, item, error)
+  pump(core)
 }
 
 function cancelTimers(core: Core): void {

@@ -1,4 +1,4 @@
-import { abandon } from './close.ts'
+import { abandonUpTo } from './close.ts'
 import type { Core } from './core.ts'
 import { flush } from './flush.ts'
 
@@ -17,7 +17,8 @@ export function handOverTurn(core: Core, waitUntil: (promise: Promise<unknown>) 
   const flushed = Promise.resolve().then(() => {
     core.isTurnHandedOver = false
     if (!core.isHandedOver) return flush(core, undefined)
-    return flush(core, HAND_OVER_MS, { isPatient: true, onTimeout: () => abandon(core, MESSAGE) })
+    const upTo = core.counts.accepted
+    return flush(core, HAND_OVER_MS, { isPatient: true, onTimeout: () => abandonUpTo(core, upTo, MESSAGE) })
   })
   core.warnings.guard('wait_until', 'waitUntil', () => waitUntil(flushed))
 }
