@@ -3,7 +3,7 @@ import type { Ending } from '../delivery/sender.ts'
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
 import { totalBytes } from '../line/store.ts'
-import { backoffMs } from '../policy/response.ts'
+import { backoffMs, spreadMs } from '../policy/response.ts'
 import type { Core, Request } from './core.ts'
 import {
   type Batch,
@@ -261,7 +261,7 @@ function fail(
     for (const one of [...held, batch, ...service.again.splice(0)]) giveBack(core, one)
   }
   const waitMs = isControlled ? 0 : nextBackoffMs(service, clock.random())
-  const statedMs = floorMs === undefined ? 0 : spread(core, floorMs)
+  const statedMs = floorMs === undefined ? 0 : spreadMs(floorMs, clock.random())
   shut(service, nowMs, Math.max(waitMs, statedMs), statedMs > waitMs)
   service.isLimited = statedMs > LONG_WAIT_MS
   if (service.isLimited) service.limitDeadline.begin(line.dueOrder, nowMs)
@@ -356,7 +356,7 @@ function limited(core: Core, request: Request, toError: ToError, waitMs: number 
 function shutStated(core: Core, request: Request, waitMs: number): void {
   const { service, clock, monitor } = core
   if (request.generation !== service.generation) return extend(core, waitMs)
-  shut(service, clock.monotonic(), spread(core, waitMs), true)
+  shut(service, clock.monotonic(), spreadMs(waitMs, clock.random()), true)
   monitor.onPause(service.waitMs)
 }
 
@@ -364,21 +364,12 @@ function shutStated(core: Core, request: Request, waitMs: number): void {
 function extend(core: Core, waitMs: number): void {
   const { service, clock, monitor } = core
   const nowMs = clock.monotonic()
-  const spreadMs = spread(core, waitMs)
-  if (!service.isShut || service.isProbeOut || nowMs + spreadMs <= service.shutAtMs + service.waitMs) return
+  const longerMs = spreadMs(waitMs, clock.random())
+  if (!service.isShut || service.isProbeOut || nowMs + longerMs <= service.shutAtMs + service.waitMs) return
   service.shutAtMs = nowMs
-  service.waitMs = spreadMs
+  service.waitMs = longerMs
   service.isStated = true
-  monitor.onPause(spreadMs)
-}
-
-/** The most by which a stated wait becomes longer, as a share of it and in milliseconds. */
-const SPREAD = 0.2
-const MAX_SPREAD_MS = 10_000
-
-/** A stated wait becomes longer at random, so that a fleet does not come back in one second. */
-function spread({ clock }: Core, waitMs: number): number {
-  return waitMs + clock.random() * Math.min(waitMs * SPREAD, MAX_SPREAD_MS)
+  monitor.onPause(longerMs)
 }
 
 /** The service refuses the address or the credentials, which says nothing about the events. */

@@ -1,0 +1,181 @@
+/** Rate limits by `Retry-After` and by the headers `(X-)RateLimit`. The names begin with the row of docs/faults.md. */
+import { afterEach, expect, test, vi } from 'vitest'
+import { createAnalytics } from '../support/create-analytics.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
+import { type Reply, status } from '../support/scripted-client.ts'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+const EVENT = { userId: 'u', event: 'Limited' }
+
+/** The milliseconds between a first request, which gets `reply`, and the second one. */
+async function waitAfter(reply: Reply, clock = new FakeClock()): Promise<number> {
+  const { analytics, client } = createAnalytics({}, [reply, status(200)], clock)
+  analytics.track(EVENT)
+  void analytics.flush()
+  while (client.requests.length < 2 && clock.elapsedMs < 400_000) await clock.advance(1_000)
+  await settled()
+  expect(analytics.stats).toMatchObject({ accepted: 1, delivered: 1, pending: 0 })
+  return client.gapsMs[0] as number
+}
+
+/** A stated wait becomes up to a fifth longer at random. */
+function expectStated(waitMs: number, statedMs: number, what = ''): void {
+  expect(waitMs, what).toBeGreaterThan(statedMs)
+  expect(waitMs, what).toBeLessThanOrEqual(statedMs * 1.2 + 1)
+}
+
+/** Writes a time in one of the three forms of an HTTP-date (RFC 9110, section 5.6.7). */
+function httpDate(ms: number, form: 'imf' | 'rfc850' | 'asctime' = 'imf'): string {
+  const date = new Date(ms)
+  const [day, month] = ['weekday', 'month'].map((part) =>
+    date.toLocaleString('en-US', { [part]: 'long', timeZone: 'UTC' }),
+  ) as [string, string]
+  const [time, year] = [date.toISOString().slice(11, 19), date.getUTCFullYear()]
+  const number = String(date.getUTCDate())
+  if (form === 'imf') return date.toUTCString()
+  if (form === 'asctime')
+    return `${day.slice(0, 3)} ${month.slice(0, 3)} ${number.padStart(2)} ${time} ${year}`
+  return `${day}, ${number.padStart(2, '0')}-${month.slice(0, 3)}-${year % 100} ${time} GMT`
+}
+
+test('F39 Retry-After as IMF-fixdate, RFC 850 and asctime: 3 s, all read as GMT', async () => {
+  vi.stubEnv('TZ', 'America/New_York')
+  for (const form of ['imf', 'rfc850', 'asctime'] as const) {
+    const clock = new FakeClock()
+    const waitMs = await waitAfter(status(429, { 'retry-after': httpDate(clock.now() + 3_000, form) }), clock)
+    expectStated(waitMs, 3_000, form)
+  }
+})
+
+test('F40 an HTTP-date from a server 1 h ahead or behind: measured from the Date of the same response', async () => {
+  for (const skewMs of [3_600_000, -3_600_000]) {
+    const clock = new FakeClock()
+    const serverMs = clock.now() + skewMs
+    const headers = { date: httpDate(serverMs), 'retry-after': httpDate(serverMs + 5_000) }
+    expectStated(await waitAfter(status(429, headers), clock), 5_000)
+  }
+})
+
+test('F41 X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their forms: 2 s in all', async () => {
+  const nowMs = new FakeClock().now()
+  for (const headers of [
+    { 'X-RateLimit-Reset': '2' },
+    { 'X-RateLimit-Reset': String(nowMs / 1_000 + 2) },
+    { 'X-RateLimit-Reset': String(nowMs + 2_000) },
+    { 'RateLimit-Reset': '2' },
+    { RateLimit: '"d";r=0;t=2' },
+  ] as Record<string, string>[]) {
+    expectStated(await waitAfter(status(429, headers)), 2_000, JSON.stringify(headers))
+  }
+})
+
+test('F42 Retry-After and another header, or several values: Retry-After wins; of its values, the longest', async () => {
+  for (const [headers, wantedMs] of [
+    [{ 'retry-after': '4', 'x-ratelimit-reset': '9' }, 4_000],
+    [{ 'retry-after': '2, 7' }, 7_000],
+    [{ 'retry-after': '7, 2', 'ratelimit-reset': '1' }, 7_000],
+  ] as const) {
+    expectStated(await waitAfter(status(429, headers)), wantedMs)
+  }
+})
+
+test('F43 malformed values: never a retry at once: the wait is at least 500 ms, at most 310 s', async () => {
+  const values = [
+    ...['', 'garbage', '-5', '0', '1.5', '1e9', '0x10', '120abc', 'Infinity', '\0', '9'.repeat(100_000)],
+    ...['Thu, 01 Jan 1970 00:00:00 GMT', 'Fri, 31 Dec 9999 23:59:59 GMT'],
+  ]
+  for (const name of ['retry-after', 'x-ratelimit-reset', 'ratelimit-reset']) {
+    for (const [seed, value] of values.entries()) {
+      const waitMs = await waitAfter(status(429, { [name]: value }), new FakeClock(undefined, seed))
+      expect(waitMs, `${name}: ${value.slice(0, 20)}`).toBeGreaterThanOrEqual(500)
+      expect(waitMs, `${name}: ${value.slice(0, 20)}`).toBeLessThanOrEqual(310_000)
+    }
+  }
+})
+
+test('F44 Retry-After: 9999999999: the wait is 300 to 310 s', async () => {
+  const waitMs = await waitAfter(status(429, { 'retry-after': '9999999999' }))
+  expect(waitMs).toBeGreaterThanOrEqual(300_000)
+  expect(waitMs).toBeLessThanOrEqual(310_000)
+})
+
+test('F46 429 + 5 s while 50 batches are ready: one request before, one probe on opening, then 4 in flight', async () => {
+  const answers: (() => void)[] = []
+  const held: Reply = (request) => new Promise((resolve) => answers.push(() => resolve(status(200)(request))))
+  const { analytics, client, clock } = createAnalytics({ flushAt: 10_000 }, [
+    status(429, { 'retry-after': '5' }),
+    held,
+  ])
+  const properties = { fill: 'x'.repeat(30_000) }
+  analytics.track({ ...EVENT, properties })
+  void analytics.flush()
+  await settled()
+  for (let n = 0; n < 50 * 16; n++) analytics.track({ ...EVENT, properties })
+  void analytics.flush()
+  await clock.advance(4_900)
+  expect(client.requests).toHaveLength(1)
+
+  await clock.advance(1_200)
+  expect(client.requests).toHaveLength(2)
+  for (const answer of answers.splice(0)) answer()
+  await settled()
+  await settled()
+  expect(client.requests).toHaveLength(2 + 4)
+
+  while (analytics.stats.pending > 0) {
+    for (const answer of answers.splice(0)) answer()
+    await settled()
+  }
+  expect(client.mostOpen).toBe(4)
+  expect(analytics.stats).toMatchObject({ delivered: 801, failed: 0 })
+})
+
+test('F47 429 for ever, with a header of 1 s: stops at maxRateLimitDuration with deadline; attempts <= elapsed / 1 s + 1', async () => {
+  const { analytics, client, clock } = createAnalytics(
+    { maxRateLimitDuration: 10, maxQueueSize: 100, flushAt: 10 },
+    [status(429, { 'retry-after': '1' })],
+  )
+  for (let n = 0; n < 500; n++) analytics.track(EVENT)
+  while (analytics.stats.pending > 0 && clock.elapsedMs < 60_000) await clock.advance(1_000)
+  expect(analytics.stats.failures).toMatchObject({ queue_full: 400, deadline: 100 })
+  expect(clock.elapsedMs).toBeLessThanOrEqual(12_000)
+  expect(client.requests.length).toBeLessThanOrEqual(clock.elapsedMs / 1_000 + 1)
+})
+
+test('F50 Retry-After: 2 on a 200: nothing sent again; the next batch waits 2 s', async () => {
+  const { analytics, client, clock } = createAnalytics({}, [status(200, { 'retry-after': '2' }), status(200)])
+  analytics.track(EVENT)
+  await analytics.flush()
+  analytics.track(EVENT)
+  void analytics.flush()
+  await clock.advance(3_000)
+  expect(client.batchSizes).toEqual([1, 1])
+  expectStated(client.gapsMs[0] as number, 2_000)
+  expect(analytics.stats.delivered).toBe(2)
+})
+
+test('F33 200 clients, an outage that ends at 60 s: at most 25 % of them in the first second after it', async () => {
+  const herd = Array.from({ length: 200 }, (_, index) =>
+    createAnalytics(
+      {},
+      [(request) => status(request.atMs < 60_000 ? 503 : 200)(request)],
+      new FakeClock(undefined, index * 7_919 + 1),
+    ),
+  )
+  for (const { analytics, clock } of herd) {
+    // Otherwise each outage would be printed.
+    analytics.on('warning', () => {})
+    analytics.track(EVENT)
+    void analytics.flush()
+    await clock.advance(125_000)
+  }
+  const returns = herd.flatMap(({ client }) =>
+    client.requests.map(({ atMs }) => atMs).filter((atMs) => atMs >= 60_000),
+  )
+  expect(returns).toHaveLength(200)
+  expect(returns.filter((atMs) => atMs < 61_000).length).toBeLessThanOrEqual(50)
+  expect(herd.every(({ analytics }) => analytics.stats.delivered === 1)).toBe(true)
+})
