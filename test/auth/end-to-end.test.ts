@@ -53,7 +53,10 @@ class Api {
   }
 }
 
-const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, clock: Clock) => Analytics
+const AnalyticsOnClock = Analytics as unknown as new (
+  settings: AnalyticsSettings,
+  seams: { clock: Clock },
+) => Analytics
 
 /** Time runs ten times as fast, so that waits of seconds are short. */
 const fastHost: Clock = {
@@ -98,7 +101,7 @@ async function start(
   }
   const analytics = new AnalyticsOnClock(
     { writeKey: WRITE_KEY, host: loopback.url, flushAt: 5, oauthSettings, ...settings },
-    clock,
+    { clock },
   )
   const errors: ErrorEvent[] = []
   analytics.on('error', (error) => errors.push(error))

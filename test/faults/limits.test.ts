@@ -76,7 +76,7 @@ row(
 row(
   'B57',
   'a plugin pushes an event over the limit',
-  'fails with too_large, with the size before and after; its neighbours are delivered',
+  'fails with too_large, with its size; its neighbours are delivered',
   async (row) => {
     const server = await serve()
 
@@ -100,9 +100,7 @@ row(
     const report = expectOracleRules(run, [await server.report()], { failures: ['too_large'] })
     row.injected(1)
     expect(report.result).toEqual(['delivered', 'too_large', 'delivered'])
-    expect(report.messages[0]).toMatch(
-      /1000\d{3} bytes; the limit is 32768; before the plugins it had \d{3}$/,
-    )
+    expect(report.messages[0]).toMatch(/1000\d{3} bytes; the limit is 32768$/)
   },
 )
 

@@ -16,24 +16,6 @@ afterAll(() => project?.remove())
 
 const PLATFORMS = ['platform.node.js', 'platform.web.js']
 
-/** Sends one event, and counts the AbortControllers that are created. */
-const SIGNALS = `
-let controllers = 0
-globalThis.AbortController = class extends AbortController {
-  constructor() {
-    super()
-    controllers++
-  }
-}
-const server = createServer((request, response) => request.resume().on('end', () => response.end())).listen(0, async () => {
-  const analytics = new Analytics({ writeKey: 'key', host: 'http://127.0.0.1:' + server.address().port })
-  analytics.track({ userId: 'ada', event: 'Signed Up' })
-  const { delivered } = await analytics.closeAndFlush()
-  console.log(JSON.stringify({ delivered, controllers }))
-  server.close()
-})
-`
-
 async function readJson(path: string): Promise<Record<string, unknown>> {
   return JSON.parse(await readFile(path, 'utf8'))
 }
@@ -84,25 +66,6 @@ test('the files of the build have no import cycles', async () => {
   // that `importsOf` finds imports.
   expect(await importsOf('index.js')).toEqual(expect.arrayContaining(['shared.js', ...PLATFORMS]))
   expect(await cyclesFrom('index.js', [])).toEqual([])
-})
-
-test.each([
-  [
-    'an ES module',
-    'signal.mjs',
-    `import { Analytics } from 'trackpost'\nimport { createServer } from 'node:http'`,
-  ],
-  [
-    'CommonJS',
-    'signal.cjs',
-    `const { Analytics } = require('trackpost')\nconst { createServer } = require('node:http')`,
-  ],
-])('from %s, a request of the default client creates no AbortController', async (_, file, header) => {
-  const path = await project.write(file, `${header}${SIGNALS}`)
-
-  const { code, output } = await run(process.execPath, [path], project.folder)
-
-  expect({ code, output: output.trim() }).toEqual({ code: 0, output: '{"delivered":1,"controllers":0}' })
 })
 
 test('package.json exports every entry of the build with its types, and nothing else', async () => {

@@ -407,7 +407,7 @@ export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   expect(report.timerOverflows, 'timers beyond 2^31 - 1').toBe(0)
   expect(run.exitCode, `exit code; stderr: ${run.stderr.slice(-1_000)}`).toBe(allow.exitCode ?? 0)
   expect(
-    report.addedListeners.filter((name) => name !== 'beforeExit'),
+    report.addedListeners.filter((name) => name !== 'beforeExit' && name !== 'exit'),
     'listeners on process',
   ).toEqual([])
   expect(report.leaks, 'secrets').toEqual([])
