@@ -49,7 +49,7 @@ const LAYERS = {
     ['batch-sender.ts', 'workers', 'http', 'log'],
     ['store'],
     ['catalogue'],
-    ['help.ts', 'limited.ts', 'config', 'plan', 'search'],
+    ['help.ts', 'limited.ts', 'system-clock.ts', 'config', 'plan', 'search'],
     [
       'clock.ts',
       'error-name.ts',

@@ -215,7 +215,7 @@ describe('the sources of what users install', () => {
   test('S29: Math.random varies waits, and never makes an id', () => {
     expect(withText(/Math\.random/).sort()).toEqual([
       'cli/src/tail/follow.ts',
-      'collector/src/clock.ts',
+      'collector/src/system-clock.ts',
       'src/runtime/clock.ts',
     ])
   })

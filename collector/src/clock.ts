@@ -1,5 +1,3 @@
-import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
-
 /** The sources of time and randomness. Tests replace them. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. May jump when the clock of the machine is set. */
@@ -10,21 +8,6 @@ export interface Clock {
   random(): number
   /** Calls `run` once after `delayMs`, without keeping the process alive. Returns a function that cancels the timer. */
   setTimer(run: () => void, delayMs: number): () => void
-}
-
-/**
- * All code takes its times, timers and random numbers from a `Clock`, except for random identifiers, `AbortSignal.timeout` and
- * `holdFor`.
- */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  random: () => Math.random(),
-  setTimer(run, delayMs) {
-    const timer = setTimeout(run, delayMs)
-    timer.unref()
-    return () => clearTimeout(timer)
-  },
 }
 
 /**
@@ -44,9 +27,4 @@ export function sleep(
       resolve()
     })
   })
-}
-
-/** Resolves after `delayMs` of real time, or when the signal is aborted. Keeps the process alive until then. */
-export function holdFor(delayMs: number, signal: AbortSignal): Promise<void> {
-  return setTimeoutPromise(delayMs, undefined, { signal }).catch(() => {})
 }

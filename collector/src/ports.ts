@@ -3,7 +3,7 @@
  * written with this module alone, and with `sql` for its store.
  */
 export type { AttemptResult, BatchSender } from './batch-sender.ts'
-export { type Clock, holdFor, sleep, systemClock } from './clock.ts'
+export { type Clock, sleep } from './clock.ts'
 export { ConfigError } from './config/config-error.ts'
 export { connectionReason } from './destinations/reason.ts'
 export type { ClickHouseConfig, Drivers, LogParts, StoreParts } from './drivers.ts'
@@ -32,3 +32,4 @@ export type {
 export type { EventStore, LocalRecords, StoreListener, Total, Totals } from './store/event-store.ts'
 export * from './store/ports.ts'
 export { markUnavailable, NewerStoreError, StoreUnavailableError } from './store/unavailable.ts'
+export { holdFor, systemClock } from './system-clock.ts'

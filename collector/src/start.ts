@@ -1,7 +1,7 @@
 import type { About } from './api/api.ts'
 import { RateLimit } from './auth/rate-limit.ts'
 import type { TokenServer } from './auth/tokens.ts'
-import { type Clock, systemClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 import { loadCluster, requireCluster } from './cluster.ts'
 import { RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
@@ -22,6 +22,7 @@ import {
 } from './options.ts'
 import { roleOf, type Shared } from './shared.ts'
 import type { TokenMemory } from './store/ports.ts'
+import { systemClock } from './system-clock.ts'
 import { version } from './version.ts'
 
 const DEFAULT_PORT = 8787

@@ -97,7 +97,7 @@ async function openSocket(port: number): Promise<{ socket: Socket; answer: () =>
 const headers = (bytes: number, key = 'shop') =>
   `POST /v1/batch HTTP/1.1\r\nhost: localhost\r\nauthorization: ${basic(key)}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`
 
-test('bodies that stop arriving cannot fill the memory: some get 408, and another client gets 200', async () => {
+test('F150: bodies that stop arriving cannot fill the memory: some get 408, and another client gets 200', async () => {
   const collector = await openCollector()
   const part = 'x'.repeat(400_000)
   const slow = await Promise.all(Array.from({ length: 200 }, () => openSocket(collector.port)))

@@ -9,13 +9,13 @@ const source = fileURLToPath(new URL('../src/', import.meta.url))
 const READS_TIME =
   /\b(Date\.now|new Date\(\)|performance\.now|setTimeout|setInterval|process\.hrtime|Math\.random)\b/
 
-test('clock.ts is the only module that reads a clock, sets a timer or draws a random number', () => {
+test('system-clock.ts is the only module that reads a clock, sets a timer or draws a random number', () => {
   const modules = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
   )
   const readers = modules.filter((name) => READS_TIME.test(readFileSync(`${source}${name}`, 'utf8')))
 
-  expect(readers).toEqual(['clock.ts'])
+  expect(readers).toEqual(['system-clock.ts'])
 })
 
 test('setting the wall clock back an hour does not lengthen the wait after failed logins', () => {

@@ -154,7 +154,7 @@ test('numbers of any length are stored, shown, exported and delivered with all d
   expect(collector.events()[0]?.message).toMatchObject({ userId: Number(LONG) })
 })
 
-test('only the message with a number that is out of range gets a warning, and null in its place', async () => {
+test('F151: only the message with a number that is out of range gets a warning, and null in its place', async () => {
   const collector = await openCollector()
   const item = (messageId: string, n: string) =>
     `{"type":"track","event":"a","userId":"u","messageId":"${messageId}","properties":{"n":${n}}}`

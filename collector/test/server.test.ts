@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, Server, type Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/system-clock.ts'
 import { openCollector } from './support.ts'
 
 test('up to 4,096 connections can wait in the kernel, since Node.js accepts one per turn of the event loop', async () => {

@@ -19,7 +19,7 @@ const odd: NewEvent[] = [
   newEvent('e', { violations: [{ path: '', keyword: 'unplanned', message: 'no' }], timestampMs: -1.5 }),
 ]
 
-test('an event whose message is no JSON object is broken; a number that is out of range becomes null', () => {
+test('F151: an event whose message is no JSON object is broken; a number that is out of range becomes null', () => {
   const bodies = ['{"a":', 'true', '[]', '{"n":1e131072,"id":12345678901234567891}']
 
   const { events, broken } = decode(payloadOf(bodies.map((body) => newEvent('m', { body }))))

@@ -3,7 +3,7 @@ import { Kvm } from '@nats-io/kv'
 import { connect } from '@nats-io/transport-node'
 import { describeTokenMemory } from 'trackpost-collector/conformance'
 import { expect, onTestFinished, vi } from 'vitest'
-import { systemClock } from '../../../collector/src/clock.ts'
+import { systemClock } from '../../../collector/src/system-clock.ts'
 import { newFolder } from '../../../collector/test/ops/process.ts'
 import { assertion, requestToken } from '../../../collector/test/support/oauth.ts'
 import {

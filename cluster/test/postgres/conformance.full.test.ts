@@ -1,7 +1,7 @@
 import { describeStore, type Subject } from 'trackpost-collector/conformance'
 import * as vitest from 'vitest'
 import { describe } from 'vitest'
-import { systemClock } from '../../../collector/src/clock.ts'
+import { systemClock } from '../../../collector/src/system-clock.ts'
 import { PostgresStore } from '../../src/postgres/postgres-store.ts'
 import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
 

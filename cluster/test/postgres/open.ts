@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import { systemClock } from '../../../collector/src/clock.ts'
 import type { StoreListener } from '../../../collector/src/store/event-store.ts'
+import { systemClock } from '../../../collector/src/system-clock.ts'
 import { PostgresStore, type PostgresStoreOptions } from '../../src/postgres/postgres-store.ts'
 
 export async function openPostgres(

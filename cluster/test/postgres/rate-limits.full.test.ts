@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../collector/src/clock.ts'
+import { systemClock } from '../../../collector/src/system-clock.ts'
 import { fakeClock } from '../../../collector/test/support.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrations.ts'

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../collector/src/clock.ts'
 import { isStoreUnavailable, StoreUnavailableError } from '../../../collector/src/store/unavailable.ts'
+import { systemClock } from '../../../collector/src/system-clock.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { PostgresStore } from '../../src/postgres/postgres-store.ts'
 

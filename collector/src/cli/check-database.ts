@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { systemClock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { DEFAULT_CONFIG } from '../config/defaults.ts'
 import { openStore } from '../open-store.ts'
@@ -8,6 +7,7 @@ import type { EventRecord } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
 import { isPostgres } from '../store/address.ts'
 import type { Cursor } from '../store/ports.ts'
+import { systemClock } from '../system-clock.ts'
 
 const PAGE = 1000
 

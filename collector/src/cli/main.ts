@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
-import { sleep, systemClock } from '../clock.ts'
+import { sleep } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { keygen } from '../config/keygen.ts'
 import type { Config } from '../config/schema.ts'
 import { type CollectorOptions, readConfig } from '../options.ts'
 import { startCollector } from '../start.ts'
+import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
 import { underItsName, withEnvironment } from './environment.ts'
 import {

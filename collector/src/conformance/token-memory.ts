@@ -1,4 +1,5 @@
 import type { TokenMemory } from '../store/ports.ts'
+import { systemClock } from '../system-clock.ts'
 import type { Runner } from './runner.ts'
 
 /**
@@ -37,7 +38,7 @@ export function describeTokenMemory(
 
   test('if several processes use an assertion at the same time, one succeeds', async () => {
     const { first, second } = await openTwo()
-    const nowMs = Date.now()
+    const nowMs = systemClock.now()
     const use = (jti: string) =>
       Promise.all(
         Array.from({ length: 10 }, (_, turn) =>

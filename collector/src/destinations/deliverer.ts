@@ -1,7 +1,9 @@
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AttemptResult, BatchSender } from '../batch-sender.ts'
+import { sleep } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../store/ports.ts'
+import { systemClock } from '../system-clock.ts'
 import { Outage, type OutageParts } from './outage.ts'
 import { Pace } from './pace.ts'
 import { type BatchDestination, newSender } from './senders.ts'
@@ -197,9 +199,16 @@ export class Deliverer {
         underWay.add(one)
       }
       if (underWay.size === 0 && updates.length === 0 && ahead.length === 0) break
-      // Results do not wait for slower requests.
-      const store = updates.length > 0 ? [wait(STORE_AFTER_MS, undefined, { ref: false })] : []
-      if (underWay.size > 0) await Promise.race([...underWay, ...store])
+      if (underWay.size > 0) {
+        let endWait = () => {}
+        const wait = () =>
+          sleep(systemClock, STORE_AFTER_MS, (wake) => {
+            endWait = wake
+          })
+        // Results do not wait for slower requests.
+        await Promise.race(updates.length > 0 ? [...underWay, wait()] : underWay)
+        endWait()
+      }
       // Attempts that end in the same turn of the event loop are handled together.
       await nextTurn()
     }

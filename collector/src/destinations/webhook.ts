@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { AttemptResult } from '../batch-sender.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
+import { systemClock } from '../system-clock.ts'
 import { connectionReason } from './reason.ts'
 
 export type WebhookConfig = Extract<DestinationConfig, { type: 'webhook' }>
@@ -52,9 +53,9 @@ export class Webhook {
       })
       const abort = () => sent.destroy(new Error('closed'))
       signal.addEventListener('abort', abort)
-      const timer = setTimeout(() => sent.destroy(timeoutError()), this.#timeoutMs)
+      const cancelTimer = systemClock.setTimer(() => sent.destroy(timeoutError()), this.#timeoutMs)
       sent.once('close', () => {
-        clearTimeout(timer)
+        cancelTimer()
         signal.removeEventListener('abort', abort)
       })
       sent.once('error', (cause: NodeJS.ErrnoException) => {

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import { systemClock } from '../system-clock.ts'
 import { HttpProblem } from './reply.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024

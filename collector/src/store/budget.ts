@@ -1,4 +1,4 @@
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../system-clock.ts'
 
 /** The time limit of one query. A query whose time is used up returns the results that it has found so far. */
 export class Budget {

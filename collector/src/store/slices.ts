@@ -1,4 +1,4 @@
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../system-clock.ts'
 import type { Bounds } from './dialect.ts'
 
 export interface SliceSizes {

@@ -65,7 +65,7 @@ test('a draining collector is not ready, still accepts events, and closes connec
 })
 
 test('the metrics count requests, events, appends and deliveries', async () => {
-  const refusing = createServer((_request, response) => response.writeHead(404).end())
+  const refusing = createServer((_request, response) => response.writeHead(422).end())
   await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void refusing.close())
   const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as vitest from 'vitest'
 import { describe } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { describeStore, type Subject } from '../../src/conformance/store.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { systemClock } from '../../src/system-clock.ts'
 
 function sqlite(): Subject {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { newEvent } from '../../src/conformance/new-event.ts'
 import { parseSearch } from '../../src/search/parse.ts'
 import { EVENT_VOCABULARY } from '../../src/search/syntax.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { systemClock } from '../../src/system-clock.ts'
 
 const HOUR_MS = 3_600_000
 const violations = [{ path: '', keyword: 'unplanned', message: 'x' }]

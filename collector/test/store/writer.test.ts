@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { newEvent, newRequest } from '../../src/conformance/new-event.ts'
 import { summaryOf } from '../../src/store/summary.ts'
 import { Writer } from '../../src/store/writing/writer.ts'
+import { systemClock } from '../../src/system-clock.ts'
 import { fakeClock } from '../support.ts'
 
 function open() {

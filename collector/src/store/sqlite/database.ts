@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync, statSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../system-clock.ts'
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 export type SqlValue = string | number | null

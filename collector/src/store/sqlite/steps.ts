@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../system-clock.ts'
 import type { StepRunner } from '../dialect.ts'
 import type { Query, Sql } from '../sql.ts'
 import type { Database, SqlValue } from './database.ts'

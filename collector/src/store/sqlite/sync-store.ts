@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
+import { systemClock } from '../../system-clock.ts'
 import { inNumbers } from '../cursor.ts'
 import type { StepRunner } from '../dialect.ts'
 import type { Totals } from '../event-store.ts'
