@@ -16,6 +16,8 @@ const LARGE_PROBES_FROM = 4
 export function pump(core: Core): void {
   catchUp(core)
   expire(core)
+  // Events have left the line since.
+  core.spool?.refill()
   for (let request = next(core); request !== undefined; request = next(core)) {
     const sent = request
     core.inFlight.add(sent)
@@ -54,7 +56,6 @@ function next(core: Core): Request | undefined {
     return createRequest(core, batch, true, isOldest)
   }
   const batch = nextBatch(core)
-  core.spool?.refill()
   return batch === undefined ? undefined : createRequest(core, batch, false, false)
 }
 
