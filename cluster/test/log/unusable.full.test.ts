@@ -57,7 +57,7 @@ test('a server without JetStream is reported, with the remedy', async () => {
 
   const { url, text } = await front(log)
 
-  await waitFor(text, 'start nats-server with -js')
+  await waitFor(text, 'nats-server runs without -js')
   const parts = JSON.stringify(await (await fetch(`${url}/readyz`)).json())
   expect(parts).toContain('JetStream does not respond')
 })
