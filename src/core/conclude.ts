@@ -380,8 +380,8 @@ function refuseSettings(
   code: FailureCode,
   kind: string,
 ): void {
-  const { service, settings, warnings, monitor } = core
-  if (service.accepted === 0 && settings.spool === undefined) {
+  const { warnings, monitor } = core
+  if (isUnproven(core)) {
     // The settings are wrong.
     const { items } = request.batch
     request.batch.items = []
@@ -391,6 +391,11 @@ function refuseSettings(
   }
   if (!warnings.hasTold(`refusal ${kind}`)) monitor.onRefusal(toError(code).message)
   fail(core, request, toError, undefined, code, false)
+}
+
+/** Nothing was accepted yet, so a refusal of the address or the credentials means that the settings are wrong. */
+export function isUnproven({ service, settings }: Core): boolean {
+  return service.accepted === 0 && settings.spool === undefined
 }
 
 /** 413: fewer events go into one request. */

@@ -3,7 +3,15 @@ import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
-import { conclude, contain, expire, isSomebodyWaiting, nextExpiryMs, tellAwaited } from './conclude.ts'
+import {
+  conclude,
+  contain,
+  expire,
+  isSomebodyWaiting,
+  isUnproven,
+  nextExpiryMs,
+  tellAwaited,
+} from './conclude.ts'
 import type { Core, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
 import { type Batch, createBatch, opensAtMs, type Size } from './service.ts'
@@ -48,8 +56,10 @@ function next(core: Core): Request | undefined {
   if (service.isShut) {
     if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
       return undefined
-    const isOldest = service.orderlyProbes > 0 && service.failures > 0
-    const batch = service.failures === 0 ? nextBatch(core) : isOldest ? oldest(core) : other(core)
+    // Where the settings are wrong, there is nothing to find out: what is due fails at once.
+    const isWhole = service.failures === 0 || (service.code !== undefined && isUnproven(core))
+    const isOldest = service.orderlyProbes > 0 && !isWhole
+    const batch = isWhole ? nextBatch(core) : isOldest ? oldest(core) : other(core)
     if (batch === undefined) return undefined
     if (isOldest) service.orderlyProbes--
     service.isProbeOut = true
