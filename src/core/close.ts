@@ -27,13 +27,14 @@ export function close(core: Core, timeoutMs: number | undefined): Promise<FlushS
 }
 
 async function closeOnce(core: Core, timeoutMs: number | undefined): Promise<FlushSummary> {
+  const isInHandler = core.pipeline.isInHandler
   core.isClosed = true
   core.owner.isClosed = true
   core.spool?.pause()
   const onTimeout = (): void => abandon(core, CLOSE_MESSAGE)
   const summary = await flush(core, timeoutMs, { isClose: true, onTimeout })
   // A handler of a plugin has called this: the events inside plugins finish first.
-  if (pendingOf(core.counts) > 0)
+  if (isInHandler && pendingOf(core.counts) > 0)
     void flush(core, timeoutMs, { isClose: true, onTimeout }).then(() => shutDown(core))
   else await shutDown(core)
   return summary
@@ -72,7 +73,6 @@ export function abandon(core: Core, message: string): void {
   service.again = []
   service.held = []
   service.suspects = []
-  service.suspectsInFlight = 0
   inFlight.clear()
   for (const item of items) line.leave(item)
   cancelTimers(core)
