@@ -32,6 +32,8 @@ import { settle } from './settle.ts'
 const LONG_WAIT_MS = 8_000
 /** After so many events that were refused alone, with one text, the service refuses everything. */
 const REFUSALS_IN_A_ROW = 8
+/** After so many suspects have failed in a row, with nothing accepted in between, the service is asked again first. */
+const SUSPECTS_IN_A_ROW = 8
 /** While the service refuses everything, every so many refused requests one is halved, to ask again. */
 const ASK_AGAIN_EVERY = 10
 /** After a bad event was found, others are asked first for this long, even if the order is kept. */
@@ -146,6 +148,7 @@ function accepted(core: Core, request: Request, waitMs: number | undefined): voi
   service.accepted++
   service.acceptedAtMs = nowMs
   noteSingle(core, request.batch, false)
+  service.suspectFailures = 0
   service.refusals.count = 0
   service.refusals.limitBefore = undefined
   service.refusedWhole = undefined
@@ -218,8 +221,14 @@ function fail(
   batch.failure = toError
   noteSingle(core, batch, true)
   for (const item of batch.items) item.failures++
-  if (batch.role === 'suspect' && !request.isProbe) {
-    // Suspects fail without shutting the gate. While the service itself is in question, they are not counted.
+  // Suspects fail without shutting the gate, unless the service itself says that it fails, or all of them do.
+  if (
+    batch.role === 'suspect' &&
+    !request.isProbe &&
+    floorMs === undefined &&
+    !areAllFailing(service, batch)
+  ) {
+    // While the service itself is in question, they are not counted.
     if (service.isShut || code !== undefined) service.suspects.unshift(batch)
     else suspect(core, batch)
     return
@@ -227,7 +236,8 @@ function fail(
   service.problem = toError
   service.code = code
   // Another request was accepted since this one was sent: the service is up.
-  if (isAboutEvents && !service.isShut && service.accepted > request.accepted) {
+  const isUp = service.accepted > request.accepted && floorMs === undefined
+  if (isAboutEvents && !service.isShut && isUp && batch.role !== 'suspect') {
     halveLimit(service)
     return suspect(core, batch)
   }
@@ -252,7 +262,8 @@ function fail(
   noteDue(service, line.dueOrder, nowMs)
   service.failures++
   service.outageDeadline.begin(line.dueOrder, nowMs)
-  const isHeld = isAboutEvents && service.accepted > 0 && (isFirst || request.isOldest)
+  const isHeld =
+    isAboutEvents && batch.role !== 'suspect' && service.accepted > 0 && (isFirst || request.isOldest)
   const isControlled = isFirst && isHeld && service.orderlyProbes === 0 && mayControl(core, batch, floorMs)
   if (isHeld) hold(service, batch)
   else {
@@ -270,6 +281,12 @@ function fail(
     monitor.onOutage(nowMs - service.sinceMs, toError('retries_exhausted').message)
   }
   if (!isControlled) tellAwaited(core)
+}
+
+/** Counts the suspects that fail for the first time. Whether too many did in a row, with nothing accepted in between. */
+function areAllFailing(service: Service, { items }: Batch): boolean {
+  if (items.length > 1 || items[0]?.lonelyFailures === 0) service.suspectFailures++
+  return service.suspectFailures >= SUSPECTS_IN_A_ROW
 }
 
 /** Whether another event can be asked at once. */

@@ -107,6 +107,8 @@ export interface Service {
   held: Batch[]
   suspects: Batch[]
   suspectsInFlight: number
+  /** Suspects that have failed for the first time since a request was last accepted. */
+  suspectFailures: number
   wasSuspectLast: boolean
   /** When a bad event was last found. */
   badAtMs: number
@@ -161,6 +163,7 @@ export function createService(most: Size, limits: ServiceLimits): Service {
     held: [],
     suspects: [],
     suspectsInFlight: 0,
+    suspectFailures: 0,
     wasSuspectLast: false,
     badAtMs: Number.NEGATIVE_INFINITY,
     firstFailures: 0,

@@ -175,3 +175,34 @@ test('F145: 10,000 flushes with a timeout leave nothing while one event waits', 
   expect(analytics.stats).toMatchObject({ delivered: 1, pending: 0 })
   expect(clock.timerCount).toBe(0)
 })
+
+test('a service that goes down while requests are in flight is asked as seldom as in any outage', async () => {
+  let requests = 0
+  const { analytics, clock } = createAnalytics({ flushAt: 500 }, [
+    () => ({ status: ++requests > 2 ? 503 : 200, statusText: '', headers: {} }),
+  ])
+  analytics.on('warning', () => {})
+
+  for (let index = 0; index < 6_000; index++) analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' })
+  await clock.advance(60_000)
+
+  expect(analytics.stats.failed).toBe(0)
+  expect(requests).toBeLessThanOrEqual(25)
+  await analytics.closeAndFlush({ timeout: -1 })
+})
+
+test('a stated wait is kept after a request that was accepted beside the one that failed', async () => {
+  const { analytics, client, clock } = createAnalytics({ flushAt: 1 }, [
+    status(200),
+    status(503, { 'Retry-After': '7' }),
+    status(200),
+  ])
+
+  trackPurchases(analytics, 3)
+  await clock.advance(6_900)
+  expect(analytics.stats.delivered).toBeLessThan(3)
+  expect(client.requests.length).toBeLessThanOrEqual(3)
+  await clock.advance(2_000)
+
+  expect(analytics.stats.delivered).toBe(3)
+})
