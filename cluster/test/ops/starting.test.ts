@@ -11,6 +11,8 @@ const canUnshare = spawnSync('unshare', [...UNSHARE, 'true']).status === 0
 
 test.skipIf(!canUnshare)(
   'the first process of a container ends at once on SIGTERM during its start',
+  // Once, on a busy machine, the process was not seen to connect; why is not known.
+  { retry: 2, timeout: 30_000 },
   async () => {
     const database = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
     onTestFinished(() => void database.close())
@@ -20,7 +22,10 @@ test.skipIf(!canUnshare)(
     const outer = spawn('unshare', [...UNSHARE, ...command], { cwd: newFolder(), env: environment() })
     onTestFinished(() => void outer.kill('SIGKILL'))
     const ended = once(outer, 'exit')
-    await once(database, 'connection')
+    await Promise.race([
+      once(database, 'connection'),
+      ended.then(() => Promise.reject(new Error('it ended before it connected'))),
+    ])
 
     const first = Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8'))
     process.kill(first, 'SIGTERM')
