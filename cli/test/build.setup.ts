@@ -27,6 +27,7 @@ export default function setup({ provide }: TestProject): () => void {
   if (!existsSync(join(REPOSITORY, 'dist/index.js'))) run('npm', ['run', '--silent', 'build'], REPOSITORY)
   const collector = join(REPOSITORY, 'collector')
   if (!existsSync(join(collector, 'dist/cli.js'))) run('npm', ['run', '--silent', 'build'], collector)
+  run('npm', ['run', '--silent', 'build'], join(REPOSITORY, 'cli'))
   const packed = run(
     'npm',
     ['pack', '--json', '--loglevel=error', '--pack-destination', folder],
