@@ -51,7 +51,7 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
   const parts = {
     reader: { ask },
     changes: { state: () => ({}) },
-    stream: { process: 'p', storeUnavailable: () => null },
+    stream: { process: 'p', storeUnavailable: () => null, faults: () => [] },
     actions: {},
     turns: new ClientTurns(),
     stats: () => ({}),
