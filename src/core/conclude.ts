@@ -143,10 +143,8 @@ export function isSomebodyWaiting({ flushes, counts, settings }: Core): boolean 
 }
 
 function accepted(core: Core, request: Request, waitMs: number | undefined): void {
-  const { service, clock } = core
-  const nowMs = clock.monotonic()
+  const { service } = core
   service.accepted++
-  service.acceptedAtMs = nowMs
   noteSingle(core, request.batch, false)
   service.suspectFailures = 0
   service.refusals.count = 0
@@ -169,15 +167,16 @@ function noteSingle({ service }: Core, { items, role }: Batch, hasFailed: boolea
 /** The service has answered without failing: it is up, and what has failed before is under suspicion. */
 function answered(core: Core, request: Request): void {
   const { service, monitor, clock, settings } = core
+  const { isLimited } = service
   // A wait that the service has stated meanwhile goes on.
   const isKept = service.isShut && service.isStated && request.generation !== service.generation
   const isOver = service.failures > settings.maxRetries
   if (isOver) monitor.onRecovery(clock.monotonic() - service.sinceMs)
-  if (service.failures > 0 || (service.isLimited && !isKept)) {
+  if (service.failures > 0 || (isLimited && !isKept)) {
     for (const flush of core.flushes) flush.sinceFailures = 0
     endTrouble(service)
   }
-  if (isKept) service.isLimited = true
+  if (isKept) service.isLimited = isLimited
   else service.isShut = false
   const { held } = service
   service.held = []
@@ -362,7 +361,8 @@ function limited(core: Core, request: Request, toError: ToError, waitMs: number 
   service.problem = toError
   service.isLimited = true
   // What was due when the request was sent has waited since then.
-  noteDue(service, line.dueOrder, request.sentAtMs)
+  noteDue(service, request.dueOrder, request.sentAtMs)
+  noteDue(service, line.dueOrder, nowMs)
   service.limitDeadline.begin(line.dueOrder, nowMs)
   if (waitMs !== undefined) return shutStated(core, request, waitMs)
   if (request.generation !== service.generation) return

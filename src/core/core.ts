@@ -59,6 +59,8 @@ export interface Request {
   /** The gate's generation, and the number of accepted requests, when it was sent. */
   readonly generation: number
   readonly accepted: number
+  /** The events up to this place were due when it was sent. */
+  readonly dueOrder: number
   /** On the monotonic clock. */
   readonly sentAtMs: number
 }

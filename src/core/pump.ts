@@ -71,7 +71,8 @@ function next(core: Core): Request | undefined {
 
 function createRequest(core: Core, batch: Batch, isProbe: boolean, isOldest: boolean): Request {
   const { generation, accepted } = core.service
-  return { batch, isProbe, isOldest, generation, accepted, sentAtMs: core.clock.monotonic() }
+  const { dueOrder } = core.line
+  return { batch, isProbe, isOldest, generation, accepted, dueOrder, sentAtMs: core.clock.monotonic() }
 }
 
 /** While the service is up: what was refused or lost goes first, then the line; suspects wait behind, but get their share. */

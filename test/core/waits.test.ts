@@ -19,6 +19,13 @@ const WAITERS = ['a callback', 'a promise', 'a flush', 'a close'] as const
 /** Fire and forget events that wait already. */
 const WAITING = 3
 
+function answerAfter(clock: FakeClock, ms: number, reply: Reply): Reply {
+  return (request) =>
+    new Promise((resolve) => {
+      clock.setTimer(() => resolve(reply(request)), ms)
+    })
+}
+
 interface Told {
   readonly afterMs: number
   readonly summary: FlushSummary | undefined
@@ -125,6 +132,40 @@ describe.each(LIMITS)('under a rate limit (%s)', (_name, reply) => {
       }
     },
   )
+})
+
+test('F144: an event that became due while the limited request was in flight has its own 10 s', async () => {
+  const { analytics, client, clock } = createAnalytics({ flushAt: 1, maxConcurrentRequests: 1 })
+  client.answerWith(answerAfter(clock, 8_000, status(429, { 'Retry-After': '60' })))
+  analytics.on('error', () => {})
+  const toldAtMs: number[] = []
+  const tell = (): void => void toldAtMs.push(clock.elapsedMs)
+  const event = { userId: 'ada', event: 'Awaited' }
+  analytics.track(event, tell)
+  await clock.advance(6_000)
+  analytics.track(event, tell)
+  await clock.advance(20_000)
+
+  // The second became due at 6 s, but nothing was noted of it before the response.
+  expect(toldAtMs).toEqual([10_000, 18_000])
+})
+
+test('short waits that two accepted requests ask for are no rate limit: nobody is told in the time of a slow one', async () => {
+  const { analytics, client, clock } = createAnalytics({ flushAt: 1, httpRequestTimeout: 30_000 })
+  client.answerWith(answerAfter(clock, 100, status(200, { 'Retry-After': '1' })))
+  trackPurchases(analytics, 2)
+  await clock.advance(50)
+  client.answerWith(answerAfter(clock, 20_000, status(200)))
+  const outcomes: (string | undefined)[] = []
+  analytics.track({ userId: 'ada', event: 'Awaited' }, (error) => outcomes.push(error?.code))
+  let summary: FlushSummary | undefined
+  void analytics.flush().then((result) => {
+    summary = result
+  })
+  await clock.advance(60_000)
+
+  expect(outcomes).toEqual([undefined])
+  expect(summary).toMatchObject({ failed: 0, pending: 0 })
 })
 
 test('F144: a close waits for the end of a stated wait only if that is within its timeout', async () => {
