@@ -1502,6 +1502,25 @@ describe('the end of the process', () => {
     expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
   })
 
+  test('what later exit listeners track has its outcome at once, also if a callback tracks again each time', async () => {
+    const { analytics, end, restore } = await createOnProcess({}, [status(200)])
+    const { outcomes, callback } = recordOutcomes()
+    restore()
+    end()
+
+    trackPurchases(analytics, 2, callback)
+    expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+
+    let tracked = 0
+    const again = (): void => {
+      tracked++
+      trackPurchases(analytics, 1, again)
+    }
+    again()
+    expect(tracked).toBeGreaterThan(100)
+    expect(analytics.stats.pending).toBeLessThanOrEqual(1)
+  })
+
   test('a script that awaits one event after the other has the whole exitTimeout for each event', async () => {
     const answers: (() => void)[] = []
     const slow = (): Promise<HTTPResponse> =>

@@ -5,7 +5,7 @@ import { type FlushSummary, pendingOf } from './counts.ts'
 import { flush, refuseFlush } from './flush.ts'
 import { pump } from './pump.ts'
 import { errorInTrouble, settle } from './settle.ts'
-import { endTurn, schedulePass } from './turn.ts'
+import { endTurn, MAX_PASSES, schedulePass } from './turn.ts'
 
 export const CLOSE_TIMEOUT_MS = 75_000
 /** A hanging disk must not keep the process alive forever. */
@@ -149,11 +149,16 @@ export function onExit(core: Core): boolean {
   return true
 }
 
-/** The process ends within a turn: what can be written is written, and the rest gets its outcome. */
+/** The process ends: what can be written is written, and the rest gets its outcome, also what callbacks track meanwhile. */
 export function onEnd(core: Core): void {
-  core.passes = 0
-  if (core.isPassScheduled) endTurn(core)
-  if (pendingOf(core.counts) > 0) abandon(core, EXIT_MESSAGE)
+  if (core.isEnding) return
+  core.isEnding = true
+  for (let left = MAX_PASSES; left > 0 && (core.isPassScheduled || pendingOf(core.counts) > 0); left--) {
+    core.passes = 0
+    if (core.isPassScheduled) endTurn(core)
+    if (pendingOf(core.counts) > 0) abandon(core, EXIT_MESSAGE)
+  }
+  core.isEnding = false
 }
 
 /**

@@ -143,4 +143,6 @@ export interface Core {
   /** Whether the process is kept alive for the events that wait, and how often that was in vain. */
   isExiting: boolean
   exitLosses: number
+  /** Whether the events that are left get their outcome now, because the process ends. */
+  isEnding: boolean
 }

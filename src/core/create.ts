@@ -164,6 +164,7 @@ export function createCore(
     },
     isExiting: false,
     exitLosses: 0,
+    isEnding: false,
   }
   listenToExit()
   return core

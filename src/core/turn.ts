@@ -5,6 +5,7 @@ import { serialize } from '../message/serialize.ts'
 import { Context } from '../pipeline/context.ts'
 import { toPluginError } from '../pipeline/handler-result.ts'
 import { afterLoop, soon } from '../runtime/clock.ts'
+import { isEnding } from '../runtime/exit.ts'
 import type { Core } from './core.ts'
 import { armInterval, pump } from './pump.ts'
 import { isInTrouble, noteDue } from './service.ts'
@@ -21,7 +22,7 @@ import {
 import { catchUp } from './share.ts'
 
 /** After so many passes without the event loop having run, the next one waits for it. @see docs/spec.md, section 6 */
-const MAX_PASSES = 1_000
+export const MAX_PASSES = 1_000
 /** From so many passes on, a timer tells when the event loop runs. */
 const WATCHED_FROM = 256
 
@@ -29,7 +30,8 @@ const WATCHED_FROM = 256
 export function schedulePass(core: Core): void {
   if (core.isPassScheduled) return
   core.isPassScheduled = true
-  soon(() => endTurn(core))
+  if (isEnding()) core.exiting.onEnd()
+  else soon(() => endTurn(core))
 }
 
 /** While so many early outcomes wait for the end of the turn, events that no callback awaits are only counted. */

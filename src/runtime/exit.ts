@@ -7,7 +7,7 @@ export interface Exiting {
   readonly accepted: number
   /** Called when the process has run out of work. @returns Whether the process is kept alive for waiting events. */
   onExit(): boolean
-  /** Called when the process ends although events wait. Must do its work synchronously. */
+  /** Called when the process ends although events wait, and for each event after that. Must do its work synchronously. */
   onEnd(): void
   /** The value of `accepted` when the process was last kept alive for the client. */
   keptAt: number | undefined
@@ -18,6 +18,7 @@ export interface Exiting {
 /** The clients with pending events: only these are kept in memory. */
 const watched = new Set<Exiting>()
 let isListening = false
+let hasEnded = false
 // A `beforeExit` listener runs only when the event loop is empty, so it does not interfere with signals, exceptions or the exit
 // code.
 
@@ -33,8 +34,14 @@ export function listenToExit(): void {
   // The listener runs before all other listeners, to see whether they track events.
   runtimeProcess[runtimeProcess.prependListener ? 'prependListener' : 'on']?.('beforeExit', onBeforeExit)
   runtimeProcess.on('exit', () => {
+    hasEnded = true
     for (const one of [...watched]) one.onEnd()
   })
+}
+
+/** Whether the `exit` listeners run: later ones may still track events, but no timer or microtask runs any more. */
+export function isEnding(): boolean {
+  return hasEnded
 }
 
 export function unwatchExit(client: Exiting): void {
