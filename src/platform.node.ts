@@ -1,4 +1,4 @@
 // The code that differs between platforms. `#platform` in package.json chooses this file or platform.web.ts.
 export { defaultClient } from './http/default-client.node.ts'
 export { gzip } from './runtime/compress.node.ts'
-export { AsyncResource, createAsyncLocal, openChannel, platform } from './runtime/platform.node.ts'
+export { AsyncResource, openChannel, platform } from './runtime/platform.node.ts'

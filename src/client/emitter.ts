@@ -18,7 +18,7 @@ interface Registration {
 }
 
 /**
- * Typed events with the listener methods of Node's `EventEmitter`. The functions `once` and `on` of `node:events` accept an
+ * Typed events with the usual listener methods of Node's `EventEmitter`. There is no limit on listeners. The functions `once` and `on` of `node:events` accept an
  * `Emitter`. If a listener throws or returns a promise that rejects, the error is reported, and the next listener runs. An
  * `error` event without listeners does nothing.
  */
@@ -27,7 +27,6 @@ export class Emitter<
   Emitted extends { [Name in keyof Events]: unknown[] } = Events,
 > {
   readonly #registrations: Listeners<Events>
-  #maxListeners = 0
 
   /** @internal */
   constructor(registrations: Listeners<Events> = new Map()) {
@@ -36,30 +35,17 @@ export class Emitter<
 
   /** Calls `listener` each time `name` is emitted. */
   on<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    return this.#add(name, listener, false, false)
+    return this.#add(name, listener, false)
   }
 
   /** The same as {@link Emitter.on}. */
   addListener<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    return this.#add(name, listener, false, false)
-  }
-
-  /** Calls `listener` each time `name` is emitted, before the listeners that were added earlier. */
-  prependListener<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    return this.#add(name, listener, false, true)
+    return this.#add(name, listener, false)
   }
 
   /** Calls `listener` only the next time `name` is emitted. */
   once<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    return this.#add(name, listener, true, false)
-  }
-
-  /** Calls `listener` only the next time `name` is emitted, before the listeners that were added earlier. */
-  prependOnceListener<Name extends keyof Events>(
-    name: Name,
-    listener: (...args: Events[Name]) => unknown,
-  ): this {
-    return this.#add(name, listener, true, true)
+    return this.#add(name, listener, true)
   }
 
   /** Removes the registration of `listener` that was added last. */
@@ -112,36 +98,6 @@ export class Emitter<
     return this.#of(name).map(({ listener }) => listener)
   }
 
-  /** The same as {@link Emitter.listeners}, because this class does not wrap listeners. */
-  rawListeners(name: keyof Events): Listener[] {
-    return this.listeners(name)
-  }
-
-  /** The events that have listeners. */
-  eventNames(): (keyof Events)[] {
-    return [...this.#registrations.keys()]
-  }
-
-  /** Has no effect, because there is no limit. Exists for code that sets it on an `EventEmitter`. Default: 0. */
-  get maxListeners(): number {
-    return this.#maxListeners
-  }
-
-  set maxListeners(count: number) {
-    this.#maxListeners = count
-  }
-
-  /** Sets {@link Emitter.maxListeners}. */
-  setMaxListeners(count: number): this {
-    this.maxListeners = count
-    return this
-  }
-
-  /** The same as {@link Emitter.maxListeners}. */
-  getMaxListeners(): number {
-    return this.maxListeners
-  }
-
   /**
    * Called when a listener throws or rejects.
    *
@@ -155,11 +111,10 @@ export class Emitter<
     return this.#registrations.get(name) ?? NONE
   }
 
-  #add(name: keyof Events, listener: Listener, once: boolean, isFirst: boolean): this {
+  #add(name: keyof Events, listener: Listener, once: boolean): this {
     if (typeof listener !== 'function') return this
     const registration = { listener, once, isSpent: false, asyncContext: new AsyncResource('Trackpost') }
-    const others = this.#of(name)
-    return this.#set(name, isFirst ? [registration, ...others] : [...others, registration])
+    return this.#set(name, [...this.#of(name), registration])
   }
 
   #drop(name: keyof Events, registration: Registration): this {

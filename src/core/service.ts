@@ -74,7 +74,6 @@ export interface Service {
 
   /** Number of requests that were accepted. */
   accepted: number
-  acceptedAtMs: number
   /** Number of requests that have failed in a row; 0 while the service is up. */
   failures: number
   /** Number of waits in a row for which the service named no time. */
@@ -144,7 +143,6 @@ export function createService(most: Size, limits: ServiceLimits): Service {
     successesAtCeiling: 0,
     limitBefore: most,
     accepted: 0,
-    acceptedAtMs: Number.NEGATIVE_INFINITY,
     failures: 0,
     waits: 0,
     sinceMs: 0,

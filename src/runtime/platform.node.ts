@@ -1,8 +1,8 @@
-import { AsyncLocalStorage, AsyncResource as NodeAsyncResource } from 'node:async_hooks'
+import { AsyncResource as NodeAsyncResource } from 'node:async_hooks'
 import { createPrivateKey, webcrypto } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
 import { v4 } from '@lukeed/uuid/secure'
-import type { AsyncResourceClass, CreateAsyncLocal, OpenChannel, Platform, WebCrypto } from './platform.ts'
+import type { AsyncResourceClass, OpenChannel, Platform, WebCrypto } from './platform.ts'
 
 /** The platform of Node.js, Bun and Deno. On edge runtimes, `platform.web.ts` takes the place of this file. */
 export const platform: Platform = {
@@ -24,13 +24,5 @@ export const platform: Platform = {
 }
 
 export const AsyncResource: AsyncResourceClass = NodeAsyncResource
-
-export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
-  const storage = new AsyncLocalStorage<Value>()
-  return {
-    run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
-    get: () => storage.getStore(),
-  }
-}
 
 export const openChannel: OpenChannel = channel

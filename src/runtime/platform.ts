@@ -45,15 +45,6 @@ export interface CapturedContext {
 /** The `AsyncResource` of `node:async_hooks`, or an equivalent. `type` is a name for debuggers. */
 export type AsyncResourceClass = new (type: string) => CapturedContext
 
-/** The part of an `AsyncLocalStorage` that is used. */
-export interface AsyncLocal<Value> {
-  run<Result>(value: Value, run: () => Result): Result
-  get(): Value | undefined
-}
-
-/** Returns `undefined` if the runtime has no asynchronous contexts. */
-export type CreateAsyncLocal = <Value>() => AsyncLocal<Value> | undefined
-
 /** The part of a channel of `node:diagnostics_channel` that is used. */
 export interface Channel {
   readonly hasSubscribers: boolean

@@ -1,11 +1,4 @@
-import type {
-  AsyncResourceClass,
-  CapturedContext,
-  Channel,
-  CreateAsyncLocal,
-  OpenChannel,
-  Platform,
-} from './platform.ts'
+import type { AsyncResourceClass, CapturedContext, Channel, OpenChannel, Platform } from './platform.ts'
 
 /** A shorter key is not an RSA key of 2,048 bits, which has about 1,216 bytes. Elliptic curve keys have less than 300 bytes. */
 const SHORTEST_RSA_BYTES = 1_190
@@ -46,15 +39,6 @@ export const platform: Platform = {
   },
 }
 
-interface Storage<Value> {
-  run<Result>(value: Value, run: () => Result): Result
-  getStore(): Value | undefined
-}
-interface StorageClass {
-  new <Value>(): Storage<Value>
-  snapshot?(): <Result>(run: () => Result) => Result
-}
-
 /** Does not use `import`: most edge runtimes do not have the modules of Node.js, and bundlers for them would fail. */
 function builtinModule(name: string): unknown {
   // `process` is not read from detect.ts, because the build loads that file after this one.
@@ -69,7 +53,7 @@ function builtinModule(name: string): unknown {
 
 /** Available on Cloudflare Workers with `nodejs_compat`, on Vercel and Next.js as a global, and not on other runtimes. */
 const { AsyncLocalStorage } = (builtinModule('node:async_hooks') ?? globalThis) as {
-  AsyncLocalStorage?: StorageClass
+  AsyncLocalStorage?: { snapshot?(): <Result>(run: () => Result) => Result }
 }
 
 export const AsyncResource: AsyncResourceClass = class implements CapturedContext {
@@ -88,15 +72,6 @@ export const AsyncResource: AsyncResourceClass = class implements CapturedContex
       // On Cloudflare Workers, one request cannot enter the context of another request.
       return run()
     }
-  }
-}
-
-export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
-  if (AsyncLocalStorage === undefined) return undefined
-  const storage = new AsyncLocalStorage<Value>()
-  return {
-    run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
-    get: () => storage.getStore(),
   }
 }
 

@@ -36,7 +36,7 @@ export const totals: number[] = client.find({ event: 'Bought', userId: 'u' }).ma
 export const flushes: Promise<void[]> = Promise.all([analytics.flush(), analytics.closeAndFlush()])
 export const stop: () => Promise<void> = () => analytics.closeAndFlush({ timeout: 1 })
 export const failed: Promise<number> = analytics.flush().then((summary) => summary.failed)
-analytics.emit('error', { code: 'mine', reason: 'a text' }).maxListeners = 20
+analytics.emit('error', { code: 'mine', reason: 'a text' })
 export const ctx: Context = new Context({ type: 'track', event: 'e', userId: 'u', properties: {} })
 compat.track({ userId: 'u', event: 'e' }, (error: Error) => error.message)
 export const batches: Promise<number> = compat.flush().then(({ batch }) => batch.length)

@@ -47,28 +47,11 @@ describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
 
     expect(seen).toBe('then')
   })
-
-  test('a local value stays with the code that set it', async () => {
-    const local = (await loadFor()).createAsyncLocal<string>()
-
-    const seen = await Promise.all(
-      ['a', 'b'].map((value) =>
-        local?.run(value, async () => {
-          await null
-          return local.get()
-        }),
-      ),
-    )
-
-    expect(seen).toEqual(['a', 'b'])
-    expect(local?.get()).toBeUndefined()
-  })
 })
 
 test('without async contexts in the runtime, functions run as usual', async () => {
   vi.stubGlobal('process', undefined)
-  const { AsyncResource, createAsyncLocal } = await load('web')
+  const { AsyncResource } = await load('web')
 
   expect(new AsyncResource('Test').runInAsyncScope(() => 7)).toBe(7)
-  expect(createAsyncLocal()).toBeUndefined()
 })
