@@ -9,6 +9,7 @@ import {
   type Batch,
   createBatch,
   doubleLimit,
+  endDues,
   endTrouble,
   halveLimit,
   isRandom,
@@ -16,7 +17,6 @@ import {
   LIMIT_PATIENCE_MS,
   lowerCeiling,
   nextBackoffMs,
-  noteDue,
   noteFirst,
   noteRedeemed,
   opensAtMs,
@@ -176,6 +176,7 @@ function answered(core: Core, request: Request): void {
     for (const flush of core.flushes) flush.sinceFailures = 0
     endTrouble(service)
   }
+  endDues(service)
   if (isKept) service.isLimited = isLimited
   else service.isShut = false
   const { held } = service
@@ -258,7 +259,6 @@ function fail(
     service.orderlyProbes = isOrderly ? Math.max(1, settings.maxRetries - 1) : 0
   }
   if (code === undefined) halveLimit(service)
-  noteDue(service, line.dueOrder, nowMs)
   service.failures++
   service.outageDeadline.begin(line.dueOrder, nowMs)
   const isHeld =
@@ -360,9 +360,6 @@ function limited(core: Core, request: Request, toError: ToError, waitMs: number 
   takeBack(core, request)
   service.problem = toError
   service.isLimited = true
-  // What was due when the request was sent has waited since then.
-  noteDue(service, request.dueOrder, request.sentAtMs)
-  noteDue(service, line.dueOrder, nowMs)
   service.limitDeadline.begin(line.dueOrder, nowMs)
   if (waitMs !== undefined) return shutStated(core, request, waitMs)
   if (request.generation !== service.generation) return

@@ -59,10 +59,6 @@ export interface Request {
   /** The gate's generation, and the number of accepted requests, when it was sent. */
   readonly generation: number
   readonly accepted: number
-  /** The events up to this place were due when it was sent. */
-  readonly dueOrder: number
-  /** On the monotonic clock. */
-  readonly sentAtMs: number
 }
 
 /** An outcome that is told at the end of the turn, because no callback may run before its call has returned. */

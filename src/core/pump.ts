@@ -14,7 +14,7 @@ import {
 } from './conclude.ts'
 import type { Core, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
-import { type Batch, createBatch, opensAtMs, type Size } from './service.ts'
+import { type Batch, createBatch, noteDue, opensAtMs, type Size } from './service.ts'
 import { catchUp, readShared, writeShared } from './share.ts'
 
 /** From this failure in a row on, every second probe is as large as the requests were before. */
@@ -23,6 +23,7 @@ const LARGE_PROBES_FROM = 4
 /** Sends everything that may be sent now. Whatever may have changed something just calls it again. Never throws. */
 export function pump(core: Core): void {
   catchUp(core)
+  noteAllDue(core)
   expire(core)
   // Events have left the line since.
   core.spool?.refill()
@@ -32,6 +33,10 @@ export function pump(core: Core): void {
     void core.asyncContext.runInAsyncScope(() => attempt(core, sent))
   }
   wakeUp(core)
+}
+
+function noteAllDue({ service, line, clock }: Core): void {
+  noteDue(service, line.dueOrder, clock.monotonic())
 }
 
 /** Sends what waits after `flushInterval`, even if it is less than `flushAt`. */
@@ -71,8 +76,9 @@ function next(core: Core): Request | undefined {
 
 function createRequest(core: Core, batch: Batch, isProbe: boolean, isOldest: boolean): Request {
   const { generation, accepted } = core.service
-  const { dueOrder } = core.line
-  return { batch, isProbe, isOldest, generation, accepted, dueOrder, sentAtMs: core.clock.monotonic() }
+  // A probe may take events that were not due.
+  noteAllDue(core)
+  return { batch, isProbe, isOldest, generation, accepted }
 }
 
 /** While the service is up: what was refused or lost goes first, then the line; suspects wait behind, but get their share. */

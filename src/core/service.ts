@@ -122,7 +122,7 @@ export interface Service {
   /** Set when the service refuses everything: the number of requests that it has refused since. */
   refusedWhole: number | undefined
 
-  /** The events that have become due since the service last accepted a request. */
+  /** The events that have become due since the service last answered without failing. */
   readonly dues: Due[]
   /** Awaited events up to this place are told. */
   toldUpTo: number
@@ -265,7 +265,7 @@ function smaller(a: Size, b: Size): Size {
   return { events: Math.min(a.events, b.events), bytes: Math.min(a.bytes, b.bytes) }
 }
 
-/** Notes that the events up to this place are due, while the service is in trouble. */
+/** Notes that the events up to this place are due. */
 export function noteDue(service: Service, upTo: number, nowMs: number): void {
   const { dues, failures } = service
   const last = dues.length === 0 ? undefined : (dues[dues.length - 1] as Due)
@@ -297,6 +297,12 @@ export function passLimited(service: Service, nowMs: number): number {
   return service.toldUpTo
 }
 
+/** Those who wait have not waited in vain. */
+export function endDues(service: Service): void {
+  service.dues.length = 0
+  service.toldUpTo = 0
+}
+
 function passDue(service: Service): void {
   service.toldUpTo = (service.dues.shift() as Due).upTo
 }
@@ -309,8 +315,7 @@ export function endTrouble(service: Service): void {
   service.problem = undefined
   service.code = undefined
   service.isLargeNext = false
-  service.dues.length = 0
-  service.toldUpTo = 0
+  endDues(service)
   service.outageDeadline.end()
   service.limitDeadline.end()
 }

@@ -1,6 +1,6 @@
 import { suspect, tellAwaited } from './conclude.ts'
 import type { Core } from './core.ts'
-import { endTrouble, isInTrouble, noteDue } from './service.ts'
+import { endTrouble, isInTrouble } from './service.ts'
 import { type Known, SHARED_FIELDS } from './shared.ts'
 
 /**
@@ -23,7 +23,6 @@ export function readShared(core: Core): boolean {
     endTrouble(service)
     for (const batch of service.held.splice(0)) suspect(core, batch)
   } else if (!isUp) {
-    noteDue(service, line.dueOrder, nowMs)
     if (known.failures > 0) service.outageDeadline.begin(line.dueOrder, nowMs)
     if (known.isLimited) service.limitDeadline.begin(line.dueOrder, nowMs)
   }

@@ -8,7 +8,6 @@ import { afterLoop, soon } from '../runtime/clock.ts'
 import { isEnding } from '../runtime/exit.ts'
 import type { Core } from './core.ts'
 import { armInterval, pump } from './pump.ts'
-import { isInTrouble, noteDue } from './service.ts'
 import {
   contextOf,
   countWork,
@@ -199,7 +198,6 @@ function start(core: Core): void {
   catchUp(core)
   if (core.isFlushRequested || isNearlyFull || isEnough) line.makeAllDue()
   core.isFlushRequested = false
-  if (isInTrouble(service)) noteDue(service, line.dueOrder, core.clock.monotonic())
   pump(core)
   armInterval(core)
 }
