@@ -101,7 +101,7 @@ clickHouseTest(
 
     const [first, second, third] = await rows('*', 'ORDER BY message_id')
     expect(first).toMatchObject({
-      key: expect.stringMatching(/^[0-9a-f]{12}-1$/),
+      key: expect.stringMatching(/^[0-9a-f]{12}-1-[0-9a-f]{16}$/),
       source: 'shop',
       type: 'track',
       event: 'Größe gewählt',

@@ -35,7 +35,7 @@ module.exports = function suite(test, timers) {
       const { analytics, failNext } = createTestClient()
       const outcomes = []
       failNext({ status: 503, times: 2 })
-      failNext({ status: 429, retryAfter: 300 })
+      failNext({ status: 429, retryAfter: 5 })
       analytics.track(order(1), (error) => outcomes.push(error?.code))
       await analytics.flush({ timeout: 3_600_000 })
       failNext({ status: 400 })
@@ -77,7 +77,7 @@ module.exports = function suite(test, timers) {
 
     withTimers('a client that is neither flushed nor closed leaves no timer or handle', async () => {
       const { analytics, failNext } = createTestClient({ flushAt: 1_000 })
-      failNext({ status: 429, retryAfter: 300, times: 3 })
+      failNext({ status: 429, retryAfter: 5, times: 3 })
       await new Promise((resolve) => analytics.track(order(1), resolve))
     })
   }
