@@ -1,6 +1,5 @@
 import { copyCause, describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { MAX_RESPONSE_BYTES } from '../http/response.ts'
@@ -97,7 +96,7 @@ export class TokenClient {
 
   #readSigningError(error: unknown): TokenResult {
     const { signer, settings } = this.#options
-    if (isInstance(error, SettingsError)) return refused({ message: error.message })
+    if (error instanceof SettingsError) return refused({ message: error.message })
     if ('sign' in signer) {
       const redact = redactor([settings.clientId, settings.keyId])
       const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
@@ -156,7 +155,7 @@ export class TokenClient {
     const date = headerValue(headers, 'date')
     return refused(
       { message: error === '' ? message : `${message}: ${error}`, status },
-      date === undefined ? undefined : parseHttpDate(date, nowMs),
+      date === undefined ? undefined : parseHttpDate(date),
       /\b(?:exp|iat|nbf|expired|expiry|time|timestamp|clock|future|yet valid|too old)\b/i.test(error),
     )
   }
@@ -194,7 +193,7 @@ function readLifetimeMs(expiresIn: unknown): number {
 }
 
 function nameOf(error: unknown): string {
-  return isInstance(error, Error) ? error.name : typeof error
+  return error instanceof Error ? error.name : typeof error
 }
 
 function isText(value: unknown): value is string {

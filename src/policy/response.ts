@@ -9,10 +9,8 @@ const MAX_HEADER_LENGTH = 1_024
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 const CLOCK = '(\\d\\d):(\\d\\d):(\\d\\d)'
-/** The three forms of a date in RFC 9110, section 5.6.7. All three are in GMT, although the last form does not say so. */
+/** The form of a date that RFC 9110, section 5.6.7 asks for; the two obsolete forms are not read. */
 const IMF_FIXDATE = new RegExp(`^[A-Z][a-z]{2}, (\\d\\d) ([A-Z][a-z]{2}) (\\d{4}) ${CLOCK} GMT$`)
-const RFC_850 = new RegExp(`^[A-Z][a-z]{5,8}, (\\d\\d)-([A-Z][a-z]{2})-(\\d\\d) ${CLOCK} GMT$`)
-const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} (\\d{4})$`)
 
 /** Reads one response header by its lower-case name. */
 export type ReadHeader = (name: string) => string | undefined
@@ -62,7 +60,7 @@ export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefine
   let longestMs: number | undefined
   for (const item of splitList(value)) {
     const seconds = readSeconds(item)
-    const dateMs = seconds === undefined ? parseHttpDate(item, nowMs) : undefined
+    const dateMs = seconds === undefined ? parseHttpDate(item) : undefined
     const waitMs =
       seconds !== undefined
         ? seconds * 1_000
@@ -112,32 +110,26 @@ function splitList(value: string): string[] {
 
 function serverNowMs(read: ReadHeader, nowMs: number): number {
   const date = read('date')
-  return (
-    (date === undefined || date.length > MAX_HEADER_LENGTH ? undefined : parseHttpDate(date, nowMs)) ?? nowMs
-  )
+  return (date === undefined || date.length > MAX_HEADER_LENGTH ? undefined : parseHttpDate(date)) ?? nowMs
 }
 
-/** Parses an HTTP-date to milliseconds since the epoch. Two-digit years are read as in RFC 9110. */
-export function parseHttpDate(text: string, nowMs: number): number | undefined {
-  const imf = IMF_FIXDATE.exec(text)
-  if (imf) return utcMs(imf[3], imf[2], imf[1], imf.slice(4))
-  const asctime = ASCTIME.exec(text)
-  if (asctime) return utcMs(asctime[6], asctime[1], asctime[2], asctime.slice(3))
-  const rfc850 = RFC_850.exec(text)
-  if (!rfc850) return undefined
-  const thisYear = new Date(nowMs).getUTCFullYear()
-  const year = thisYear - (thisYear % 100) + Number(rfc850[3])
-  // A year that is more than 50 years ahead is in the past century.
-  return utcMs(String(year > thisYear + 50 ? year - 100 : year), rfc850[2], rfc850[1], rfc850.slice(4))
-}
-
-function utcMs(year = '', monthName = '', day = '', clock: string[] = []): number | undefined {
-  const month = MONTHS.indexOf(monthName) / 3
+/** Parses an HTTP-date to milliseconds since the epoch. */
+export function parseHttpDate(text: string): number | undefined {
+  const match = IMF_FIXDATE.exec(text)
+  if (match === null) return undefined
+  const [day, , year, hours, minutes, seconds] = match.slice(1).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  const month = MONTHS.indexOf(match[2] as string) / 3
   if (!Number.isInteger(month) || month < 0) return undefined
-  const [hours = 0, minutes = 0, seconds = 0] = clock.map(Number)
   // `Date.UTC` would turn hour 24 into the next day, and so on. Second 60 is a leap second.
-  if (hours > 23 || minutes > 59 || seconds > 60 || Number(day) < 1 || Number(day) > 31) return undefined
-  return Date.UTC(Number(year), month, Number(day), hours, minutes, seconds)
+  if (hours > 23 || minutes > 59 || seconds > 60 || day < 1 || day > 31) return undefined
+  return Date.UTC(year, month, day, hours, minutes, seconds)
 }
 
 /**

@@ -27,27 +27,13 @@ function expectStated(waitMs: number, statedMs: number, what = ''): void {
   expect(waitMs, what).toBeLessThanOrEqual(statedMs * 1.2 + 1)
 }
 
-/** Writes a time in one of the three forms of an HTTP-date (RFC 9110, section 5.6.7). */
-function httpDate(ms: number, form: 'imf' | 'rfc850' | 'asctime' = 'imf'): string {
-  const date = new Date(ms)
-  const [day, month] = ['weekday', 'month'].map((part) =>
-    date.toLocaleString('en-US', { [part]: 'long', timeZone: 'UTC' }),
-  ) as [string, string]
-  const [time, year] = [date.toISOString().slice(11, 19), date.getUTCFullYear()]
-  const number = String(date.getUTCDate())
-  if (form === 'imf') return date.toUTCString()
-  if (form === 'asctime')
-    return `${day.slice(0, 3)} ${month.slice(0, 3)} ${number.padStart(2)} ${time} ${year}`
-  return `${day}, ${number.padStart(2, '0')}-${month.slice(0, 3)}-${year % 100} ${time} GMT`
-}
+const httpDate = (ms: number): string => new Date(ms).toUTCString()
 
-test('F39 Retry-After as IMF-fixdate, RFC 850 and asctime: 3 s, all read as GMT', async () => {
+test('F39 Retry-After as IMF-fixdate: 3 s, read as GMT', async () => {
   vi.stubEnv('TZ', 'America/New_York')
-  for (const form of ['imf', 'rfc850', 'asctime'] as const) {
-    const clock = new FakeClock()
-    const waitMs = await waitAfter(status(429, { 'retry-after': httpDate(clock.now() + 3_000, form) }), clock)
-    expectStated(waitMs, 3_000, form)
-  }
+  const clock = new FakeClock()
+  const waitMs = await waitAfter(status(429, { 'retry-after': httpDate(clock.now() + 3_000) }), clock)
+  expectStated(waitMs, 3_000)
 })
 
 test('F40 an HTTP-date from a server 1 h ahead or behind: measured from the Date of the same response', async () => {

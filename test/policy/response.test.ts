@@ -48,14 +48,10 @@ describe('Retry-After in seconds', () => {
 describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
   'Retry-After as a date, in the zone %s',
   (zone) => {
-    test.each([
-      ['an IMF-fixdate', 'Fri, 20 Nov 2026 09:30:03 GMT'],
-      ['an RFC 850 date', 'Friday, 20-Nov-26 09:30:03 GMT'],
-      ['an asctime date', 'Fri Nov 20 09:30:03 2026'],
-    ])('%s is read as GMT', (_form, value) => {
+    test('is read as GMT', () => {
       process.env['TZ'] = zone
 
-      expect(retryAfter(value)).toBe(3_000)
+      expect(retryAfter('Fri, 20 Nov 2026 09:30:03 GMT')).toBe(3_000)
     })
 
     test.each([
@@ -70,33 +66,17 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
 )
 
 describe('dates', () => {
-  test('an asctime date with one digit for the day is read', () => {
-    expect(parseHttpDate('Sun Nov  6 08:49:37 1994', NOW_MS)).toBe(Date.parse('1994-11-06T08:49:37Z'))
-  })
-
   test.each(['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'])(
     'the month %s is read',
     (month) => {
       const expected = Date.parse(`1 ${month} 2026 00:00:00 GMT`)
 
-      expect(parseHttpDate(`Thu, 01 ${month} 2026 00:00:00 GMT`, NOW_MS)).toBe(expected)
+      expect(parseHttpDate(`Thu, 01 ${month} 2026 00:00:00 GMT`)).toBe(expected)
     },
   )
 
-  test.each([
-    ['26', 2026],
-    ['00', 2000],
-    ['76', 2076],
-    ['77', 1977],
-    ['94', 1994],
-  ])('the two-digit year %s is %i', (digits, year) => {
-    const ms = parseHttpDate(`Sunday, 06-Nov-${digits} 08:49:37 GMT`, NOW_MS)
-
-    expect(new Date(ms as number).getUTCFullYear()).toBe(year)
-  })
-
   test('a leap second is the start of the next minute', () => {
-    expect(parseHttpDate('Fri, 20 Nov 2026 09:30:60 GMT', NOW_MS)).toBe(NOW_MS + 60_000)
+    expect(parseHttpDate('Fri, 20 Nov 2026 09:30:60 GMT')).toBe(NOW_MS + 60_000)
   })
 
   test('a date in the past means no wait', () => {
@@ -128,7 +108,7 @@ describe('dates', () => {
     '2026-11-20T09:30:03Z',
     'Fri Nov 20 09:30:03 2026 GMT',
   ])('%s is not an HTTP-date', (text) => {
-    expect(parseHttpDate(text, NOW_MS)).toBeUndefined()
+    expect(parseHttpDate(text)).toBeUndefined()
     expect(retryAfter(text)).toBeUndefined()
   })
 })
@@ -142,7 +122,6 @@ describe('several values', () => {
     ['garbage, , 2', 2_000],
     ['Fri, 20 Nov 2026 09:30:03 GMT, 2', 3_000],
     ['2, Fri, 20 Nov 2026 09:30:03 GMT', 3_000],
-    ['Friday, 20-Nov-26 09:30:03 GMT, Fri Nov 20 09:30:05 2026', 5_000],
     ['Thu, 01 Jan 1970 00:00:00 GMT, 2', 2_000],
   ])('of %j the longest wait counts', (value, ms) => {
     expect(retryAfter(value)).toBe(ms)
