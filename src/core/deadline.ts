@@ -1,5 +1,3 @@
-import { elementAt } from '../errors/guard.ts'
-
 interface Mark {
   upTo: number
   readonly sinceMs: number
@@ -22,7 +20,7 @@ export class Deadline {
 
   /** Begins the wait of each event up to the place `upTo`, unless the event already waits. */
   begin(upTo: number, nowMs: number): void {
-    const last = elementAt(this.#marks, -1)
+    const last = this.#marks[this.#marks.length - 1]
     if (upTo <= (last?.upTo ?? this.#expiredUpTo)) return
     // Waits that begin within a thousandth of the limit share a mark, which limits the number of marks.
     if (last !== undefined && nowMs - last.sinceMs < this.#durationMs / 1_000) last.upTo = upTo
@@ -36,7 +34,7 @@ export class Deadline {
 
   /** The time at which the next events have waited too long; `Infinity` if no event waits. */
   get nextMs(): number {
-    return (elementAt(this.#marks, 0)?.sinceMs ?? Number.POSITIVE_INFINITY) + this.#durationMs
+    return (this.#marks[0]?.sinceMs ?? Number.POSITIVE_INFINITY) + this.#durationMs
   }
 
   /**

@@ -1,7 +1,6 @@
 import { type Ending, UNSENT } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
 import {
   conclude,
@@ -204,7 +203,7 @@ function authorization({ credentials }: Core): string | DeliveryError | Promise<
 }
 
 function toAuthError(error: unknown): DeliveryError {
-  if (isInstance(error, DeliveryError)) return error
+  if (error instanceof DeliveryError) return error
   return new DeliveryError('auth', `there are no credentials: ${describeCause(error)}`, { cause: error })
 }
 

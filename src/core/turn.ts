@@ -5,7 +5,7 @@ import { serialize } from '../message/serialize.ts'
 import { Context } from '../pipeline/context.ts'
 import { toPluginError } from '../pipeline/handler-result.ts'
 import { afterLoop, soon } from '../runtime/clock.ts'
-import { isEnding } from '../runtime/exit.ts'
+import { isEnding } from '../runtime/exit.node.ts'
 import type { Core } from './core.ts'
 import { armInterval, pump } from './pump.ts'
 import {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-type Exit = typeof import('../../src/runtime/exit.ts')
+type Exit = typeof import('../../src/runtime/exit.node.ts')
 
 let exit: Exit
-/** The listeners that src/runtime/exit.ts has added to the process, and the names of their events. */
+/** The listeners that src/runtime/exit.node.ts has added to the process, and the names of their events. */
 let listeners: { event: string; listener: () => void }[]
 let events: string[]
 let warnings: ReturnType<typeof vi.spyOn>
@@ -27,7 +27,7 @@ beforeEach(async () => {
   vi.spyOn(process, 'prependListener').mockImplementation(add)
   warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   vi.resetModules()
-  exit = await import('../../src/runtime/exit.ts')
+  exit = await import('../../src/runtime/exit.node.ts')
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -111,7 +111,7 @@ describe('the exit', () => {
   test('without a process in the runtime there is nothing to watch', async () => {
     vi.stubGlobal('process', undefined)
     vi.resetModules()
-    const { listenToExit } = await import('../../src/runtime/exit.ts')
+    const { listenToExit } = await import('../../src/runtime/exit.node.ts')
 
     expect(() => listenToExit()).not.toThrow()
   })

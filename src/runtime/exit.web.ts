@@ -1,0 +1,7 @@
+import type * as node from './exit.node.ts'
+
+/** Edge runtimes and browsers do not tell that they end. */
+export const watchExit: typeof node.watchExit = () => {}
+export const unwatchExit: typeof node.unwatchExit = () => {}
+export const listenToExit: typeof node.listenToExit = () => {}
+export const isEnding: typeof node.isEnding = () => false
