@@ -27,10 +27,9 @@ export class ServerClock {
     return fork
   }
 
-  /** Milliseconds since the epoch. Always finite, even if the host's clock is not. */
+  /** Milliseconds since the epoch. */
   nowMs(): number {
-    const nowMs = this.#clock.now() + this.#offsetMs
-    return Number.isFinite(nowMs) ? nowMs : 0
+    return this.#clock.now() + this.#offsetMs
   }
 
   /**
@@ -51,8 +50,7 @@ export class ServerClock {
     const nowMs = this.nowMs()
     if (!isBlamed && Math.abs(dateMs - nowMs) < TOLERANCE_MS) return false
     this.#formerMs = this.#offsetMs
-    const localMs = this.#clock.now()
-    this.#offsetMs = Number.isFinite(localMs) ? dateMs - localMs : 0
+    this.#offsetMs = dateMs - this.#clock.now()
     return true
   }
 

@@ -111,11 +111,9 @@ export class Monitor implements RequestObserver, OutageObserver {
   onOutage(durationMs: number, problem: string): void {
     if (this.#isOutageReported) return
     this.#isOutageReported = true
-    const start = new Date(this.#clock.now() - durationMs)
-    // A mocked clock may give a time that no date can have.
-    const since = Number.isNaN(start.getTime()) ? '' : ` since ${start.toISOString()}`
+    const since = new Date(this.#clock.now() - durationMs).toISOString()
     this.#warnings.reportOutage(
-      `the service has taken no request${since} (${problem}). Events that wait: ${this.#countPending()}.`,
+      `the service has taken no request since ${since} (${problem}). Events that wait: ${this.#countPending()}.`,
     )
   }
 

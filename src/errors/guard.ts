@@ -37,29 +37,9 @@ function warnOnce(what: string, verb: string, error: unknown): void {
   warn('user_code', `${done}; the error was ignored, and further ones will be ignored silently`)
 }
 
-/**
- * Like `instanceof`, for a value that user code threw. The operator itself throws if the value is a proxy whose traps throw.
- */
-export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
-  try {
-    return thrown instanceof type
-  } catch {
-    return false
-  }
-}
-
 /** Makes the stack of the error start at the caller of `callee`, a line of the user's program. Returns the error. */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
   if (error instanceof Error) captureStackTrace?.(error, callee)
   return error
-}
-
-/**
- * Like `Array.prototype.at`, which Node.js before 16.6 does not have. Never reads a property of `Object.prototype`, unlike
- * `list[index]` with an index outside the list.
- */
-export function elementAt<Element>(list: readonly Element[], index: number): Element | undefined {
-  const place = index < 0 ? list.length + index : index
-  return place >= 0 && place < list.length ? list[place] : undefined
 }

@@ -1,4 +1,3 @@
-import { elementAt } from '../errors/guard.ts'
 import { mistake } from './options.ts'
 
 /** `end` is the index after the last character. */
@@ -53,7 +52,7 @@ export class TextPatterns {
 function merge(ranges: Range[]): Range[] {
   const merged: Range[] = []
   for (const [from, to] of ranges.sort(([a], [b]) => a - b)) {
-    const last = elementAt(merged, -1)
+    const last = merged[merged.length - 1]
     if (last !== undefined && from <= last[1]) last[1] = Math.max(last[1], to)
     else merged.push([from, to])
   }

@@ -1,4 +1,3 @@
-import { elementAt } from '../errors/guard.ts'
 import { crc32c } from './crc32c.ts'
 import { codeOf, type FileSystem } from './file-system.ts'
 import { createHeader, HEADER_BYTES, readVersion, VERSION } from './format.ts'
@@ -26,7 +25,7 @@ export class Acknowledgements {
   }
 
   add(start: number, end: number): void {
-    const last = elementAt(this.#fresh, -1)
+    const last = this.#fresh[this.#fresh.length - 1]
     if (last !== undefined && last[1] === start) last[1] = end
     else this.#fresh.push([start, end])
   }
@@ -48,7 +47,7 @@ export class Acknowledgements {
     ranges.sort(([a], [b]) => a - b)
     const joined: [number, number][] = []
     for (const [start, end] of ranges) {
-      const last = elementAt(joined, -1)
+      const last = joined[joined.length - 1]
       if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end)
       else joined.push([start, end])
     }

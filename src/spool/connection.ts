@@ -1,4 +1,3 @@
-import { elementAt } from '../errors/guard.ts'
 import type {
   RecoveredMessage,
   Spool,
@@ -101,7 +100,7 @@ class Connection implements SpoolConnection {
     this.length++
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
-    const last = elementAt(this.#rows, -1)
+    const last = this.#rows[this.#rows.length - 1]
     if (last !== undefined && isNext(last, entry)) last.kinds.push(entry.kind)
     else this.#rows.push({ entry, kinds: [entry.kind], next: 0 })
     return true
@@ -216,7 +215,7 @@ class Connection implements SpoolConnection {
       this.#abandoned--
       return undefined
     }
-    const row = elementAt(this.#rows, 0)
+    const row = this.#rows[0]
     if (row === undefined) return undefined
     this.length--
     const entry = takeFrom(row)

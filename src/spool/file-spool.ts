@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { nextTick } from 'node:process'
 import { describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
-import { elementAt } from '../errors/guard.ts'
 import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from '../line/spool.ts'
 import { type Clock, soon, systemClock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
@@ -236,7 +235,7 @@ export class FileSpool implements Spool {
   }
 
   async #readRun(): Promise<readonly RecoveredMessage[] | undefined> {
-    const run = elementAt(this.#log.runs, 0)
+    const run = this.#log.runs[0]
     if (run === undefined) return undefined
     try {
       const reader = new SegmentReader(run.segment, true, this.#room)

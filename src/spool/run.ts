@@ -1,4 +1,3 @@
-import { elementAt } from '../errors/guard.ts'
 import type { RecoveredMessage } from '../line/spool.ts'
 import { FileRecord, type Segment } from './segment.ts'
 import type { FoundMessage } from './segment-reader.ts'
@@ -37,7 +36,7 @@ export class Run {
     for (const message of found) {
       this.#lose(messages, message.record.start)
       // In a file that was edited, a record may be at an offset at which this process wrote none. It is ignored.
-      if (elementAt(this.#starts, this.#next) !== message.record.start) continue
+      if (this.#starts[this.#next] !== message.record.start) continue
       this.#next++
       messages.push(message)
     }
@@ -49,19 +48,19 @@ export class Run {
   /** Reports as lost the records that start before `end` and were not read. */
   #lose(messages: RecoveredMessage[], end: number): void {
     for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
-      const to = elementAt(this.#starts, ++this.#next) ?? this.end
+      const to = this.#starts[++this.#next] ?? this.end
       messages.push({ record: new FileRecord(this.segment, start, to), isOwn: true, message: undefined })
     }
   }
 
   #nextBefore(end: number): number | undefined {
-    const start = elementAt(this.#starts, this.#next)
+    const start = this.#starts[this.#next]
     return start !== undefined && start < end ? start : undefined
   }
 }
 
 export function addToRun(runs: Run[], record: FileRecord): void {
-  const last = elementAt(runs, -1)
+  const last = runs[runs.length - 1]
   if (last?.segment === record.segment && last.end === record.start) last.add(record)
   else runs.push(new Run(record))
 }

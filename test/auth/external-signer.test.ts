@@ -40,13 +40,6 @@ function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   return { ...harness, assertions, errors, signatures: () => signatures }
 }
 
-/** An object that throws on any access, even by `instanceof`. */
-function revokedProxy(): object {
-  const { proxy, revoke } = Proxy.revocable({}, {})
-  revoke()
-  return proxy
-}
-
 /** Waits in real time: the fake clock cannot make the code for tokens load. */
 async function loaded(isDone: () => boolean): Promise<void> {
   await vi.waitFor(() => expect(isDone()).toBe(true), { timeout: 60_000, interval: 5 })
@@ -78,7 +71,6 @@ describe('a signer that', () => {
       /no session with the HSM/,
     ],
     ['rejects with nothing', () => Promise.reject(), /unknown error/],
-    ['rejects with a proxy that is revoked', () => Promise.reject(revokedProxy()), /unknown error/],
     [
       'rejects with a TimeoutError of its own',
       () => Promise.reject(Object.assign(new Error('KMS is slow'), { name: 'TimeoutError' })),

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { localKey } from '../../src/auth/assertion.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { TokenClient, type TokenResult } from '../../src/auth/token-client.ts'
@@ -324,15 +324,4 @@ test('when the process is suspended before the assertion is signed, this request
   })
   expect(await tokens.request(clock.now()).result).toMatchObject({ outcome: 'token', token: 'tok' })
   expect(requests).toHaveLength(1)
-})
-
-test('when a mocked clock throws, a request fails but its promise does not reject', async () => {
-  const clock = new FakeClock()
-  const { request, answer } = await ask(json({ access_token: 'tok' }), clock)
-  vi.spyOn(clock, 'now').mockImplementation(() => {
-    throw new RangeError('mocked away')
-  })
-
-  expect(await answer()).toMatchObject({ outcome: 'retry', failure: { message: 'it failed (RangeError)' } })
-  request.abort()
 })

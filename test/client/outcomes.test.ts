@@ -1,11 +1,10 @@
-import assert from 'node:assert'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { on, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
 import type { ErrorEvent, WarningEvent } from '../../src/client/events.ts'
 import type { Callback, Context } from '../../src/pipeline/context.ts'
-import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { silence, status } from '../support/scripted-client.ts'
@@ -94,27 +93,6 @@ describe('failures that lose no event', () => {
       `the service takes requests again after ${Math.round(lastedMs / 1_000)} s. Events that wait: 3.`,
     ])
   })
-
-  test.each<[string, () => number]>([
-    ['throws', () => assert.fail('no time')],
-    ['gives no number', () => undefined as unknown as number],
-    ['gives a time that no date can have', () => 1e300],
-  ])(
-    'of the service cause a warning, and each event gets its outcome, when the clock %s',
-    async (_label, now) => {
-      const { analytics, clock } = createAnalytics({ maxRetries: 1 }, new Array(20).fill(status(503)))
-      const { outcomes, callback } = recordOutcomes()
-      const warnings: string[] = []
-      analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
-
-      trackPurchases(analytics, 1, callback)
-      clock.now = now
-      await clock.advance(600_000)
-
-      expect(outcomes).toEqual(['retries_exhausted'])
-      expect(warnings[0]).toMatch(/^the service has taken no request \(.+\). Events that wait: 1.$/)
-    },
-  )
 
   test('of a warning listener cause a process warning, and no further warning event', async () => {
     const { analytics } = createAnalytics()

@@ -183,19 +183,15 @@ describe('verify', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('never rejects, even when the HTTP client or the clock throws, and shows no credentials', async () => {
+  test('never rejects, even when the HTTP client throws, and shows no credentials', async () => {
     const httpClient: HTTPClient = {
       makeRequest() {
         throw new Error(`cannot send ${WRITE_KEY}`)
       },
     }
-    const { analytics, clock } = createAnalytics({ httpClient })
+    const { analytics } = createAnalytics({ httpClient })
 
     expect((await analytics.verify()).hint).toBe('cannot send [redacted]')
-    vi.spyOn(clock, 'now').mockImplementation(() => {
-      throw new Error('mocked away')
-    })
-    expect(await analytics.verify()).toMatchObject({ reachable: false, hint: expect.stringMatching(/./) })
   })
 
   test('reports an error that occurs while its code is loaded', async () => {

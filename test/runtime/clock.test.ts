@@ -133,15 +133,6 @@ test('a timer that fires moves the clock to the time for which the timer was set
   expect(elapsedMs(clock)).toBe(850)
 })
 
-test('when the wrapped clock throws, the time is NaN', () => {
-  const below = new FakeClock()
-  below.now = () => {
-    throw new Error('mocked away')
-  }
-
-  expect(new SteadyClock(below).now()).toBeNaN()
-})
-
 test('a clock whose time passes is not moved by timers', async () => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)
@@ -172,45 +163,18 @@ test('a timer with the longest possible delay moves the clock by that delay', ()
   expect(elapsedMs(clock)).toBe(MAX_TIMER_MS)
 })
 
-test.each([
-  [
-    'throws',
-    () => {
-      throw new Error('kaputt')
-    },
-  ],
-  ['returns NaN', () => Number.NaN],
-  ['returns Infinity', () => Number.POSITIVE_INFINITY],
-  ['goes back', () => 3],
-])('while the wrapped clock %s, a SteadyClock stands still', (_label, monotonic: () => number) => {
+test('when the wrapped clock goes back, a SteadyClock stands still', () => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)
   below.stall(100)
   expect(elapsedMs(clock)).toBe(100)
 
-  below.monotonic = monotonic
+  below.monotonic = () => 3
 
   expect(elapsedMs(clock)).toBe(100)
 })
 
-test.each([
-  [
-    'throws',
-    () => {
-      throw new Error('kaputt')
-    },
-  ],
-  ['returns NaN', () => Number.NaN],
-  ['returns 7', () => 7],
-  ['returns 1', () => 1],
-])('when random() of the wrapped clock %s, a valid number is used', (_label, random: () => number) => {
-  const below = new FakeClock()
-  below.random = random
-
-  expect(new SteadyClock(below).random()).toBe(0.5)
-})
-
-test('a random number in range is passed on', () => {
+test('a random number is passed on', () => {
   const below = new FakeClock()
   below.random = () => 0.25
 
