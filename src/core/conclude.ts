@@ -152,7 +152,18 @@ function accepted(core: Core, request: Request, waitMs: number | undefined): voi
   service.refusedWhole = undefined
   answered(core, request)
   if (request.batch.role === 'line') doubleLimit(service)
-  if (waitMs !== undefined && waitMs > 0) shutStated(core, request, waitMs)
+  if (waitMs === undefined || waitMs <= 0) return
+  shutStated(core, request, waitMs)
+  if (waitMs <= LONG_WAIT_MS) return
+  const message = `the service asks for a wait of ${Math.ceil(waitMs / 1_000)} s`
+  limit(core, (code) => new DeliveryError(code, message))
+}
+
+/** What is due waits for the end of a rate limit. */
+function limit({ service, line, clock }: Core, toError: ToError): void {
+  service.problem = toError
+  service.isLimited = true
+  service.limitDeadline.begin(line.dueOrder, clock.monotonic())
 }
 
 /** Single events that have not failed before tell whether the service fails at random; in an outage they tell nothing. */
@@ -355,15 +366,14 @@ function endWaiting(
 
 /** The service limits the rate: everything waits, which says nothing about the events. */
 function limited(core: Core, request: Request, toError: ToError, waitMs: number | undefined): void {
-  const { service, clock, line } = core
-  const nowMs = clock.monotonic()
+  const { service, clock } = core
   takeBack(core, request)
-  service.problem = toError
-  service.isLimited = true
-  service.limitDeadline.begin(line.dueOrder, nowMs)
+  // The gate has shut and opened again since the request was sent.
+  if (request.generation !== service.generation && !service.isShut) return
+  limit(core, toError)
   if (waitMs !== undefined) return shutStated(core, request, waitMs)
   if (request.generation !== service.generation) return
-  shut(service, nowMs, nextBackoffMs(service, clock.random()), false)
+  shut(service, clock.monotonic(), nextBackoffMs(service, clock.random()), false)
   core.monitor.onPause(service.waitMs)
 }
 

@@ -29,7 +29,8 @@ export function pump(core: Core): void {
   for (let request = next(core); request !== undefined; request = next(core)) {
     const sent = request
     core.inFlight.add(sent)
-    void core.asyncContext.runInAsyncScope(() => attempt(core, sent))
+    // What breaks again while a failure is handled stays with its request: a close gives the events their outcome.
+    core.asyncContext.runInAsyncScope(() => attempt(core, sent)).catch(() => {})
   }
   wakeUp(core)
 }
@@ -149,7 +150,7 @@ function oneOf(batches: Batch[]): Batch | undefined {
   return createBatch([first], batch.role, batch)
 }
 
-/** Never rejects. */
+/** Rejects only if the code of this library throws while it handles an error. */
 async function attempt(core: Core, request: Request): Promise<void> {
   const { inFlight, service, sender } = core
   const { batch } = request

@@ -149,6 +149,42 @@ test('F144: an event that became due while the limited request was in flight has
   expect(toldAtMs).toEqual([10_000, 16_000])
 })
 
+test('an accepted request that asks for a wait of a minute limits the rate: an awaited event is told after 10 s', async () => {
+  const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
+  client.answerWith(status(200, { 'Retry-After': '60' }))
+  trackPurchases(analytics, 1)
+  await clock.advance(1_000)
+  const told: (string | number | undefined)[] = []
+  const tell = (error?: Error): number => told.push(error?.message, clock.elapsedMs)
+  analytics.track({ userId: 'ada', event: 'Awaited' }, tell)
+  trackPurchases(analytics, 1)
+  await clock.advance(100_000)
+
+  expect(told).toEqual(['the service asks for a wait of 60 s', 11_000])
+  expect(analytics.stats).toMatchObject({ delivered: 2, failed: 1, pending: 0 })
+})
+
+test('a 429 that comes after the gate has shut and opened again limits nothing', async () => {
+  const clock = new FakeClock()
+  const slow = answerAfter(clock, 20_000, status(200))
+  const replies = [answerAfter(clock, 5_000, status(429)), status(503), status(200), slow]
+  const settings = { flushAt: 1, maxConcurrentRequests: 2, httpRequestTimeout: 60_000 }
+  const { analytics } = createAnalytics(settings, replies, clock)
+  trackPurchases(analytics, 2)
+  await clock.advance(4_000)
+  expect(analytics.stats.delivered).toBe(1)
+  trackPurchases(analytics, 1)
+  const outcomes: (string | undefined)[] = []
+  await clock.advance(500)
+  // Both requests at once are slow now, so this event waits for more than 10 s.
+  analytics.track({ userId: 'ada', event: 'Awaited' }, (error) => outcomes.push(error?.code))
+  await clock.advance(15_000)
+  expect(outcomes).toEqual([])
+  await clock.advance(60_000)
+
+  expect(outcomes).toEqual([undefined])
+})
+
 test('short waits that two accepted requests ask for are no rate limit: nobody is told in the time of a slow one', async () => {
   const { analytics, client, clock } = createAnalytics({ flushAt: 1, httpRequestTimeout: 30_000 })
   client.answerWith(answerAfter(clock, 100, status(200, { 'Retry-After': '1' })))
