@@ -1,6 +1,7 @@
 import { type Ending, UNSENT } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
 import {
   conclude,
@@ -90,10 +91,16 @@ function nextBatch(core: Core): Batch | undefined {
   const suspect = maySuspect ? readySuspect(core) : undefined
   service.wasSuspectLast = suspect !== undefined
   if (suspect !== undefined) return suspect
-  const again = service.again.shift()
+  // After a 413, one part goes at a time: several at once would be refused before the first has taught the size.
+  const isBusy = isOf413(service.again[0]) && [...core.inFlight].some((request) => isOf413(request.batch))
+  const again = isBusy ? undefined : service.again.shift()
   if (again !== undefined) return within(core, again)
   if (!line.isDue) return undefined
   return createBatch(line.take(service.limit.bytes, service.limit.events), 'line')
+}
+
+function isOf413(batch: Batch | undefined): boolean {
+  return batch?.ceilingBefore !== undefined
 }
 
 function readySuspect({ service, clock }: Core): Batch | undefined {
@@ -204,7 +211,7 @@ function authorization({ credentials }: Core): string | DeliveryError | Promise<
 }
 
 function toAuthError(error: unknown): DeliveryError {
-  if (error instanceof DeliveryError) return error
+  if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('auth', `there are no credentials: ${describeCause(error)}`, { cause: error })
 }
 
