@@ -1,5 +1,6 @@
 import { copyCause, describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { MAX_RESPONSE_BYTES } from '../http/response.ts'
@@ -96,7 +97,7 @@ export class TokenClient {
 
   #readSigningError(error: unknown): TokenResult {
     const { signer, settings } = this.#options
-    if (error instanceof SettingsError) return refused({ message: error.message })
+    if (isInstance(error, SettingsError)) return refused({ message: error.message })
     if ('sign' in signer) {
       const redact = redactor([settings.clientId, settings.keyId])
       const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
@@ -193,7 +194,7 @@ function readLifetimeMs(expiresIn: unknown): number {
 }
 
 function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error
+  return isInstance(error, Error) ? error.name : typeof error
 }
 
 function isText(value: unknown): value is string {

@@ -37,6 +37,17 @@ function warnOnce(what: string, verb: string, error: unknown): void {
   warn('user_code', `${done}; the error was ignored, and further ones will be ignored silently`)
 }
 
+/**
+ * Like `instanceof`, for a value that user code threw. The operator itself throws if the value is a proxy whose traps throw.
+ */
+export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
+  try {
+    return thrown instanceof type
+  } catch {
+    return false
+  }
+}
+
 /** Makes the stack of the error start at the caller of `callee`, a line of the user's program. Returns the error. */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }

@@ -1,4 +1,5 @@
 import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { snapshot } from './snapshot.ts'
 import { byteLength } from './utf8.ts'
 
@@ -46,12 +47,12 @@ function serializeTolerantly(message: object, maxBytes: number | undefined): str
   try {
     return JSON.stringify(snapshot(message, maxBytes))
   } catch (error) {
-    if (error instanceof DeliveryError) throw error
+    if (isInstance(error, DeliveryError)) throw error
     throw new DeliveryError('unserializable', 'the message cannot be written as JSON', { cause: error })
   }
 }
 
 export function toMessageError(error: unknown): DeliveryError {
-  if (error instanceof DeliveryError) return error
+  if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }

@@ -1,4 +1,5 @@
 import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { setOwn } from './merge.ts'
 
 export const CIRCULAR = '[Circular]'
@@ -164,7 +165,7 @@ function copyItem(item: unknown, key: string | number, state: State): unknown {
   try {
     return copy(item, key, state)
   } catch (error) {
-    if (error instanceof DeliveryError) throw error
+    if (isInstance(error, DeliveryError)) throw error
     state.ancestors.length = depth
     return THROWS
   }

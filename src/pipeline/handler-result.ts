@@ -1,5 +1,6 @@
 import { describeCause } from '../errors/cause.ts'
 import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent } from '../message/types.ts'
 import { KINDS } from '../message/wire.ts'
@@ -22,7 +23,7 @@ export class UnusableResult extends Error {}
 export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
   ctx.requireEvent()
   if (result === undefined || result === ctx) return ctx
-  if (result instanceof Context) {
+  if (isInstance(result, Context)) {
     result.event = complete(result.event, ctx.event)
     result.requireEvent()
     result.succeed(ctx)
@@ -87,7 +88,7 @@ export function pluginError(plugin: string, verb: string, cause: unknown): Deliv
 
 /** Makes the error for an event that cannot be read after its plugins have run. */
 export function toPluginError(error: unknown): DeliveryError {
-  if (error instanceof DeliveryError) return error
+  if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {
     cause: error,
   })

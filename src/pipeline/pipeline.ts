@@ -1,5 +1,5 @@
 import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
-import { isThenable } from '../errors/guard.ts'
+import { isInstance, isThenable } from '../errors/guard.ts'
 import type { Kind } from '../message/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
@@ -225,7 +225,7 @@ export class Pipeline {
         () => this.#step(passage, index + 1),
         (error) => {
           // The caller of `abandon` gives the event its outcome.
-          if (error instanceof Abandoned) return
+          if (isInstance(error, Abandoned)) return
           if (!this.#fail(passage, one, error)) this.#step(passage, index + 1)
         },
       )
@@ -235,8 +235,9 @@ export class Pipeline {
   #fail(passage: Passage, { name, type }: Registration, error: unknown): boolean {
     const { ctx } = passage
     if (type !== 'before') {
-      const verb =
-        error instanceof UnusableResult ? 'returned something that was ignored' : 'failed and was skipped'
+      const verb = isInstance(error, UnusableResult)
+        ? 'returned something that was ignored'
+        : 'failed and was skipped'
       this.#report(pluginFailure(name, verb, error, ctx))
       return false
     }
@@ -253,7 +254,7 @@ export class Pipeline {
 
   #callLoaded(one: Registration, event: Passenger, ctx: Context): Promise<unknown> | undefined {
     const fail = (error: unknown): void => {
-      const verb = error instanceof Abandoned ? 'was not waited for' : 'failed'
+      const verb = isInstance(error, Abandoned) ? 'was not waited for' : 'failed'
       this.#report(pluginFailure(one.name, verb, error, ctx))
     }
     try {
@@ -291,8 +292,8 @@ export class Pipeline {
 const OUTSIDE: Passenger = { kind: 'track', seq: 0, depth: -1 }
 
 function verbOf(error: unknown): string {
-  if (error instanceof ContextCancelation) return 'dropped the event'
-  return error instanceof UnusableResult ? 'returned something unusable' : 'failed'
+  if (isInstance(error, ContextCancelation)) return 'dropped the event'
+  return isInstance(error, UnusableResult) ? 'returned something unusable' : 'failed'
 }
 
 function all(work: (Promise<unknown> | undefined)[]): Promise<unknown> | undefined {
