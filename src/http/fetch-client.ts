@@ -1,4 +1,3 @@
-import { systemClock } from '../runtime/clock.ts'
 import type { ByteHTTPClient, HTTPClientRequest, HTTPFetchFn, HTTPResponse } from './client.ts'
 
 /**
@@ -33,19 +32,7 @@ export class FetchHTTPClient implements ByteHTTPClient {
       // The body is bytes only if the user has turned compression on.
       body: request.body as string,
       redirect: 'manual',
-      signal: signalOf(request),
+      signal: request.signal,
     })
   }
-}
-
-/** If the request has no signal, returns a new one that is aborted after `httpRequestTimeout`. */
-export function signalOf({
-  signal,
-  httpRequestTimeout,
-}: HTTPClientRequest<string | Uint8Array>): AbortSignal {
-  if (signal !== undefined) return signal
-  const controller = new AbortController()
-  const abort = (): void => controller.abort(new Error(`no response within ${httpRequestTimeout} ms`))
-  systemClock.setTimer(abort, httpRequestTimeout)
-  return controller.signal
 }

@@ -1,7 +1,6 @@
 import type * as HTTP from 'node:http'
 import { urlToHttpOptions } from 'node:url'
 import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
-import { signalOf } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
 /** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
@@ -87,10 +86,9 @@ function send(
   target: HTTP.RequestOptions,
   request: HTTPClientRequest<string | Uint8Array>,
 ): Promise<HTTPResponse> {
-  const { method, closesConnection } = request
-  const signal = signalOf(request)
+  const { method, signal, closesConnection } = request
   // The request may have been aborted while the module was loaded.
-  if (signal.aborted) return Promise.reject(abortError())
+  if (signal?.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
   // With `Content-Length`, the body is sent in one piece and not in chunks. The header is the first of the literal, because
   // adding it after the others is ten times as slow.
@@ -109,9 +107,9 @@ function send(
       // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
       outgoing.destroy()
     }
-    signal.addEventListener('abort', abort, { once: true })
+    signal?.addEventListener('abort', abort)
     outgoing.on('close', () => {
-      signal.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', abort)
       // A response with status 101 closes the request without an error. The error is made only if it is needed: every request
       // closes, and making an error is slow.
       if (!isAnswered) reject(new Error('the connection was closed before there was a response'))

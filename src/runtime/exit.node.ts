@@ -69,6 +69,6 @@ function tellOnce(): void {
   hasWarned = true
   warn(
     'exit',
-    "a beforeExit listener tracks an event each time it runs: the process is kept alive for that only once, or it would never end; use process.once('beforeExit', ...)",
+    "a beforeExit listener tracks an event each time it runs, which keeps the process alive only once; use process.once('beforeExit', ...)",
   )
 }
