@@ -5,7 +5,7 @@ import { type FlushSummary, pendingOf } from './counts.ts'
 import { flush, refuseFlush } from './flush.ts'
 import { pump } from './pump.ts'
 import { errorInTrouble, settle } from './settle.ts'
-import { endTurn, MAX_PASSES, schedulePass } from './turn.ts'
+import { endTurn, MAX_PASSES, schedulePass, tellLeft } from './turn.ts'
 
 export const CLOSE_TIMEOUT_MS = 75_000
 /** A hanging disk must not keep the process alive forever. */
@@ -98,7 +98,7 @@ export function abandonUpTo(core: Core, upTo: number, message: string): void {
   const isOld = ({ seq }: Item): boolean => seq <= upTo
   const error = errorInTrouble(core, 'shutdown_timeout', message)
   const items: Item[] = [...[...inPlugins].filter(isOld), ...line.find(Number.POSITIVE_INFINITY, isOld)]
-  for (const item of items) inPlugins.delete(item)
+  for (const item of items) if (inPlugins.delete(item)) tellLeft(core, item)
   const waiting = [...service.again, ...service.held, ...service.suspects]
   for (const batch of [...waiting, ...[...inFlight].map((request) => request.batch)]) {
     items.push(...batch.items.filter(isOld))
@@ -121,9 +121,6 @@ export function abandonUpTo(core: Core, upTo: number, message: string): void {
 function cancelTimers(core: Core): void {
   core.cancelInterval?.()
   core.cancelInterval = undefined
-  core.cancelWatch?.()
-  core.cancelWatch = undefined
-  core.passes = 0
   core.wakeUp?.cancel()
   core.wakeUp = undefined
   core.service.isProbeOut = false

@@ -179,7 +179,7 @@ function jsonOf({ kind }: Item, ctx: Context, maxBytes: number): string {
   return serialize(checkMessage(kind, ctx.event), maxBytes)
 }
 
-function tellLeft(core: Core, item: Item): void {
+export function tellLeft(core: Core, item: Item): void {
   for (const one of core.leaving) {
     if (!one.items.delete(item) || one.items.size > 0) continue
     core.leaving.delete(one)

@@ -6,9 +6,9 @@ import type { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { FileSpool } from '../../src/spool/file-spool.ts'
 import { filesIn, temporaryDirectory } from '../spool/support.ts'
-import { createAnalytics } from '../support/create-analytics.ts'
+import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
-import { status } from '../support/scripted-client.ts'
+import { silence, status } from '../support/scripted-client.ts'
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 1_000 : 2_000))
 const TYPES = ['before', 'enrichment', 'destination', 'after', 'utility'] as const
@@ -194,4 +194,25 @@ test('F146: with a spool, nothing that a redacting plugin removes is ever on the
   }
 
   expect(seen).toBeGreaterThan(RUNS / 20)
+})
+
+test('a close in the midst of 3,000 passes leaves nothing without an outcome', async () => {
+  const { analytics, clock } = createAnalytics({}, [silence])
+  analytics.on('error', () => {})
+  let told = 0
+  const again = (): void => {
+    if (++told < 3_000) trackPurchases(analytics, 1, again)
+  }
+  trackPurchases(analytics, 1)
+  const closing = analytics.closeAndFlush({ timeout: 50 })
+  trackPurchases(analytics, 1, again)
+  await clock.advance(50)
+  await closing
+  // The passes wait for the real event loop.
+  while (analytics.stats.pending > 0) await new Promise((resolve) => setImmediate(resolve))
+  let late = 0
+  trackPurchases(analytics, 1, () => late++)
+  while (late === 0) await new Promise((resolve) => setImmediate(resolve))
+
+  expect([told, late, analytics.stats.pending]).toEqual([3_000, 1, 0])
 })
