@@ -115,8 +115,8 @@ export function expire(core: Core): void {
     )
   }
   if (!service.isLimited) return
-  const upTo = passLimited(service, nowMs)
-  if (upTo > 0) tell(core, upTo, (item) => isAwaited(core, item))
+  const before = service.toldUpTo
+  if (passLimited(service, nowMs) > before) tellDue(core)
   for (const flush of [...core.flushes]) {
     if (flush.isPatient) continue
     // What only a close waits for waits for the stated time, if that ends within the time of the close.
@@ -153,15 +153,20 @@ function accepted(core: Core, request: Request, waitMs: number | undefined): voi
   answered(core, request)
   if (request.batch.role === 'line') doubleLimit(service)
   if (waitMs === undefined || waitMs <= 0) return
-  shutStated(core, request, waitMs)
-  if (waitMs <= LONG_WAIT_MS) return
   const message = `the service asks for a wait of ${Math.ceil(waitMs / 1_000)} s`
-  limit(core, (code) => new DeliveryError(code, message))
+  obey(core, request, waitMs, (code) => new DeliveryError(code, message))
+}
+
+/** The service asks for a wait; a long one counts as a rate limit. */
+function obey(core: Core, request: Request, waitMs: number, toError: ToError): void {
+  shutStated(core, request, waitMs)
+  if (waitMs > LONG_WAIT_MS) limit(core, toError)
 }
 
 /** What is due waits for the end of a rate limit. */
 function limit({ service, line, clock }: Core, toError: ToError): void {
   service.problem = toError
+  service.code = undefined
   service.isLimited = true
   service.limitDeadline.begin(line.dueOrder, clock.monotonic())
 }
@@ -178,7 +183,7 @@ function noteSingle({ service }: Core, { items, role }: Batch, hasFailed: boolea
 /** The service has answered without failing: it is up, and what has failed before is under suspicion. */
 function answered(core: Core, request: Request): void {
   const { service, monitor, clock, settings } = core
-  const { isLimited } = service
+  const { isLimited, problem } = service
   // A wait that the service has stated meanwhile goes on.
   const isKept = service.isShut && service.isStated && request.generation !== service.generation
   const isOver = service.failures > settings.maxRetries
@@ -188,8 +193,8 @@ function answered(core: Core, request: Request): void {
     endTrouble(service)
   }
   endDues(service)
-  if (isKept) service.isLimited = isLimited
-  else service.isShut = false
+  if (!isKept) service.isShut = false
+  else if (isLimited && problem !== undefined) limit(core, problem)
   const { held } = service
   service.held = []
   // The oldest event was asked first, and it has got through: the failure was short.
@@ -232,16 +237,13 @@ function fail(
   batch.failure = toError
   noteSingle(core, batch, true)
   for (const item of batch.items) item.failures++
-  // Suspects fail without shutting the gate, unless the service itself says that it fails, or all of them do.
-  if (
-    batch.role === 'suspect' &&
-    !request.isProbe &&
-    floorMs === undefined &&
-    !areAllFailing(service, batch)
-  ) {
+  // Suspects fail without counting as failures of the service, unless all of them do.
+  const isSuspected = batch.role === 'suspect' && !request.isProbe && code === undefined
+  if (isSuspected && !areAllFailing(service, batch)) {
     // While the service itself is in question, they are not counted.
-    if (service.isShut || code !== undefined) service.suspects.unshift(batch)
+    if (service.isShut) service.suspects.unshift(batch)
     else suspect(core, batch)
+    if (floorMs !== undefined) obey(core, request, floorMs, toError)
     return
   }
   service.problem = toError
@@ -257,7 +259,7 @@ function fail(
     if (code === undefined) halveLimit(service)
     if (isAboutEvents && service.held.length > 0) service.held.push(batch)
     else giveBack(core, batch)
-    if (floorMs !== undefined) extend(core, floorMs)
+    if (floorMs !== undefined) obey(core, request, floorMs, toError)
     return
   }
   const isFirst = service.failures === 0
@@ -316,15 +318,19 @@ function hold(service: Service, batch: Batch): void {
 /** Tells those who wait that the service has failed often enough since they began. @see docs/spec.md, section 8.1 */
 export function tellAwaited(core: Core): void {
   const { service, settings } = core
-  const upTo = passFailures(service, settings.maxRetries + 1)
-  if (upTo > 0 && (core.counts.awaited > 0 || settings.isMaxRetriesGiven || core.isHandedOver)) {
-    tell(core, upTo, (item) => isAwaited(core, item))
-  }
+  if (passFailures(service, settings.maxRetries + 1) > 0) tellDue(core)
   for (const flush of [...core.flushes]) {
     if (!isToldNow(service.failures, flush.sinceFailures, flush.attempts)) continue
     if (flush.isClose && core.spool === undefined) tell(core, Number.POSITIVE_INFINITY, () => true)
     else flush.expire()
   }
+}
+
+/** Tells the awaited events that have waited long enough. */
+function tellDue(core: Core): void {
+  const { service, settings, counts } = core
+  if (counts.awaited === 0 && !settings.isMaxRetriesGiven && !core.isHandedOver) return
+  tell(core, service.toldUpTo, (item) => isAwaited(core, item))
 }
 
 function isAwaited({ settings, isHandedOver }: Core, { callback }: Item): boolean {
@@ -369,8 +375,9 @@ function limited(core: Core, request: Request, toError: ToError, waitMs: number 
   const { service, clock } = core
   takeBack(core, request)
   // The gate has shut and opened again since the request was sent.
-  if (request.generation !== service.generation && !service.isShut) return
+  if (waitMs === undefined && request.generation !== service.generation && !service.isShut) return
   limit(core, toError)
+  if (service.toldUpTo > 0) tellDue(core)
   if (waitMs !== undefined) return shutStated(core, request, waitMs)
   if (request.generation !== service.generation) return
   shut(service, clock.monotonic(), nextBackoffMs(service, clock.random()), false)
@@ -379,7 +386,7 @@ function limited(core: Core, request: Request, toError: ToError, waitMs: number 
 
 function shutStated(core: Core, request: Request, waitMs: number): void {
   const { service, clock, monitor } = core
-  if (request.generation !== service.generation) return extend(core, waitMs)
+  if (request.generation !== service.generation && service.isShut) return extend(core, waitMs)
   shut(service, clock.monotonic(), spreadMs(waitMs, clock.random()), true)
   monitor.onPause(service.waitMs)
 }
@@ -389,7 +396,7 @@ function extend(core: Core, waitMs: number): void {
   const { service, clock, monitor } = core
   const nowMs = clock.monotonic()
   const longerMs = spreadMs(waitMs, clock.random())
-  if (!service.isShut || service.isProbeOut || nowMs + longerMs <= service.shutAtMs + service.waitMs) return
+  if (service.isProbeOut || nowMs + longerMs <= service.shutAtMs + service.waitMs) return
   service.shutAtMs = nowMs
   service.waitMs = longerMs
   service.isStated = true
@@ -495,10 +502,15 @@ export function suspect(core: Core, batch: Batch): void {
 }
 
 /** An event has failed alone while the service accepted others. */
-function suspectAlone(core: Core, { failure }: Batch, item: Item): void {
+function suspectAlone(core: Core, batch: Batch, item: Item): void {
   const { service, settings, clock } = core
+  const { failure } = batch
+  const nowMs = clock.monotonic()
   const { accepted } = service
-  if (item.lonelyFailures === 0) item.acceptedAtFirst = accepted
+  if (item.lonelyFailures === 0) {
+    item.acceptedAtFirst = accepted
+    batch.aloneSinceMs = nowMs
+  }
   const isUsedUp = item.lonelyFailures >= settings.maxRetries
   const isUp = accepted > item.acceptedAtLast || !isAnotherDue(core)
   // What nobody awaits waits until something was accepted after its failure: before, the service may have gone down.
@@ -510,9 +522,15 @@ function suspectAlone(core: Core, { failure }: Batch, item: Item): void {
   if (isUsedUp && isUp && isProven && !isSpared) {
     return settle(core, item, failure?.('retries_exhausted'))
   }
-  const again = createBatch([item], 'suspect')
-  again.notBeforeMs = clock.monotonic() + backoffMs(item.lonelyFailures, clock.random())
+  if (nowMs - batch.aloneSinceMs >= settings.maxTotalBackoffDuration * 1_000) {
+    return settle(core, item, failure?.('deadline'))
+  }
+  const again = createBatch([item], 'suspect', batch)
+  again.notBeforeMs = nowMs + backoffMs(item.lonelyFailures, clock.random())
   service.suspects.push(again)
+  // Only what nobody can prove is left: a flush has waited for it long enough.
+  if (isUsedUp && !isAnotherDue(core))
+    for (const flush of [...core.flushes]) if (!flush.isClose) flush.expire()
 }
 
 /** Suspects that have failed often enough do not count: two bad events must not wait for each other. */

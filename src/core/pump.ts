@@ -65,7 +65,7 @@ function next(core: Core): Request | undefined {
     // Where the settings are wrong, there is nothing to find out: what is due fails at once.
     const isWhole = service.failures === 0 || (service.code !== undefined && isUnproven(core))
     const isOldest = service.orderlyProbes > 0 && !isWhole
-    const batch = isWhole ? nextBatch(core) : isOldest ? oldest(core) : other(core)
+    const batch = isWhole ? nextBatch(core) : isOldest ? (oldest(core) ?? other(core)) : other(core)
     if (batch === undefined) return undefined
     if (isOldest) service.orderlyProbes--
     service.isProbeOut = true
@@ -179,7 +179,6 @@ async function attempt(core: Core, request: Request): Promise<void> {
       finished = sent.finished
       ending = await sent.result
     }
-    if (isSuspect) service.suspectsInFlight--
     // An abandoned request has no events any more.
     if (inFlight.has(request)) {
       const isWorse = readShared(core)
@@ -191,6 +190,8 @@ async function attempt(core: Core, request: Request): Promise<void> {
     const cause = describeCause(error)
     core.warnings.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${cause}`)
     contain(core, request, (code) => new DeliveryError(code, `no attempt could be made: ${cause}`))
+  } finally {
+    if (isSuspect) service.suspectsInFlight--
   }
   pump(core)
   // The socket may still be busy with the body of the response.
@@ -222,9 +223,9 @@ function wakeUp(core: Core): void {
   const isWaiting =
     line.readyLength > 0 || service.again.length + service.held.length + service.suspects.length > 0
   let atMs = pendingOf(core.counts) > 0 ? nextExpiryMs(core) : Number.POSITIVE_INFINITY
-  if (isWaiting && service.isShut) {
-    const opensMs = opensAtMs(service, isSomebodyWaiting(core))
-    if (!service.isProbeOut && opensMs > nowMs) atMs = Math.min(atMs, opensMs)
+  const opensMs = service.isShut ? opensAtMs(service, isSomebodyWaiting(core)) : 0
+  if (service.isShut && (service.isProbeOut || opensMs > nowMs)) {
+    if (isWaiting && !service.isProbeOut) atMs = Math.min(atMs, opensMs)
   } else
     for (const { notBeforeMs } of service.suspects)
       if (notBeforeMs > nowMs) atMs = Math.min(atMs, notBeforeMs)

@@ -19,6 +19,8 @@ export interface Batch {
   isRenewed: boolean
   /** A suspect is not sent before this time, on the monotonic clock. */
   notBeforeMs: number
+  /** When the event of a suspect has first failed alone, on the monotonic clock. */
+  aloneSinceMs: number
   /** The ceiling before the first 413 to this batch. */
   ceilingBefore: Size | undefined
   /** Makes the error for its last failure. */
@@ -32,6 +34,7 @@ export function createBatch(items: Item[], role: Batch['role'], of?: Batch): Bat
     isFreeRetryUsed: of?.isFreeRetryUsed ?? false,
     isRenewed: of?.isRenewed ?? false,
     notBeforeMs: 0,
+    aloneSinceMs: of?.aloneSinceMs ?? 0,
     ceilingBefore: of?.ceilingBefore,
     failure: of?.failure,
   }

@@ -17,11 +17,11 @@ export function readShared(core: Core): boolean {
   const nowMs = clock.monotonic()
   const isUp = known.failures === 0 && !known.isLimited
   const isWorse = known.failures > service.failures
+  // Another client has found the service up: what has failed here is under suspicion.
+  if (known.failures === 0) for (const batch of service.held.splice(0)) suspect(core, batch)
   if (isUp && isInTrouble(service)) {
-    // Another client has found the service up: what has failed here is under suspicion.
     for (const flush of core.flushes) flush.sinceFailures = 0
     endTrouble(service)
-    for (const batch of service.held.splice(0)) suspect(core, batch)
   } else if (!isUp) {
     if (known.failures > 0) service.outageDeadline.begin(line.dueOrder, nowMs)
     if (known.isLimited) service.limitDeadline.begin(line.dueOrder, nowMs)
