@@ -528,9 +528,11 @@ function suspectAlone(core: Core, batch: Batch, item: Item): void {
   const again = createBatch([item], 'suspect', batch)
   again.notBeforeMs = nowMs + backoffMs(item.lonelyFailures, clock.random())
   service.suspects.push(again)
-  // Only what nobody can prove is left: a flush has waited for it long enough.
-  if (isUsedUp && !isAnotherDue(core))
-    for (const flush of [...core.flushes]) if (!flush.isClose) flush.expire()
+  // Only what nobody can prove is left: a flush has waited for it often enough.
+  if (isAnotherDue(core)) return
+  for (const flush of [...core.flushes]) {
+    if (!flush.isClose && flush.attempts <= item.lonelyFailures) flush.expire()
+  }
 }
 
 /** Suspects that have failed often enough do not count: two bad events must not wait for each other. */
