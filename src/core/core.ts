@@ -68,8 +68,12 @@ export interface Early {
 }
 
 /**
- * The state of a client. The functions of this folder work on it, each in the file of its phase, each calling only downwards:
- * `accept` → end of the turn (`turn`) → `pump` → `conclude` → `settle`; `flush` and `close` wait.
+ * The state of a client. The functions of this folder work on it, each in the file of its phase, each importing only downwards:
+ * `accept` → end of the turn (`turn`) → `pump` → `conclude` → `settle`; `flush` and `close` wait, and are ended by `conclude`.
+ *
+ * A response belongs to one of three kinds of request. Current (its `generation` is the gate's): it decides. Late, with the gate
+ * shut: its failure counts as the one that is known already, and its wait may only make the gate's longer. Late, with the gate
+ * open again: a request was accepted since, so it shuts the gate only if it names a wait.
  */
 export interface Core {
   readonly settings: ResolvedSettings

@@ -114,8 +114,10 @@ export interface Service {
   wasSuspectLast: boolean
   /** When a bad event was last found. */
   badAtMs: number
-  /** Moving averages from 0 to 1 that show that requests fail at random, and no event is to blame. @see isRandom */
-  /** How often a single event fails that has not failed before. */
+  /**
+   * How often a single event fails that has not failed before. Like the next field a moving average from 0 to 1, which shows that
+   * requests fail at random, and no event is to blame. @see isRandom
+   */
   firstFailures: number
   /** How many events that have failed alone get through later. */
   redeemed: number

@@ -137,8 +137,7 @@ export function parseHttpDate(text: string): number | undefined {
  *
  * - `delivered`: the service has accepted every event of the request
  * - `retry`: the service fails; the events are sent again
- * - `limited`: the service limits the rate, and all requests wait. Counts as a failure only if the response does not say how
- *   long
+ * - `limited`: the service limits the rate, and all requests wait. Does not count as a failure
  * - `split`: the events are too large together; fewer are sent in one request
  * - `bisect`: one of the events is bad, or all are; halves are sent to find out
  * - `renew`: the access token was refused; the events are sent again once, with a new token
