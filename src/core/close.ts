@@ -150,11 +150,12 @@ export function onExit(core: Core): boolean {
 export function onEnd(core: Core): void {
   if (core.isEnding) return
   core.isEnding = true
-  for (let left = MAX_PASSES; left > 0 && (core.isPassScheduled || pendingOf(core.counts) > 0); left--) {
+  let left = MAX_PASSES
+  do {
     core.passes = 0
     if (core.isPassScheduled) endTurn(core)
     if (pendingOf(core.counts) > 0) abandon(core, EXIT_MESSAGE)
-  }
+  } while (core.isPassScheduled && --left > 0)
   core.isEnding = false
 }
 
