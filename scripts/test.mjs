@@ -147,6 +147,8 @@ const chosen = Object.keys(STEPS)
 
 mkdirSync(RESULTS, { recursive: true })
 const total = { passed: 0, failed: 0, skipped: 0 }
+/** One text for each failure: the step, the test and what it said. */
+const failures = []
 const lines = new Map()
 for (const phase of phases(chosen)) {
   const waiting = [...phase]
@@ -167,12 +169,13 @@ if (tier === 'default') {
 rmSync(PACKED, { recursive: true, force: true })
 writeFileSync(
   `${RESULTS}/summary-${[tier, ...names].join('-').replaceAll(':', '-')}.json`,
-  JSON.stringify(total),
+  JSON.stringify({ ...total, failures }),
 )
 // The default form skips the tests on services, which the others run.
 const mayNotSkip = process.env.FORBID_SKIPS === '1' && tier !== 'default'
 if (mayNotSkip)
   for (const name of skippedTests()) console.error(`skipped, although FORBID_SKIPS is set: ${name}`)
+for (const failure of failures) console.log(failure)
 console.log(summaryOf(total))
 process.exitCode = total.failed > 0 || (mayNotSkip && total.skipped > 0) ? 1 : 0
 
@@ -200,6 +203,7 @@ async function runStep(name, isBesideAnother) {
   const { status, output } = await runCommand(name, isBesideAnother)
   if (isBesideAnother) console.log(`\n> ${name}\n${output}`)
   const counts = countStep(name, status)
+  if (counts.failed > 0) failures.push(...failuresOf(name))
   for (const key of Object.keys(total)) total[key] += counts[key]
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(0)
   lines.set(name, `${name.padEnd(12)} ${summaryOf(counts)} in ${seconds} s${counts.note ?? ''}`)
@@ -249,6 +253,21 @@ function countStep(name, status) {
   return counts
 }
 
+function failuresOf(name) {
+  const texts = resultsOf(name)
+    .filter(({ status }) => status === 'failed')
+    .flatMap(({ name: path, message, assertionResults }) => {
+      const failed = assertionResults.filter(({ status }) => status === 'failed')
+      const file = `failed: ${name}: ${path.replace(ROOT, '')}`
+      // The message and the line of the test, without the lines of the test runner.
+      const textOf = ({ failureMessages: [text = ''] }) =>
+        text.split('\n    at ').slice(0, 2).join('\n    at ').slice(0, 1_000)
+      if (failed.length === 0) return `${file}: ${message}`
+      return failed.map((result) => `${file}: ${result.fullName}: ${textOf(result)}`)
+    })
+  return texts.length > 0 ? texts : [`failed: ${name}`]
+}
+
 function reportOf(name) {
   return `${RESULTS}/${name}.json`
 }
@@ -267,10 +286,15 @@ function readReport(path) {
   return countsOf(report.numPassedTests, report.numFailedTests + unloaded, skipped)
 }
 
+/** The results of a step by test file. */
+function resultsOf(name) {
+  const report = reportOf(name)
+  return STEPS[name].reports && existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')).testResults : []
+}
+
 function skippedTests() {
   return chosen
-    .filter((name) => STEPS[name].reports && existsSync(reportOf(name)))
-    .flatMap((name) => JSON.parse(readFileSync(reportOf(name), 'utf8')).testResults)
+    .flatMap(resultsOf)
     .flatMap(({ assertionResults }) => assertionResults)
     .filter(({ status }) => !['passed', 'failed'].includes(status))
     .map(({ fullName }) => fullName)
