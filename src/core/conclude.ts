@@ -78,9 +78,9 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
       answered(core, request)
       return sendAgain(core, batch)
     case 'auth':
-      return refuseSettings(core, request, toError, 'auth', String(ending.status))
+      return refuseSettings(core, request, toError, 'auth', String(ending.status), ending.status === 403)
     case 'address':
-      return refuseSettings(core, request, toError, 'rejected', String(ending.status))
+      return refuseSettings(core, request, toError, 'rejected', String(ending.status), ending.status !== 407)
     case 'rejected':
       answered(core, request)
       return settleAll(core, batch, toError('rejected'))
@@ -238,7 +238,7 @@ function fail(
   noteSingle(core, batch, true)
   for (const item of batch.items) item.failures++
   // Suspects fail without counting as failures of the service, unless all of them do.
-  const isSuspected = batch.role === 'suspect' && !request.isProbe && code === undefined
+  const isSuspected = batch.role === 'suspect' && !request.isProbe && (code === undefined || isAboutEvents)
   if (isSuspected && !areAllFailing(service, batch)) {
     // While the service itself is in question, they are not counted.
     if (service.isShut) service.suspects.unshift(batch)
@@ -410,6 +410,7 @@ function refuseSettings(
   toError: ToError,
   code: FailureCode,
   kind: string,
+  isAboutEvents = false,
 ): void {
   const { warnings, monitor } = core
   if (isUnproven(core)) {
@@ -421,7 +422,8 @@ function refuseSettings(
     return
   }
   if (!warnings.hasTold(`refusal ${kind}`)) monitor.onRefusal(toError(code).message)
-  fail(core, request, toError, undefined, code, false)
+  const toErrorOf: ToError = (given) => toError(given === 'retries_exhausted' ? code : given)
+  fail(core, request, toErrorOf, undefined, code, isAboutEvents)
 }
 
 /** Nothing was accepted yet, so a refusal of the address or the credentials means that the settings are wrong. */

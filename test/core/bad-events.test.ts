@@ -29,7 +29,8 @@ async function run(title: string, scenario: Scenario): Promise<Report> {
 /** No good event is given up or sent twice; bad ones end once. The last ones wait until another event is accepted. */
 function expectOnlyBadOnesLost({ good, bad, delivered, lost, given, twice, pending, codes }: Report): void {
   expect({ delivered, lost, twice }).toEqual({ delivered: good, lost: 0, twice: 0 })
-  expect(codes['retries_exhausted'] ?? 0).toBe(given)
+  const { retries_exhausted = 0, auth = 0, rejected = 0 } = codes
+  expect(retries_exhausted + auth + rejected).toBe(given)
   expect(given + pending).toBe(bad)
   expect(pending).toBeLessThanOrEqual(5)
 }
@@ -61,6 +62,22 @@ describe('a bad event that makes its request fail costs no other event', () => {
       // Due after the interval at the latest, and then a few round trips.
       expect(report.p99Ms).toBeLessThanOrEqual(DEFAULT_INTERVAL_MS + 5_000 + 100)
       expect(report.requests / (secondsOf(rate) + 1)).toBeLessThanOrEqual(80)
+    },
+  )
+
+  test.each([
+    [403, 1],
+    [403, 4],
+    [404, 4],
+  ] as const)(
+    'F140: 1 in 100 answers %i, as firewalls do, 20 events a second, %i at once',
+    async (fault, concurrency) => {
+      const scenario = { rate: 20, bad: 1 / 100, seconds: 200, drain: 40, concurrency, fault, seed: 6 }
+      const report = await run(`${fault} for 1 in 100, 20/s, ${concurrency} at once`, scenario)
+
+      expect(report.bad).toBeGreaterThan(10)
+      expectOnlyBadOnesLost(report)
+      expect(report.p99Ms).toBeLessThanOrEqual(DEFAULT_INTERVAL_MS + 5_000 + 100)
     },
   )
 

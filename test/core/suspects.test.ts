@@ -90,6 +90,46 @@ describe('a suspect', () => {
   )
 })
 
+describe.each([403, 404, 302])('an event to which a firewall always answers %i', (code) => {
+  test('costs the others nothing, and is told', async () => {
+    const harness = createAnalytics({ flushInterval: 100 }, [answer(status(code))])
+    const { analytics, client, clock } = harness
+    analytics.on('error', () => {})
+    analytics.on('warning', () => {})
+    await analytics.track({ userId: 'ada', event: 'Good' })
+    await analytics.flush()
+    const told: ReturnType<typeof track>[] = []
+    for (let second = 0; second < 600; second++) {
+      if (second % 60 === 30) told.push(track(harness, 'Bad'))
+      analytics.track({ userId: 'ada', event: 'Good' })
+      await clock.advance(1_000)
+    }
+    await clock.advance(5_000)
+
+    expect(analytics.stats.delivered).toBe(601)
+    expect(told).toEqual(
+      new Array(10).fill({ code: code === 403 ? 'auth' : 'rejected', atMs: expect.any(Number) }),
+    )
+    expect(client.requests.length).toBeLessThan(800)
+  })
+
+  test('that nobody awaits ends as well', async () => {
+    const { analytics, clock } = createAnalytics({ flushInterval: 100 }, [answer(status(code))])
+    analytics.on('error', () => {})
+    analytics.on('warning', () => {})
+    for (const event of ['Good', 'Bad', 'Good']) {
+      analytics.track({ userId: 'ada', event })
+      await clock.advance(1_000)
+    }
+    for (let second = 0; second < 60; second++) {
+      analytics.track({ userId: 'ada', event: 'Good' })
+      await clock.advance(1_000)
+    }
+
+    expect(analytics.stats).toMatchObject({ delivered: 62, pending: 0 })
+  })
+})
+
 test('a long wait that the second of two failed requests asks for limits the rate', async () => {
   const harness = createAnalytics({ flushAt: 1 })
   const { analytics, client, clock } = harness

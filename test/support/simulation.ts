@@ -5,7 +5,7 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 
 /** How a bad event, or an outage, shows. */
-export type Fault = 500 | 503 | 400 | 422 | 'hang' | 'reset' | 'refuse'
+export type Fault = 500 | 503 | 400 | 403 | 404 | 422 | 'hang' | 'reset' | 'refuse'
 
 export interface Scenario {
   /** Events a second. */
