@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { launcher, ndjson, newFile, newFolder, run, start, startCollector, startServer } from './support.ts'
 
+/** At the rate of the interrupted imports, it takes at least a quarter of a minute. */
 const LINES = 3_000
 
 function stateOf(file: string): { line: number; offset: number; isDone: boolean } {
@@ -16,8 +17,8 @@ describe('an interrupted import', () => {
   test('after Ctrl+C, the lines in flight are delivered, and --resume continues at the reported line', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(LINES))
-    const running = start(['import', file, '--rate', '2000'], { env: server.env })
-    while (server.taken.length < 1_000) await new Promise((resolve) => setTimeout(resolve, 20))
+    const running = start(['import', file, '--rate', '200'], { env: server.env })
+    while (server.taken.length < 300) await new Promise((resolve) => setTimeout(resolve, 20))
 
     running.child.kill('SIGINT')
     const { code, stdout } = await running.ended
@@ -26,7 +27,7 @@ describe('an interrupted import', () => {
     const line = Number(/everything before line (\d+) has its outcome/.exec(stdout)?.[1])
     expect(server.taken.length).toBe(line - 1)
     expect(stateOf(file)).toMatchObject({ line, isDone: false })
-    expect(stdout).toContain(`continue with: trackpost import ${file} --rate 2000 --resume`)
+    expect(stdout).toContain(`continue with: trackpost import ${file} --rate 200 --resume`)
     const again = await run(['import', file, '--resume'], { env: server.env })
     expect([again.code, again.stderr]).toEqual([0, `${file}: continues at line ${line}\n`])
     expect(again.stdout).toContain(`${(LINES - line + 1).toLocaleString('en-US')} lines:`)
@@ -100,8 +101,8 @@ describe('an interrupted import', () => {
     const lines = ndjson(LINES).split('\n')
     for (let index = 0; index < LINES; index += 10) lines[index] = '{"type":"track"}'
     const file = newFile('events.ndjson', lines.join('\n'))
-    const running = start(['import', file, '--rate', '1500', '--problems', '0'], { env: collector.env })
-    while ((await collector.stats()).accepted < 1_500) await new Promise((resolve) => setTimeout(resolve, 20))
+    const running = start(['import', file, '--rate', '200', '--problems', '0'], { env: collector.env })
+    while ((await collector.stats()).accepted < 300) await new Promise((resolve) => setTimeout(resolve, 20))
     running.child.kill('SIGKILL')
     await running.ended
 
@@ -282,8 +283,8 @@ describe('a disk or state file that fails', () => {
     const file = join(folder, 'events.ndjson')
     const content = ndjson(LINES)
     writeFileSync(file, content)
-    const running = start(['import', file, '--rate', '1500'], { env: collector.env })
-    while ((await collector.stats()).accepted < 500) await new Promise((resolve) => setTimeout(resolve, 20))
+    const running = start(['import', file, '--rate', '200'], { env: collector.env })
+    while ((await collector.stats()).accepted < 300) await new Promise((resolve) => setTimeout(resolve, 20))
     spawnSync('sh', ['-c', `cat /dev/zero > ${join(folder, 'ballast')}`])
 
     const { code, stdout, stderr } = await running.ended
