@@ -11,7 +11,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
   row(
     '8.1',
     `${fault} for a minute during load, nobody waits for the events`,
-    '0 lost; at most 15 requests a minute; at least one warning',
+    '0 lost; at most 25 requests in the first minute; at least one warning',
     async (row) => {
       const scale = 20
       const events = 2_000
@@ -52,8 +52,8 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
       const report = expectOracleRules(run, [ledger])
       const failed = ledger.counts['failed'] ?? 0
       row.injected(failed, 3)
-      // Includes the one retry that follows at once when a connection is lost.
-      expect(failed).toBeLessThanOrEqual(15)
+      // If a request that was sent earlier is accepted after the first failure, eight suspects are tried first.
+      expect(failed).toBeLessThanOrEqual(25)
       expect(report.byOutcome).toEqual({ delivered: events })
       expect(report.warnings.length).toBeGreaterThan(0)
       row.note(`${failed} requests failed`)
