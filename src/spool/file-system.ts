@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   fsync,
+  futimesSync,
   lstatSync,
   mkdirSync,
   open,
@@ -41,6 +42,8 @@ export interface FileSystem {
   open(path: string, mode: 'read' | 'write'): number
   /** Writes synchronously, and returns how many bytes were written. */
   write(file: number, bytes: Uint8Array, position: number): number
+  /** Sets the time of the last change to now, which needs no room on the disk. */
+  touch(file: number): void
   close(file: number): void
   /** Creates a directory that only its owner may enter. Fails if it exists. */
   makeDirectory(path: string): void
@@ -78,6 +81,7 @@ export const nodeFileSystem: FileSystem = {
   create: (path) => openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600),
   open: (path, mode) => openSync(path, (mode === 'read' ? O_RDONLY : O_RDWR) | O_NOFOLLOW),
   write: (file, bytes, position) => writeSync(file, bytes, 0, bytes.length, position),
+  touch: (file) => futimesSync(file, new Date(), new Date()),
   close: closeSync,
   makeDirectory: (path) => void mkdirSync(path, 0o700),
   list: (path) => readdirSync(path),
@@ -138,6 +142,13 @@ const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 /** Whether the process lacks a resource, usually file descriptors. The files are then not damaged. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.has(codeOf(error))
+}
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** Whether there is no room for more data: writing to another file would fail too. */
+export function isFull(error: unknown): boolean {
+  return FULL.has(codeOf(error))
 }
 
 /** `close` takes effect after the running operations: otherwise the file descriptor could be reused too early. */

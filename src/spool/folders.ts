@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { codeOf, type FileSystem, type PathInfo } from './file-system.ts'
+import { codeOf, type FileSystem, isFull, type PathInfo } from './file-system.ts'
 import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
 
 /** The name of a folder: the id of its owner, and the number of the folder. */
@@ -37,7 +37,14 @@ export class Folders {
     this.#options = options
     this.#lock = join(options.directory, `${this.#id}.lock`)
     this.#makeDirectory(options.directory)
-    this.#writeLock()
+    try {
+      this.beat()
+    } catch (error) {
+      this.#closeLock()
+      this.#removeIfThere(`${this.#id}.lock`)
+      // What earlier processes have left on a full disk is read without a lock. It frees the disk when it has been sent.
+      if (!isFull(error)) throw error
+    }
   }
 
   /** The folder may not exist yet. */
@@ -59,10 +66,16 @@ export class Folders {
 
   /** Writes the lock as a heartbeat, and creates it again if it was removed. */
   beat(): void {
-    const { fs } = this.#options
+    const { fs, processes } = this.#options
     if (this.#lockFile !== undefined && fs.info(this.#lock) === undefined) this.#closeLock()
-    if (this.#lockFile === undefined) this.#writeLock()
-    else fs.write(this.#lockFile, this.#lockText, 0)
+    this.#lockFile ??= fs.create(this.#lock)
+    try {
+      fs.write(this.#lockFile, Buffer.from(JSON.stringify(processes.self)), 0)
+    } catch (error) {
+      if (!isFull(error)) throw error
+      // An empty lock shows life by its time alone.
+      fs.touch(this.#lockFile)
+    }
   }
 
   /**
@@ -131,10 +144,6 @@ export class Folders {
     this.#removeIfThere(`${this.#id}.lock`)
   }
 
-  get #lockText(): Buffer {
-    return Buffer.from(JSON.stringify(this.#options.processes.self))
-  }
-
   #makeDirectory(path: string): void {
     const { fs } = this.#options
     const kind = fs.info(path)?.kind
@@ -163,12 +172,6 @@ export class Folders {
     const remedy = `give it to the user of this process alone (chmod 700), or use a new directory inside it`
     if (info?.isForeign === true) throw new Error(`it belongs to another user; ${remedy}`)
     if (info?.isOpenToOthers === true) throw new Error(`other users may write to it; ${remedy}`)
-  }
-
-  #writeLock(): void {
-    const { fs } = this.#options
-    this.#lockFile = fs.create(this.#lock)
-    fs.write(this.#lockFile, this.#lockText, 0)
   }
 
   #closeLock(): void {

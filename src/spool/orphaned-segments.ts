@@ -5,6 +5,10 @@ import type { Folders } from './folders.ts'
 import { acknowledgementsOf, Segment, segmentNumber } from './segment.ts'
 import { type ReadingRoom, readHeader, SegmentReader } from './segment-reader.ts'
 
+/** What small segments have is gathered until it is this much, so that it goes out in few requests. */
+const GATHERED_MESSAGES = 500
+const GATHERED_BYTES = 262_144
+
 export interface OrphanedSegmentsOptions {
   readonly fs: FileSystem
   readonly folders: Folders
@@ -27,7 +31,7 @@ interface Reading {
 export class OrphanedSegments {
   readonly #options: OrphanedSegmentsOptions
   /** Paths of the segments to read; the next one is the last element. */
-  readonly #queue: string[] = []
+  #queue: string[] = []
   /** Adopted folders and segments that could not be opened. The next scan tries again. */
   readonly #postponed: { folders: string[]; segments: string[] } = { folders: [], segments: [] }
   #reading: Reading | undefined
@@ -46,24 +50,30 @@ export class OrphanedSegments {
   /** Adopts all orphaned segments. Never throws. */
   scan(): void {
     const segments = this.#postponed.segments.splice(0)
-    const folders = this.#postponed.folders.splice(0)
+    let folders = this.#postponed.folders.splice(0)
     try {
-      folders.push(...this.#options.folders.adopt())
+      folders = folders.concat(this.#options.folders.adopt())
     } catch {
       // The directory cannot be read; the next scan tries again.
     }
-    for (const folder of folders) segments.push(...this.#segmentsOf(folder))
-    this.#queue.unshift(...segments.reverse())
+    // There may be more segments than a call may have arguments.
+    this.#queue = [
+      ...segments.concat(folders.flatMap((folder) => this.#segmentsOf(folder))).reverse(),
+      ...this.#queue,
+    ]
   }
 
-  /** Reads the next messages; `undefined` when there are none. Never rejects. */
+  /** Reads the next messages, of one segment or of several small ones; `undefined` when there are none. Never rejects. */
   async next(): Promise<readonly RecoveredMessage[] | undefined> {
+    const gathered: RecoveredMessage[] = []
+    let bytes = 0
     for (;;) {
       const reading = this.#reading ?? (await this.#open())
-      if (reading === undefined || this.#isClosed) {
+      if (this.#isClosed) {
         reading?.segment.close()
         return undefined
       }
+      if (reading === undefined) return gathered.length > 0 ? gathered : undefined
       this.#reading = reading
       const { segment, reader, size } = reading
       let messages: readonly RecoveredMessage[] = []
@@ -77,7 +87,13 @@ export class OrphanedSegments {
         reading.at = size
       }
       if (reading.at >= size) this.#end(segment)
-      if (messages.length > 0) return messages
+      if (messages.length > 0 && gathered.length === 0 && reading.at < size) return messages
+      for (const { message, ...rest } of messages) {
+        // The next segment is read into the same buffer.
+        gathered.push({ ...rest, message: message && Buffer.from(message) })
+        bytes += message?.length ?? 0
+      }
+      if (gathered.length >= GATHERED_MESSAGES || bytes >= GATHERED_BYTES) return gathered
     }
   }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Clock } from '../runtime/clock.ts'
-import { codeOf, type FileSystem, isDenied } from './file-system.ts'
+import { type FileSystem, isDenied, isFull } from './file-system.ts'
 import type { Folders } from './folders.ts'
 import { RECORD_HEADER_BYTES } from './format.ts'
 import { addToRun, type Run } from './run.ts'
@@ -24,8 +24,6 @@ const SYNC_INTERVAL_MS = 500
 const WRITE_AT_BYTES = 262_144
 /** A segment that is larger than this and has only acknowledged records is removed before it is full. */
 const WORTH_REMOVING_BYTES = 4_194_304
-/** Error codes after which writing to another file would fail too. */
-const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /** The segments of this process. Messages are appended to the last segment. */
 export class SegmentLog {
@@ -289,7 +287,7 @@ export class SegmentLog {
     this.#options.folders.ensureOwn()
     const segment = this.#current
     const writer = segment?.writer
-    const isElsewhere = writer?.isOpen === true && !NO_ROOM.has(codeOf(this.#trouble.cause))
+    const isElsewhere = writer?.isOpen === true && !isFull(this.#trouble.cause)
     // Writing to another file may work.
     if (segment !== undefined && isElsewhere) this.#misplace(segment)
     else if (writer !== undefined) this.#write(writer)

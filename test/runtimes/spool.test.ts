@@ -1,9 +1,10 @@
 /** Tests the spool where platforms differ: permission model, worker threads, the end of a process, Deno. */
-import { type ChildProcess, execFileSync } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
 import { type Life, startLife } from '../support/life.ts'
@@ -66,6 +67,33 @@ async function deliverLeft(count: number): Promise<string[]> {
 
 const numbered = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${name} ${index + 1}`).sort()
+
+test('F149: on a disk that is full, the next process starts, delivers what is there, and so frees the disk', async () => {
+  const life = start(process.execPath, [], 'burst 200')
+  expect(await life.line()).toBe('stored true')
+  life.child.kill('SIGKILL')
+  await life.ended
+  isDown = false
+  const [node, scenario, url, left] = [process.execPath, ...program('')] as string[]
+  const disk = mkdtempSync(join(tmpdir(), 'trackpost-disk-'))
+  const steps = `
+    mount -t tmpfs -o size=2m none ${disk} || exit 77
+    cp -r ${left} ${disk}/spool
+    dd if=/dev/zero of=${disk}/rest bs=4k 2>/dev/null
+    echo free $(df --output=avail ${disk} | tail -1)
+    ${node} ${scenario} ${url} ${disk}/spool 'deliver 200'
+    echo left $(find ${disk}/spool -name '*.seg' | wc -l)`
+  // A file system of the test's own; not every machine lets it have one.
+  const { stdout, stderr } = await promisify(execFile)('unshare', ['-rm', 'sh', '-c', steps], {
+    cwd: project.folder,
+  }).catch((error) => error)
+  rmSync(disk, { recursive: true })
+  if (!/^free/.test(stdout ?? '')) skip(`no file system can be mounted: ${stderr}`)
+
+  expect(stderr).toBe('')
+  expect(stdout.trim().split('\n')).toEqual(['free 0', 'delivered', 'left 0'])
+  expect(received.sort()).toEqual(numbered('Burst', 200))
+})
 
 describe('under the permission model of Node.js', () => {
   test.each([

@@ -1,10 +1,12 @@
 import { channel } from 'node:diagnostics_channel'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
+import { createHeader, writeRecord } from '../../src/spool/format.ts'
+import { segmentName } from '../../src/spool/segment.ts'
 import {
   createAnalytics,
   type Harness,
@@ -39,6 +41,14 @@ function createHost(directory = temporaryDirectory()) {
 
 const unavailable = status(503)
 
+/** The messages of so many events. */
+async function messagesOf(count: number): Promise<object[]> {
+  const { analytics, client } = createAnalytics()
+  trackPurchases(analytics, count)
+  await analytics.closeAndFlush()
+  return client.requests.flatMap(({ batch }) => batch)
+}
+
 function countDescriptors(): number {
   return existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
 }
@@ -59,6 +69,26 @@ describe('after the death of a process', () => {
     expect(second.client.requests.flatMap(({ batch }) => batch)).toEqual(sent)
     expect(second.analytics.stats).toMatchObject({ accepted: 20, delivered: 20, recovered: 20, pending: 0 })
     expect(filesIn(host.directory).filter((name) => name.endsWith('.seg'))).toEqual([])
+  })
+
+  test('2,000 files with one event each are sent in a few requests (F149)', async () => {
+    const host = createHost()
+    const folder = join(host.directory, `${'f'.repeat(16)}.0`)
+    mkdirSync(folder, { recursive: true })
+    const batch = await messagesOf(2_000)
+    for (const [index, message] of batch.entries()) {
+      const record = Buffer.alloc(4_096)
+      const end = writeRecord(record, 0, Buffer.from(JSON.stringify(message)))
+      const bytes = Buffer.concat([createHeader(), record.subarray(0, end)])
+      writeFileSync(join(folder, segmentName(index + 1)), bytes)
+    }
+    const { analytics, client } = host.start({ flushAt: 500, maxEventsInBatch: 500 })
+    await until(() => analytics.stats.delivered === 2_000)
+    await analytics.closeAndFlush()
+
+    expect(client.requests.flatMap((request) => request.batch)).toEqual(batch)
+    expect(client.requests.length).toBeLessThanOrEqual(8)
+    expect(filesIn(host.directory)).toEqual([])
   })
 
   test('delivered events are not sent again', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { SpoolRecord } from '../../src/line/spool.ts'
 import { type FileSystem, nodeFileSystem } from '../../src/spool/file-system.ts'
 import type { Processes } from '../../src/spool/owner.ts'
+import { segmentName } from '../../src/spool/segment.ts'
 import { createAnalytics } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import {
@@ -140,6 +141,34 @@ describe('a failing disk', () => {
     expect(await readMessages(spool, 1)).toHaveLength(1)
     expect(asked).toBeGreaterThanOrEqual(3)
     await spool.close()
+  })
+
+  test('150,000 files that were left behind do not end the reading (F149)', async () => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    const before = createProcess(alive)
+    const spool = open(directory, nodeFileSystem, new FakeClock(), {}, before)
+    spool.append(bytesOf('a'), true)
+    await turn()
+    before.end()
+    const names = Array.from({ length: 150_000 }, (_, index) => segmentName(index + 1))
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      list: (path) => (path === directory ? nodeFileSystem.list(path) : names),
+      // All but the last one are gone when they are read.
+      info: (path) => {
+        const isListed = path.endsWith('.seg') && !path.endsWith('/00000001.seg')
+        return isListed ? { kind: 'file', size: 1, modifiedMs: 0 } : nodeFileSystem.info(path)
+      },
+      open: (path, mode) => {
+        if (path.endsWith('.seg') && !path.endsWith('/00000001.seg')) throw failure('ENOENT')
+        return nodeFileSystem.open(path, mode)
+      },
+    }
+    const next = open(directory, fs, new FakeClock(), {}, createProcess(alive))
+
+    expect(await readMessages(next, 1)).toEqual(['a'])
+    await next.close()
   })
 
   test('one folder without read permission does not hide the others', async () => {

@@ -93,6 +93,9 @@ export class FakeDisk {
       create: living((path) => this.#create(path)),
       open: living((path) => this.#open(this.#file(path))),
       write: living((file, bytes, position) => this.#write(file, bytes, position)),
+      touch: (file) => {
+        this.#opened(file).modifiedMs = this.nowMs
+      },
       close: (file) => void this.#files.delete(file),
       makeDirectory: living((path) => this.#add(path, directory())),
       list: living((path) => [...this.#directory(path).cached.keys()]),

@@ -1,10 +1,10 @@
-/** Damaged files, full, bad or slow disks, and removed directories (docs/faults.md, rows F90 to F93, F95, F97, F100). */
+/** Damaged files, full, bad or slow disks, and removed directories (docs/faults.md, rows F90 to F93, F95, F97, F100, F149). */
 import { describe, expect, test, vi } from 'vitest'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import { HEADER_BYTES, RECORD_HEADER_BYTES } from '../../src/spool/format.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { FakeDisk } from './fake-disk.ts'
-import { bytesOf, createProcess, FileSpoolOn, readMessages, readRecords } from './support.ts'
+import { bytesOf, createProcess, FileSpoolOn, type ReadRecord, readMessages, readRecords } from './support.ts'
 
 type Mode = 'never' | 'interval' | 'always'
 
@@ -131,6 +131,67 @@ describe('a damaged file', () => {
 
     expect(read).toEqual([])
     expect(machine.disk.paths.filter((path) => path.endsWith('.1/00000001.seg'))).toHaveLength(1)
+  })
+})
+
+describe('a disk that is full at the start (F149)', () => {
+  async function fill() {
+    const machine = createMachine()
+    const before = machine.start()
+    await append(before.spool, 'left behind')
+    before.kill()
+    machine.disk.capacity = 0
+    return machine
+  }
+
+  test('does not keep what was left behind from being read, and is written to when there is room', async () => {
+    const machine = await fill()
+    const { spool, clock, kill } = machine.start()
+    expect(spool.append(bytesOf('new'), true)).toBeDefined()
+    const [left] = await readRecords(spool, 1)
+    expect(left?.text).toBe('left behind')
+    spool.acknowledge((left as ReadRecord).record)
+    await settled()
+    expect(machine.disk.paths.filter((path) => path.endsWith('.1/00000001.seg'))).toEqual([])
+
+    machine.disk.capacity = Number.POSITIVE_INFINITY
+    await clock.advance(60_000)
+    expect(await spool.sync()).toBe(true)
+    kill()
+    expect(await readMessages(machine.start().spool, 1)).toEqual(['new'])
+  })
+
+  test('does not keep it from being read even if no file can be created', async () => {
+    const machine = await fill()
+    machine.disk.faults.create.push(...new Array(10).fill('ENOSPC'))
+
+    expect(await readMessages(machine.start().spool, 1)).toEqual(['left behind'])
+  })
+
+  test('an empty lock shows for as long as its process lives that its files are in use', async () => {
+    const machine = await fill()
+    const { spool, clock } = machine.start()
+    expect(await readMessages(spool, 1)).toEqual(['left behind'])
+    for (let seconds = 0; seconds < 300; seconds += 15) {
+      machine.disk.nowMs += 15_000
+      await clock.advance(15_000)
+    }
+    const other = machine.start()
+    const read: string[] = []
+    void readMessages(other.spool, 1).then((messages) => read.push(...messages))
+    await settled()
+
+    expect(read).toEqual([])
+    other.kill()
+  })
+
+  test('a start that fails leaves nothing behind', () => {
+    const machine = createMachine()
+    const paths = [...machine.disk.paths]
+    machine.disk.faults.write.push('EIO')
+
+    expect(() => machine.start()).toThrow(/cannot be used: EIO/)
+    expect(machine.disk.paths).toEqual(paths)
   })
 })
 
