@@ -707,6 +707,14 @@ describe('flush', () => {
     },
   )
 
+  test.each([Object.create(null), Symbol('s'), 1n])('accepts a timeout that has no text', async (timeout) => {
+    const { analytics } = createAnalytics()
+    analytics.on('warning', () => {})
+
+    expect(await analytics.flush({ timeout })).toEqual({ delivered: 0, failed: 0, pending: 0 })
+    expect(await analytics.closeAndFlush({ timeout })).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  })
+
   test('closes the client with the option close', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
@@ -781,7 +789,7 @@ describe('closeAndFlush', () => {
   })
 
   test.each([Number.NaN, 'bald', null])(
-    'treats a timeout of %s as no limit, with a warning',
+    'has its usual timeout if %s is given, with a warning',
     async (timeout) => {
       const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
       trackPurchases(analytics, 1)
@@ -790,10 +798,12 @@ describe('closeAndFlush', () => {
       analytics.on('warning', ({ code }) => warned.push(code))
 
       void analytics.closeAndFlush({ timeout: timeout as never })
-      await clock.advance(75_000)
+      await clock.advance(74_999)
+      expect(analytics.stats.pending).toBe(1)
+      await clock.advance(1)
 
       expect(warned).toEqual(['flush'])
-      expect(analytics.stats.pending).toBe(1)
+      expect(analytics.stats.failures).toMatchObject({ shutdown_timeout: 1 })
     },
   )
 

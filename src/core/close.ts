@@ -4,8 +4,8 @@ import type { Core } from './core.ts'
 import { type FlushSummary, pendingOf } from './counts.ts'
 import { flush, refuseFlush } from './flush.ts'
 import { pump } from './pump.ts'
-import { errorInTrouble, settle } from './settle.ts'
-import { endTurn, MAX_PASSES, schedulePass, tellLeft } from './turn.ts'
+import { errorInTrouble, settle, settleAll, tellEach } from './settle.ts'
+import { endTurn, MAX_PASSES, passTurn, schedulePass, tellLeft } from './turn.ts'
 
 export const CLOSE_TIMEOUT_MS = 75_000
 /** A hanging disk must not keep the process alive forever. */
@@ -78,8 +78,8 @@ export function abandon(core: Core, message: string): void {
   cancelTimers(core)
   core.sender.abort()
   pipeline.abandon()
-  for (const one of early) settle(core, one.item, one.error)
-  for (const item of items) settle(core, item, error)
+  tellEach(core, early, (one) => settle(core, one.item, one.error))
+  settleAll(core, items, error)
   spool?.abandon()
   if (typeof credentials !== 'string') credentials.abort()
   for (const { resolve } of core.leaving) resolve()
@@ -114,7 +114,7 @@ export function abandonUpTo(core: Core, upTo: number, message: string): void {
     if (request.isProbe && request.generation === service.generation) service.isProbeOut = false
   }
   for (const item of items) line.leave(item)
-  for (const item of items) settle(core, item, error)
+  settleAll(core, items, error)
   pump(core)
 }
 
@@ -150,6 +150,10 @@ export function onExit(core: Core): boolean {
 export function onEnd(core: Core): void {
   if (core.isEnding) return
   core.isEnding = true
+  // First what would be lost if a listener ended the process again: Node.js then runs nothing more.
+  passTurn(core, core.line.lastOrder)
+  void core.spool?.secure()
+  for (const finish of [...core.telling]) finish()
   let left = MAX_PASSES
   do {
     core.passes = 0
@@ -169,15 +173,15 @@ function exitLimitMs({ settings, exitLosses }: Core): number {
   return exitLosses === 0 ? exitTimeout : Math.min(exitTimeout, 1_000) / 2 ** exitLosses
 }
 
-/** In milliseconds; `undefined` means no limit, and so does what is not a number, which is reported. */
+/** In milliseconds; `undefined` means no limit. What is not a number is reported, and the default applies. */
 export function limitOf(core: Core, timeout: unknown, missing: number | undefined): number | undefined {
   if (timeout === undefined) return missing
   if (typeof timeout !== 'number' || Number.isNaN(timeout)) {
     core.warnings.reportMisuse(
       'flush',
-      `timeout: expected milliseconds, got ${String(timeout)}; there is no limit`,
+      `timeout: expected milliseconds, got a value of type ${typeof timeout}; the default applies`,
     )
-    return undefined
+    return missing
   }
   // Not for -0, which is what is left of a time that was rounded.
   return Object.is(timeout, 0) ? undefined : Math.max(timeout, 0)

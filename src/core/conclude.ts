@@ -26,7 +26,7 @@ import {
   shut,
   troubleOf,
 } from './service.ts'
-import { settle } from './settle.ts'
+import { settle, settleAll } from './settle.ts'
 
 /** A stated wait that is longer than this counts as a rate limit, in milliseconds. @see docs/spec.md, section 8.1 */
 const LONG_WAIT_MS = 8_000
@@ -58,7 +58,7 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
   switch (action) {
     case 'delivered':
       accepted(core, request, waitMs)
-      return settleAll(core, batch, undefined)
+      return settleBatch(core, batch, undefined)
     case 'retry':
       return failed(core, request, ending)
     case 'limited':
@@ -83,7 +83,7 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
       return refuseSettings(core, request, toError, 'rejected', String(ending.status), ending.status !== 407)
     case 'rejected':
       answered(core, request)
-      return settleAll(core, batch, toError('rejected'))
+      return settleBatch(core, batch, toError('rejected'))
   }
 }
 
@@ -367,7 +367,7 @@ function endWaiting(
   if (items.length === 0) return
   const error = toError()
   for (const item of items) line.leave(item)
-  for (const item of items) settle(core, item, error)
+  settleAll(core, items, error)
 }
 
 /** The service limits the rate: everything waits, which says nothing about the events. */
@@ -418,7 +418,7 @@ function refuseSettings(
     const { items } = request.batch
     request.batch.items = []
     fail(core, request, toError, undefined, code, false)
-    for (const item of items) settle(core, item, toError(code))
+    settleAll(core, items, toError(code))
     return
   }
   if (!warnings.hasTold(`refusal ${kind}`)) monitor.onRefusal(toError(code).message)
@@ -439,7 +439,7 @@ function tooLarge(core: Core, request: Request, toError: ToError): void {
   if (batch.items.length === 1) {
     // The event was the reason, and not the size of the batch from which it comes.
     if (batch.ceilingBefore !== undefined) service.ceiling = batch.ceilingBefore
-    return settleAll(core, batch, toError('too_large'))
+    return settleBatch(core, batch, toError('too_large'))
   }
   batch.ceilingBefore ??= service.ceiling
   lowerCeiling(service, batch.items.length, totalBytes(batch.items))
@@ -460,7 +460,7 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
     service.refusedWhole++
     const isAsking = batch.role === 'line' && batch.items.length > 1
     if (isAsking && service.refusedWhole % ASK_AGAIN_EVERY === 0) return halve(core, batch)
-    return settleAll(core, batch, toError('rejected'))
+    return settleBatch(core, batch, toError('rejected'))
   }
   if (batch.items.length > 1) return halve(core, batch)
   service.badAtMs = clock.monotonic()
@@ -471,10 +471,10 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
     service.limit = refusals.limitBefore
     const rest = service.again.filter(({ role }) => role === 'halved')
     service.again = service.again.filter(({ role }) => role !== 'halved')
-    for (const one of [batch, ...rest]) settleAll(core, one, toError('rejected'))
+    for (const one of [batch, ...rest]) settleBatch(core, one, toError('rejected'))
     return
   }
-  settleAll(core, batch, toError('rejected'))
+  settleBatch(core, batch, toError('rejected'))
 }
 
 /** Two halves go out before the line, the first one first. */
@@ -544,10 +544,10 @@ function isAnotherDue({ line, inFlight, service, settings }: Core): boolean {
   return line.isDue || inFlight.size > 1 || service.again.length > 0 || service.suspects.some(mayGetThrough)
 }
 
-function settleAll(core: Core, batch: Batch, error: DeliveryError | undefined): void {
+function settleBatch(core: Core, batch: Batch, error: DeliveryError | undefined): void {
   const { items } = batch
   batch.items = []
-  for (const item of items) settle(core, item, error)
+  settleAll(core, items, error)
 }
 
 function sendAgain({ service }: Core, batch: Batch): void {

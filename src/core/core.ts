@@ -109,10 +109,8 @@ export interface Core {
   readonly asyncContext: CapturedContext
   readonly closeConnections: () => void
 
-  /** Events that wait for a plugin: for its load, or for a promise that its handler has returned. */
+  /** Events whose plugin runs, or that wait for a plugin: for its load, or for a promise that its handler has returned. */
   readonly inPlugins: Set<Item>
-  /** Number of events that the pass is running through plugins now: 0 or 1. */
-  running: number
   readonly inFlight: Set<Request>
   /** In the order of their calls. */
   readonly flushes: Flush[]
@@ -125,6 +123,8 @@ export interface Core {
   /** One error for all events that found no room, or were displaced, in this turn, because stack traces are costly. */
   fullError: DeliveryError | undefined
   displacedError: DeliveryError | undefined
+  /** Each tells what is left of a list of outcomes that is being told: for the end of the process, in the midst of it. */
+  readonly telling: (() => void)[]
   isPassScheduled: boolean
   /** Called when the pass of the turn is over. */
   afterPass: (() => void)[]

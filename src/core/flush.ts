@@ -27,7 +27,7 @@ export function flush(
   const events = pendingOf(counts)
   const attempts = core.settings.maxRetries + 1
   // In a handler: what has passed the plugins, and is not inside plugins again.
-  const open = isInHandler ? line.size - line.turnLength - core.inPlugins.size - core.running : counts.open
+  const open = isInHandler ? line.size - line.turnLength - core.inPlugins.size : counts.open
   core.isFlushRequested = true
   schedulePass(core)
   if (open <= 0) return Promise.resolve({ delivered: 0, failed: 0, pending: events })

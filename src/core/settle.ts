@@ -31,22 +31,36 @@ export function settle(core: Core, item: Item, given: DeliveryError | undefined)
   }
   release(core, item)
   if (callback !== undefined) counts.awaited--
-  // `after` plugins run after the outcome, and a flush must wait for these plugins too.
-  beginWork(core, item)
   countOutcome(counts, error?.code)
   countInFlushes(core, item, error?.code)
-  endWork(core, item)
   const isUntold = callback === undefined || call(core, item, error, ctx)
   if (error === undefined) {
     if (ctx !== undefined && isHeard) client.emit(kind, ctx)
   } else if (isHeard) client.emit('error', errorEvent(error, ctx))
   else if (isUntold && error.code !== 'deferred') core.warnings.reportLoss(error)
+  // `after` plugins run after the outcome, and a flush waits for these plugins too.
   if (isFollowed && ctx !== undefined) countWork(core, item, pipeline.conclude(item, ctx))
   endWork(core, item)
   if (pendingOf(counts) === 0) {
     unwatchExit(core.exiting)
     client.emit('drained')
   }
+}
+
+/** Tells one outcome after the other. If a callback ends the process meanwhile, the end of the client tells the rest first. */
+export function tellEach<One>({ telling }: Core, outcomes: readonly One[], tell: (one: One) => void): void {
+  const left = outcomes.values()
+  const finish = (): void => {
+    for (const one of left) tell(one)
+  }
+  telling.push(finish)
+  finish()
+  telling.pop()
+}
+
+/** Gives events the same outcome. */
+export function settleAll(core: Core, items: readonly Item[], error: DeliveryError | undefined): void {
+  tellEach(core, items, (item) => settle(core, item, error))
 }
 
 /** A call that nobody follows has failed: it is only counted. */
@@ -108,17 +122,22 @@ export function beginWork(core: Core, item: Item): void {
 
 function endWork(core: Core, item: Item): void {
   core.counts.open--
-  countDown(core, (flush) => flush.countsWork && covers(flush, item))
+  countDown(core.flushes, item, true)
 }
 
 function countInFlushes(core: Core, item: Item, code: FailureCode | 'deferred' | undefined): void {
-  for (const flush of core.flushes) if (covers(flush, item)) flush[outcomeOf(code)]++
-  countDown(core, (flush) => !flush.countsWork && covers(flush, item))
+  const { flushes } = core
+  for (const flush of flushes) if (covers(flush, item)) flush[outcomeOf(code)]++
+  countDown(flushes, item, false)
 }
 
-function countDown(core: Core, isMeant: (flush: Flush) => boolean): void {
-  if (core.flushes.length === 0) return
-  for (const flush of [...core.flushes]) if (isMeant(flush) && --flush.open === 0) flush.end()
+function countDown(flushes: readonly Flush[], item: Item, isWork: boolean): void {
+  for (let index = 0; index < flushes.length; ) {
+    const flush = flushes[index] as Flush
+    if (flush.countsWork === isWork && covers(flush, item) && --flush.open === 0) flush.end()
+    // One that has ended has left the list.
+    if (flushes[index] === flush) index++
+  }
 }
 
 function covers({ upTo, upToOrder }: Flush, { seq, order }: Item): boolean {

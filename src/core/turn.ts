@@ -17,6 +17,7 @@ import {
   release,
   settle,
   settleUntold,
+  tellEach,
 } from './settle.ts'
 import { catchUp } from './share.ts'
 
@@ -64,7 +65,7 @@ export function endTurn(core: Core): void {
   core.fullError = undefined
   core.displacedError = undefined
   tellUntold(core)
-  for (const { item, error } of early) settle(core, item, error)
+  tellEach(core, early, ({ item, error }) => settle(core, item, error))
   passTurn(core, upTo)
   for (const run of afterPass) run()
   start(core)
@@ -82,7 +83,8 @@ function tellUntold(core: Core): void {
   }
 }
 
-function passTurn(core: Core, upTo: number): void {
+/** Runs plugins for the events of the turn up to this place, and writes them to the line and the spool. */
+export function passTurn(core: Core, upTo: number): void {
   const { line, pipeline } = core
   if (pipeline.isEmpty && core.spool === undefined) return line.passAll()
   for (let item = line.turnFirst; item !== undefined && item.order <= upTo; item = line.turnFirst) {
@@ -123,23 +125,21 @@ function runPlugins(core: Core, item: Item): void {
   const ctx = item.ctx ?? new Context(undefined, original, core.clock)
   item.ctx = ctx
   release(core, item)
-  let isOver = false
+  let wasInside = false
+  inPlugins.add(item)
   const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
-    const wasInside = inPlugins.delete(item)
+    inPlugins.delete(item)
     if (item.state === 'done') return
-    isOver = true
     item.ctx = ctx
     item.isHandled = true
     if (error === undefined) leavePlugins(core, item, ctx, wasInside)
     else settle(core, item, error)
     if (wasInside) tellLeft(core, item)
   }
-  core.running = 1
   if (item.asyncContext === undefined) pipeline.run(item, ctx, onDone)
   else item.asyncContext.runInAsyncScope(() => pipeline.run(item, ctx, onDone))
-  core.running = 0
-  if (isOver || (item.state as Item['state']) === 'done') return
-  inPlugins.add(item)
+  if (!inPlugins.has(item)) return
+  wasInside = true
   // While it is inside, a flush in a handler does not wait for it.
   item.order = Number.POSITIVE_INFINITY
 }

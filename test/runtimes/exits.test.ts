@@ -52,6 +52,10 @@ describe.each(['node-16', 'node-20', 'node-22', 'node-24', 'node-26', 'bun', 'de
     },
   )
 
+  test('process.exit() in a callback leaves no event of its request without an outcome', async () => {
+    expect((await run(binary, 'in a callback')).outcomes).toEqual(new Array(10).fill('delivered'))
+  })
+
   test('a listener that tracks at each beforeExit does not keep the process alive for ever, and the callback of its last event gets the failure', async () => {
     const { outcomes, stderr } = await run(binary, 'each time')
 

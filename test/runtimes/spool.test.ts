@@ -162,6 +162,15 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('the end of a pr
       expect(await deliverLeft(kept.length + 1)).toEqual([...kept, 'Tracked'].sort())
     },
   )
+
+  test.each(['listener', 'callback', 'handler'])(
+    'process.exit() at the end of a turn, in a %s, keeps the events of this turn',
+    async (where) => {
+      expect((await start(runtime(name), args, `early ${where}`).ended).end).toBe(3)
+
+      expect(await deliverLeft(5)).toEqual(numbered('Early', 5))
+    },
+  )
 })
 
 describe('Deno', () => {

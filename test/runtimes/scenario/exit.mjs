@@ -4,8 +4,11 @@ import process from 'node:process'
 import { Analytics } from 'trackpost'
 
 const [host, mode] = process.argv.slice(2)
-const track = (event) =>
-  analytics.track({ userId: 'usr_Zoë', event }, (error) => writeSync(1, `${error?.code ?? 'delivered'}\n`))
+const track = (event, then = () => {}) =>
+  analytics.track({ userId: 'usr_Zoë', event }, (error) => {
+    writeSync(1, `${error?.code ?? 'delivered'}\n`)
+    then()
+  })
 
 const analytics = new Analytics({ writeKey: 'wk_Exit_7', host })
 if (mode === 'once') process.once('beforeExit', () => track('Script Ended'))
@@ -16,4 +19,7 @@ if (mode === 'behind a promise') {
     track('Script Ended')
   })
 }
-if (mode !== 'once') track('Script Started')
+if (mode === 'in a callback') {
+  track('Script Ended', () => process.exit())
+  for (let count = 0; count < 9; count++) track('Script Ended')
+} else if (mode !== 'once') track('Script Started')

@@ -60,4 +60,23 @@ if (kind === 'burst') {
   track('Tracked')
   if (argument === 'exit') process.exit(3)
   throw new Error('as intended')
+} else if (kind === 'early') {
+  const analytics = create('never')
+  const exit = () => process.exit(3)
+  const bad = { event: 'Without User' }
+  if (argument === 'listener') analytics.on('error', exit)
+  if (argument === 'handler') {
+    const track = (ctx) => (ctx.event.event === 'Last' ? exit() : ctx)
+    await analytics.register({
+      name: 'p',
+      type: 'before',
+      version: '1',
+      isLoaded: () => true,
+      load: () => {},
+      track,
+    })
+  } else
+    for (let count = 0; count < 2; count++) analytics.track(bad, argument === 'callback' ? exit : undefined)
+  trackAll(analytics, 'Early', 5)
+  if (argument === 'handler') analytics.track({ userId: 'usr_Zoë', event: 'Last' })
 }
