@@ -11,8 +11,8 @@ import {
   doubleLimit,
   endDues,
   endTrouble,
+  failuresToGiveUp,
   halveLimit,
-  isRandom,
   isToldNow,
   LIMIT_PATIENCE_MS,
   lowerCeiling,
@@ -30,8 +30,9 @@ import { settle, settleAll } from './settle.ts'
 
 /** A stated wait that is longer than this counts as a rate limit, in milliseconds. @see docs/spec.md, section 8.1 */
 const LONG_WAIT_MS = 8_000
-/** After so many events that were refused alone, with one text, the service refuses everything. */
-const REFUSALS_IN_A_ROW = 8
+/** After so many events that were refused alone, with one text or with any, the service refuses everything. */
+const REFUSALS_WITH_ONE_TEXT = 8
+const REFUSALS_IN_A_ROW = 16
 /** After so many suspects have failed in a row, with nothing accepted in between, the service is asked again first. */
 const SUSPECTS_IN_A_ROW = 8
 /** While the service refuses everything, every so many refused requests one is halved, to ask again. */
@@ -286,8 +287,9 @@ function fail(
   const waitMs = isControlled ? 0 : nextBackoffMs(service, clock.random())
   const statedMs = floorMs === undefined ? 0 : spreadMs(floorMs, clock.random())
   shut(service, nowMs, Math.max(waitMs, statedMs), statedMs > waitMs)
-  service.isLimited = statedMs > LONG_WAIT_MS
-  if (service.isLimited) service.limitDeadline.begin(line.dueOrder, nowMs)
+  // Who waits is told in time also where the service alternates between both, or names short waits again and again.
+  service.isLimited ||= statedMs > 0
+  if (statedMs > LONG_WAIT_MS) service.limitDeadline.begin(line.dueOrder, nowMs)
   if (service.waitMs > 0) monitor.onPause(service.waitMs)
   if (service.failures === settings.maxRetries + 1) {
     monitor.onOutage(nowMs - service.sinceMs, toError('retries_exhausted').message)
@@ -464,9 +466,9 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
   }
   if (batch.items.length > 1) return halve(core, batch)
   service.badAtMs = clock.monotonic()
-  if (refusals.count === 0 || refusals.text !== text) {
-    service.refusals = { text, count: 1, limitBefore: refusals.limitBefore }
-  } else if (++refusals.count >= REFUSALS_IN_A_ROW) {
+  refusals.same = refusals.count++ > 0 && refusals.text === text ? refusals.same + 1 : 1
+  refusals.text = text
+  if (refusals.same >= REFUSALS_WITH_ONE_TEXT || refusals.count >= REFUSALS_IN_A_ROW) {
     service.refusedWhole = 0
     service.limit = refusals.limitBefore
     const rest = service.again.filter(({ role }) => role === 'halved')
@@ -517,8 +519,9 @@ function suspectAlone(core: Core, batch: Batch, item: Item): void {
   const isUp = accepted > item.acceptedAtLast || !isAnotherDue(core)
   // What nobody awaits waits until something was accepted after its failure: before, the service may have gone down.
   const isProven = isAwaited(core, item) || core.isClosed || accepted > item.acceptedAtFirst
-  const isSpared = isRandom(service) && !settings.isMaxRetriesGiven && !core.isClosed
   item.lonelyFailures++
+  const isLiteral = settings.isMaxRetriesGiven || core.isClosed
+  const isSpared = !isLiteral && item.lonelyFailures < failuresToGiveUp(service)
   item.acceptedAtLast = accepted
   if (isUsedUp) noteRedeemed(service, false)
   if (isUsedUp && isUp && isProven && !isSpared) {

@@ -116,14 +116,14 @@ export interface Service {
   badAtMs: number
   /**
    * How often a single event fails that has not failed before. Like the next field a moving average from 0 to 1, which shows that
-   * requests fail at random, and no event is to blame. @see isRandom
+   * requests fail at random, and no event is to blame. @see failuresToGiveUp
    */
   firstFailures: number
   /** How many events that have failed alone get through later. */
   redeemed: number
 
-  /** Events that were refused alone, one after another with the same text; and the limit before anything was refused. */
-  refusals: { text: string; count: number; limitBefore: Size | undefined }
+  /** Events that were refused alone, one after another, and those of them with the last text; the limit before all of that. */
+  refusals: { text: string; same: number; count: number; limitBefore: Size | undefined }
   /** Set when the service refuses everything: the number of requests that it has refused since. */
   refusedWhole: number | undefined
 
@@ -171,7 +171,7 @@ export function createService(most: Size, limits: ServiceLimits): Service {
     badAtMs: Number.NEGATIVE_INFINITY,
     firstFailures: 0,
     redeemed: 0,
-    refusals: { text: '', count: 0, limitBefore: undefined },
+    refusals: { text: '', same: 0, count: 0, limitBefore: undefined },
     refusedWhole: undefined,
     dues: [],
     toldUpTo: 0,
@@ -200,9 +200,13 @@ export function noteRedeemed(service: Service, isRedeemed: boolean): void {
   service.redeemed += (Number(isRedeemed) - service.redeemed) / span
 }
 
-/** Whether requests fail at random: then no suspect is given up. */
-export function isRandom({ firstFailures, redeemed }: Service): boolean {
-  return firstFailures > 0.25 || redeemed > 0.5
+/** One suspect in 250 that would get through is given up. */
+const MISJUDGED = 0.004
+
+/** How often a suspect has to fail alone, where requests fail at random, before that is hardly chance. */
+export function failuresToGiveUp({ firstFailures, redeemed }: Service): number {
+  if (firstFailures <= 0.25 && redeemed <= 0.5) return 0
+  return Math.log(MISJUDGED) / Math.log(Math.min(0.95, Math.max(0.5, firstFailures)))
 }
 
 /** The last failure of the service as an error; `undefined` while it does not fail. */
@@ -251,6 +255,9 @@ export function doubleLimit(service: Service): void {
     service.limit = smaller({ events: limit.events * 2, bytes: limit.bytes * 2 }, ceiling)
     return
   }
+  // Such batches get through only where requests do not fail at random.
+  service.firstFailures -= service.firstFailures / FIRST_SPAN
+  service.redeemed -= service.redeemed / FIRST_SPAN
   if (ceiling.events >= most.events && ceiling.bytes >= most.bytes) return
   if (++service.successesAtCeiling < SUCCESSES_TO_RISE) return
   service.successesAtCeiling = 0

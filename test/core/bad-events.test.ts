@@ -230,11 +230,11 @@ describe('a batch that is refused because of one event', () => {
     expect(report.emptyMs).toBeLessThanOrEqual(90_000)
   })
 
-  test.each([1, 4])(
-    'F142: a service that refuses everything gets at most 60 requests for 1,000 events, with %i at once',
-    async (concurrency) => {
+  test.each([1, 4].flatMap((concurrency) => TEXTS.map((text) => [concurrency, text] as const)))(
+    'F142: a service that refuses everything gets at most 60 requests for 1,000 events, with %i at once, text: %s',
+    async (concurrency, text) => {
       const { bad, given, requests } = await run(`400 for all of a burst of 1,000, ${concurrency} at once`, {
-        ...{ rate: 1, burst: 1_000, bad: 1, seconds: 1, fault: 400, concurrency },
+        ...{ rate: 1, burst: 1_000, bad: 1, seconds: 1, fault: 400, concurrency, text },
       })
 
       expect(given).toBe(bad)

@@ -130,6 +130,72 @@ describe.each([403, 404, 302])('an event to which a firewall always answers %i',
   })
 })
 
+test('after a time in which every second request fails, a bad event is still told', async () => {
+  let requests = 0
+  const flaky: Reply = (request) => status(++requests % 2 === 0 ? 503 : 200)(request)
+  const harness = createAnalytics({ flushInterval: 100 }, [flaky])
+  const { analytics, client, clock } = harness
+  analytics.on('error', () => {})
+  analytics.on('warning', () => {})
+  const run = async (seconds: number): Promise<void> => {
+    for (let count = 0; count < seconds * 20; count++) {
+      analytics.track({ userId: 'ada', event: 'Good' })
+      await clock.advance(50)
+    }
+  }
+  await run(15)
+  client.answerWith(answer(status(503)))
+  await run(8)
+  const bad = track(harness, 'Bad')
+  await run(30)
+
+  expect(bad.code).toBe('retries_exhausted')
+})
+
+test('where a third of the events is bad, each is told, and the others are delivered', async () => {
+  const harness = createAnalytics({ flushInterval: 100 }, [answer(status(500))])
+  const { analytics, clock } = harness
+  const bad: ReturnType<typeof track>[] = []
+  for (let count = 0; count < 300; count++) {
+    if (count % 3 === 2) bad.push(track(harness, 'Bad'))
+    else analytics.track({ userId: 'ada', event: 'Good' })
+    await clock.advance(50)
+  }
+  // Eight failures alone, and the backoff between.
+  for (let second = 0; second < 130; second++) {
+    analytics.track({ userId: 'ada', event: 'Good' })
+    await clock.advance(1_000)
+  }
+
+  expect(bad).toEqual(new Array(100).fill({ code: 'retries_exhausted', atMs: expect.any(Number) }))
+  expect(analytics.stats).toMatchObject({ delivered: 330, pending: 0 })
+})
+
+test.each([
+  ['503 that asks for 5 s', [status(503, { 'Retry-After': '5' })]],
+  ['503 that asks for 8 s', [status(503, { 'Retry-After': '8' })]],
+  ['503 and 429 in turn', [status(503), status(429)]],
+] as const)('in an outage of %s, who waits is told within 11 s', async (_title, replies) => {
+  let requests = 0
+  const harness = createAnalytics({ flushAt: 1 })
+  const { analytics, client, clock } = harness
+  analytics.on('error', () => {})
+  analytics.on('warning', () => {})
+  analytics.track({ userId: 'ada', event: 'Good' })
+  await clock.advance(100)
+  client.answerWith((request) => (replies[requests++ % replies.length] as Reply)(request))
+  const waits: number[] = []
+  for (let count = 0; count < 20; count++) {
+    const startMs = clock.elapsedMs
+    analytics.track({ userId: 'ada', event: 'Awaited' }, () => waits.push(clock.elapsedMs - startMs))
+    await clock.advance(2_500)
+  }
+  await clock.advance(11_000)
+
+  expect(waits).toHaveLength(20)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(11_000)
+})
+
 test('a long wait that the second of two failed requests asks for limits the rate', async () => {
   const harness = createAnalytics({ flushAt: 1 })
   const { analytics, client, clock } = harness
