@@ -389,7 +389,7 @@ describe('refused lines', () => {
     )
   })
 
-  test('refused CSV rows keep their columns; a complete row also gets the reason, others are copied as they are', async () => {
+  test('refused CSV rows keep their columns, and get the reason in front', async () => {
     const file = newFile(
       'a.csv',
       'who,what,total\nada,Paid,"1,5"\nbob,"half\nada,Paid,3\n"x"y,z,1\nshort,row\n',
@@ -407,12 +407,12 @@ describe('refused lines', () => {
       `${file}:6: expected 3 columns, got 2`,
     ])
     expect(text).toMatch(
-      /^who,what,total,_trackpost_message_id,_trackpost_reason\nada,Paid,"1,5",import-[\w-]{32},"invalid: expected a number, got ""1,5"""\nbob,"half\n"x"y,z,1\nshort,row\n$/,
+      /^_trackpost_reason,_trackpost_message_id,who,what,total\n"invalid: expected a number, got ""1,5""",import-[\w-]{32},ada,Paid,"1,5"\n"invalid_csv: a quoted .*",,bob,"half\n"invalid_csv: a quoted .*",,"x"y,z,1\n"invalid_csv: expected 3 columns, got 2",import-[\w-]{32},short,row\n$/,
     )
     writeFileSync(
       rejects,
       text
-        .replace('"1,5"', '1.5')
+        .replace(',"1,5"\n', ',1.5\n')
         .replace('bob,"half', 'bob,half,1')
         .replace('"x"y', 'xy')
         .replace('short,row', 'short,row,2'),
@@ -427,6 +427,55 @@ describe('refused lines', () => {
       ['xy', { total: 1 }],
       ['short', { total: 2 }],
     ])
+  })
+
+  test('a CSV row with cells too many or too few is refused again until it is corrected', async () => {
+    const bad = ['b,Moved,Bern,CH,Europe', 'c,Moved,Graz,CH,Europe', 'd', 'e,Moved,Linz,AT']
+    const file = newFile('a.csv', `userId,event,properties.city\na,Moved,Berlin\n${bad.join('\n')}\n`)
+    const rejects = file.replace('.csv', '.rejects.csv')
+    const ofRejects = file.replace('.csv', '.rejects.rejects.csv')
+    const importIt = (path: string) => run(['import', path, '--type', 'track'], { env: collector.env })
+
+    const first = await importIt(file)
+    const withoutNote = readFileSync(rejects, 'utf8').replace(/.*(?=e,Moved)/, '')
+    writeFileSync(rejects, withoutNote)
+    const second = await importIt(rejects)
+    const third = await importIt(ofRejects)
+
+    expect(first.stdout).toContain('1 delivered, 4 refused (invalid_csv 4)')
+    expect(second.stdout).toContain('0 delivered, 4 refused (invalid_csv 4)')
+    expect(third.stdout).toContain('0 delivered, 4 refused (invalid_csv 4)')
+    const text = readFileSync(ofRejects, 'utf8')
+    const ids = text.match(/import-[\w-]+/g) ?? []
+    writeFileSync(
+      ofRejects,
+      text
+        .replaceAll(',CH,Europe', '')
+        .replace(/,d$/m, ',d,Moved,Rom')
+        .replace('e,Moved,Linz,AT', ',,e,Moved,Linz'),
+    )
+    const { code, stderr } = await importIt(ofRejects)
+    expect([code, stderr]).toEqual([0, ''])
+    const stored = await collector.events()
+    const events = stored.map(({ userId, messageId, message }) => [userId, messageId, message.properties])
+    expect(events.sort()).toEqual([
+      ['a', expect.any(String), { city: 'Berlin' }],
+      ['b', ids[0], { city: 'Bern' }],
+      ['c', ids[1], { city: 'Graz' }],
+      ['d', ids[2], { city: 'Rom' }],
+      ['e', expect.any(String), { city: 'Linz' }],
+    ])
+  })
+
+  test('two CSV rows with broken quotes do not become one good row in the rejects file', async () => {
+    const file = newFile('a.csv', 'userId,event\na,"x\nb,"Paid"\nc,2,y"\n')
+    const importIt = (path: string) => run(['import', path, '--type', 'track'], { env: collector.env })
+
+    const first = await importIt(file)
+    const second = await importIt(file.replace('.csv', '.rejects.csv'))
+
+    expect(first.stdout).toContain('1 delivered, 2 refused (invalid_csv 2)')
+    expect(second.stdout).toContain('0 delivered, 2 refused (invalid_csv 2)')
   })
 
   test('if the service refuses a batch, only its bad line counts as refused', async () => {

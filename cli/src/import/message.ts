@@ -24,9 +24,10 @@ export interface Mapper<Value> {
   isMapped(target: string): boolean
 }
 
-/** The messageId and the reason of a refused line, in the rejects file. An import of that file keeps the messageId. */
+/** The reason and the messageId of a refused line, in the rejects file. An import of that file keeps the messageId. */
 export const NOTE_FIELD = '_trackpost'
-export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
+/** The first columns of a rejects file, so that no cell too many or too few in a row can move them. */
+export const NOTE_COLUMNS = ['_trackpost_reason', '_trackpost_message_id'] as const
 
 const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
 /** Fields that other libraries and services add to messages. They are not reported as unused: the client adds its own. */
@@ -74,18 +75,15 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
   // Without a kind, every line would be refused.
   if (mapping.type === undefined && !taken.has('type'))
     throw new UsageError('line 1: no column type: use --type track (or another kind), or --map type=<column>')
-  const noteIndex = names.indexOf(NOTE_COLUMNS[0])
-  const hasNotes = NOTE_COLUMNS.every((note, index) => names.at(index - NOTE_COLUMNS.length) === note)
-  const withoutNotes = names.length - (hasNotes ? NOTE_COLUMNS.length : 0)
+  const messageIdIndex = names.indexOf(NOTE_COLUMNS[1])
   const columns = new Map([...steps].map(([index, { target }]) => [target, names[index] as string]))
   return {
     unused,
     columnOf: (target) => columns.get(target) ?? target,
     isMapped: (target) => taken.has(target),
     map(row) {
-      // In a rejects file, rows that could not be parsed lack the note columns, even after the user has corrected them.
-      if (row.length !== names.length && row.length !== withoutNotes) {
-        const message = `expected ${withoutNotes} columns, got ${row.length}`
+      if (row.length !== names.length) {
+        const message = `expected ${names.length} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }
       }
       const builder = new MessageBuilder(mapping)
@@ -97,7 +95,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
         if (problem !== undefined) return { problem: { ...problem, column: names[index] as string } }
       }
       for (const [index, name] of rest) if (row[index]) builder.addRest(name, row[index])
-      return builder.finish(row[noteIndex] || undefined)
+      return builder.finish(row[messageIdIndex] || undefined)
     },
   }
 }

@@ -83,7 +83,7 @@ export class Rejects {
     const { format, header, delimiter } = this.#style
     const isNew = this.#bytes === 0
     if (isNew && format === 'csv') {
-      const names = [...header.filter((name) => !isNote(name)), ...NOTE_COLUMNS]
+      const names = [...NOTE_COLUMNS, ...header.slice(countNotes(header))]
       lines.unshift(Buffer.from(`${formatRow(names, delimiter)}\n`))
     }
     const bytes = Buffer.concat(lines)
@@ -125,43 +125,50 @@ export class Rejects {
   }
 }
 
-function isNote(name: string): boolean {
-  return NOTE_COLUMNS.some((note) => note === name.trim())
+/** How many of the columns are the notes of a rejects file, which is imported now. */
+function countNotes(header: readonly string[]): number {
+  return NOTE_COLUMNS.every((note, index) => header[index]?.trim() === note) ? NOTE_COLUMNS.length : 0
 }
 
 function toText({ record, messageId, problem }: PendingLine, style: RejectsStyle): Buffer | undefined {
-  const { bytes } = record
   // The record was over the limit, so its bytes were not kept.
-  if (bytes.length === 0) return undefined
+  if (record.bytes.length === 0) return undefined
   const { reason, message } = problem as Problem
   const why = `${reason}: ${message}`
   const noted =
     style.format === 'csv' ? notedRow(record, messageId, why, style) : notedObject(record, messageId, why)
-  // A line that cannot be parsed is copied unchanged, for the user to correct.
-  if (noted === undefined) return Buffer.concat([bytes, Buffer.from('\n')])
-  return Buffer.from(`${noted}\n`)
+  return Buffer.concat([noted, Buffer.from('\n')])
 }
 
+/**
+ * A row that was refused for its shape is refused again until it is corrected: it gets as many cells more as the header. And each
+ * row begins with a quoted word, at which a quote that is still open ends as broken, instead of joining two rows.
+ */
 function notedRow(
   record: SourceRecord,
   messageId: string | undefined,
   why: string,
   { header, delimiter }: RejectsStyle,
-): string | undefined {
+): Buffer {
+  const notes = countNotes(header)
   const [{ value } = {}] = parseRows([record], delimiter)
-  if (value?.length !== header.length) return undefined
-  const row = value.filter((_, index) => !isNote(header[index] as string))
-  return formatRow([...row, messageId ?? '', why], delimiter)
+  const isMisshapen =
+    value === undefined
+      ? /^"\w+: /.test(record.bytes.toString('latin1', 0, 40))
+      : value.length !== header.length
+  // In a rejects file, a row of the wrong shape keeps its note: the user may have removed cells, so none is taken for a note.
+  if (notes > 0 && isMisshapen) return record.bytes
+  const note = `"${why.replaceAll('"', '""')}"${delimiter}`
+  if (value === undefined) return Buffer.concat([Buffer.from(note + delimiter), record.bytes])
+  return Buffer.from(note + formatRow([messageId ?? '', ...value.slice(notes)], delimiter))
 }
 
-function notedObject(
-  record: SourceRecord,
-  messageId: string | undefined,
-  reason: string,
-): string | undefined {
+function notedObject(record: SourceRecord, messageId: string | undefined, reason: string): Buffer {
   const { value } = parseObject(record)
   if (value !== undefined)
-    return JSON.stringify({ ...value, [NOTE_FIELD]: { messageId, line: record.line, reason } })
+    return Buffer.from(JSON.stringify({ ...value, [NOTE_FIELD]: { messageId, line: record.line, reason } }))
   // An element of a JSON array may span lines, but the rejects file is NDJSON.
-  return record.bytes.includes(NEWLINE) ? record.bytes.toString('utf8').replace(/\r?\n/g, ' ') : undefined
+  return record.bytes.includes(NEWLINE)
+    ? Buffer.from(record.bytes.toString('utf8').replace(/\r?\n/g, ' '))
+    : record.bytes
 }
