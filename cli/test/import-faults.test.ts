@@ -169,6 +169,34 @@ describe('an interrupted import', () => {
     expect(code).toBe(2)
     expect(stderr).toContain('the last line of the earlier import is longer now')
   })
+
+  test('--resume without a state file is an error for stdin, and a note for a file', async () => {
+    const server = await startServer(() => undefined)
+    const file = newFile('events.ndjson', ndjson(10))
+    const options = { env: server.env, input: ndjson(10) }
+    const state = join(dirname(file), 'state.json')
+
+    const stdin = await run(['import', '-', '--resume'], options)
+    const named = await run(['import', '-', '--resume', '--state', state], options)
+    const again = await run(['import', '-', '--resume', '--state', state], options)
+    const ofFile = await run(['import', file, '--resume'], { env: server.env })
+
+    expect([stdin.code, stdin.stdout, stdin.stderr]).toEqual([
+      2,
+      '',
+      'trackpost: --resume: for stdin, add --state <path>, the state file of the earlier import\n',
+    ])
+    expect([named.code, named.stderr]).toEqual([
+      0,
+      `-: there is no state file ${state}: starts at the first line\n`,
+    ])
+    expect(again.stdout).toContain('0 lines')
+    expect([ofFile.code, ofFile.stderr]).toEqual([
+      0,
+      `${file}: there is no state file ${file}.trackpost-state.json: starts at the first line\n`,
+    ])
+    expect(server.taken.length).toBe(20)
+  })
 })
 
 describe('a service that fails', () => {

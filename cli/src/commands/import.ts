@@ -44,6 +44,8 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
 export async function runImport(file: string, flags: ImportFlags, context: CommandContext): Promise<number> {
   if (flags.resume === true && flags.restart === true)
     throw new UsageError('expected --resume or --restart, got both')
+  if (flags.resume === true && file === '-' && flags.state === undefined)
+    throw new UsageError('--resume: for stdin, add --state <path>, the state file of the earlier import')
   keepHeapSmall()
   const mapping = readMapping(flags)
   const connection = readConnection(flags, context.env)
@@ -176,6 +178,8 @@ class ImportRun {
     // If the folder is not writable, the import fails here, before anything is sent.
     await checkpoint?.start()
     if (earlier !== undefined) this.#log(`${printable(file)}: continues at line ${input.start.line}`)
+    else if (flags.resume === true && path !== undefined)
+      this.#log(`${printable(file)}: there is no state file ${printable(path)}: starts at the first line`)
     this.#noteUnused()
     const progress = showProgress(
       () => ({
