@@ -239,6 +239,16 @@ describe('settings', () => {
     ])
   })
 
+  test('a syntax error in the config file is reported with line and column, without the text around it', async () => {
+    const path = newFile('config.json', '{\n  "writeKey": "canary-7f3a"\n  "host": ""\n}')
+    const { code, stderr } = await run(['verify', '--config', path])
+
+    expect([code, stderr]).toEqual([
+      2,
+      `trackpost: config file ${path}:3:3: expected "," or "}", but found "\\""\n`,
+    ])
+  })
+
   test('no output contains the write key', async () => {
     const key = 'canary-7f3a'
     const server = await startServer(() => 401)

@@ -204,6 +204,23 @@ describe('formats', () => {
   })
 })
 
+test('a syntax error in a mapping file is reported with line and column', async () => {
+  const mapping = newFile('m.json', '{\n  "map": { "userId": "who", }\n}')
+
+  const { code, stderr } = await run([
+    'import',
+    newFile('a.csv', 'who\nada\n'),
+    '--map-file',
+    mapping,
+    '--dry-run',
+  ])
+
+  expect([code, stderr]).toEqual([
+    2,
+    `trackpost: mapping file ${mapping}:2:29: expected a key in double quotes, but found "}"\n`,
+  ])
+})
+
 test('a repeated import makes no duplicates, and two equal lines are two events', async () => {
   const line = '{"type":"track","userId":"ada","event":"Paid","timestamp":"2024-01-01T00:00:00Z"}\n'
   const file = newFile('events.ndjson', line + line)

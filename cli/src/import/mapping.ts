@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileProblem, UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
+import { parseJson } from '../settings/parse-json.ts'
 import { CASTS, type Cast } from './cast.ts'
 import { isObject } from './json.ts'
 
@@ -168,12 +169,13 @@ type FileParts = Partial<Mapping>
 
 function readMappingFile(path: string): FileParts {
   const where = `mapping file ${printable(path)}`
-  let content: unknown
+  let text: string
   try {
-    content = JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
+    text = readFileSync(path, 'utf8')
   } catch (error) {
     throw new UsageError(`${where}: ${printable(fileProblem(error))}`)
   }
+  const content = parseJson(text, where, 'the file')
   if (!isObject(content)) throw new UsageError(`${where}: expected a JSON object`)
   for (const name of Object.keys(content)) {
     if (!['map', 'set', 'type', 'rest'].includes(name)) {

@@ -3,11 +3,12 @@ import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
 // The imported module is bundled into the package, since it has no dependencies.
-import { findJsonError, position } from '../../../collector/src/json/json-error.ts'
+import { position } from '../../../collector/src/json/json-error.ts'
 import { fileProblem, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'
 import { nearest, printable, quoted } from '../output/text.ts'
+import { parseJson } from '../settings/parse-json.ts'
 
 /** A JSON Schema of draft 2020-12. */
 export type Schema = boolean | { readonly [keyword: string]: unknown }
@@ -43,7 +44,7 @@ const KEYS = ['$schema', '$id', 'title', 'description', 'additionalEvents', ...N
 export async function readPlanFile(path: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
   const text = await readText(path, name)
-  const plan = parse(text, name)
+  const plan = parseJson(text, name, 'the plan')
   const tree = parseTree(text) as Node
   const refusal = (at: Path, message: string): UsageError => {
     const node = findNodeAtLocation(tree, [...at]) ?? tree
@@ -76,17 +77,6 @@ async function readText(path: string, name: string): Promise<string> {
   const text = decode(bytes)
   if (text === undefined) throw new UsageError(`${name}: ${NOT_UTF8.message}`)
   return text.replace(/^\uFEFF/, '')
-}
-
-function parse(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    const found = findJsonError(text)
-    if (found === undefined) throw cause
-    const { line, column, message } = found
-    throw new UsageError(`${name}:${line}:${column}: ${message.replace('the body', 'the plan')}`)
-  }
 }
 
 /** Refuses duplicate keys: JSON.parse silently keeps only the last of them, so an earlier schema would be ignored. */

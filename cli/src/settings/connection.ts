@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { AnalyticsSettings } from 'trackpost'
 import { fileProblem, UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
+import { parseJson } from './parse-json.ts'
 
 export interface ConnectionFlags {
   readonly writeKeyFile?: string
@@ -101,12 +102,7 @@ function readConfig(flag: string | undefined, env: Environment): Layer[] {
     throw error
   }
   const where = `config file ${printable(path)}`
-  let config: Record<string, unknown>
-  try {
-    config = JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch (error) {
-    throw new UsageError(`${where}: ${printable((error as Error).message)}`)
-  }
+  const config = parseJson(text, where, 'the file')
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw new UsageError(`${where}: expected a JSON object`)
   }
