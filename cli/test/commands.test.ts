@@ -89,8 +89,8 @@ describe('send', () => {
   })
 
   test.each([
-    ['no identity', ['track', '--event', 'x'], 'track: expected userId or anonymousId, got neither'],
-    ['no name', ['track', '--user-id', 'ada'], 'track: event: expected a non-empty string'],
+    ['no identity', ['track', '--event', 'x'], 'track: expected --user-id or --anonymous-id, got neither'],
+    ['no name', ['track', '--user-id', 'ada'], 'track: --event: expected a non-empty string'],
     ['an option of another event kind', ['alias', '--event', 'x'], "unknown option '--event'"],
     ['a bad value', ['track', '--property', 'total:=4,5'], '--property: total: expected JSON after ":="'],
     [
@@ -99,7 +99,16 @@ describe('send', () => {
       '--property: expected name=text or name:=JSON, got "total"',
     ],
     ['an unknown event kind', ['buy'], "unknown command 'buy'"],
-    ['a timestamp that is a number', ['track', '--timestamp', '17'], '--timestamp: expected a date'],
+    [
+      'no previous id',
+      ['alias', '--user-id', 'ada'],
+      'alias: --previous-id: expected a non-empty string, got none',
+    ],
+    [
+      'a timestamp that is a number',
+      ['track', '--timestamp', '17'],
+      '--timestamp: expected ISO 8601, for example 2024-02-01T09:30:00Z, got "17"',
+    ],
     [
       'properties that are not an object',
       ['track', '--properties', '[1]'],

@@ -6,7 +6,7 @@ import { CommandError, EXIT, fileProblem, UsageError } from '../errors.ts'
 import { castTimestamp } from '../import/cast.ts'
 import { isObject } from '../import/json.ts'
 import { parseAssignment } from '../import/mapping.ts'
-import { printable } from '../output/text.ts'
+import { printable, quoted } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
 import type { CommandContext } from './context.ts'
 
@@ -55,8 +55,8 @@ export async function runSend(kind: Kind, flags: SendFlags, context: CommandCont
   forget()
   const { error, messageId } = outcome
   if (flags.json === true) {
-    const { code, message, status } = error ?? {}
-    const problem = error === undefined ? null : { code, message, status: status ?? null }
+    const { code, status } = error ?? {}
+    const problem = error === undefined ? null : { code, message: messageOf(error), status: status ?? null }
     const result = { type: kind, delivered: error === undefined, messageId: messageId ?? null, problem }
     context.stdout.write(`${JSON.stringify(result)}\n`)
   }
@@ -66,13 +66,25 @@ export async function runSend(kind: Kind, flags: SendFlags, context: CommandCont
   }
   const exitCode = isInterrupted ? EXIT.interrupted : error.code === 'invalid' ? EXIT.usage : EXIT.failed
   if (flags.json === true) return exitCode
-  throw new CommandError(printable(error.message), exitCode)
+  throw new CommandError(printable(messageOf(error)), exitCode)
+}
+
+/** The SDK names the field at fault: `track: event: expected ...`. Here it is named as the flag that sets it. */
+function messageOf({ code, message }: DeliveryError): string {
+  if (code !== 'invalid') return message
+  return message.replace(
+    /(?<=^\w+: )\w+(?=: )|\b(?:userId|anonymousId)\b/g,
+    (field) => `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+  )
 }
 
 function readParams(flags: SendFlags): Record<string, unknown> {
   const { userId, anonymousId, previousId, groupId, event, name, category, messageId } = flags
   const timestamp = flags.timestamp === undefined ? { value: undefined } : castTimestamp(flags.timestamp)
-  if ('problem' in timestamp) throw new UsageError(`--timestamp: ${timestamp.problem.message}`)
+  if ('problem' in timestamp)
+    throw new UsageError(
+      `--timestamp: expected ISO 8601, for example 2024-02-01T09:30:00Z, got ${quoted(flags.timestamp)}`,
+    )
   return {
     ...{ userId, anonymousId, previousId, groupId, event, name, category, messageId },
     timestamp: timestamp.value,
