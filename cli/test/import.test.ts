@@ -273,6 +273,36 @@ test('a dry run reports every mistake with its line, and sends nothing', async (
   expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
 })
 
+test('an object over several lines gets the advice to write it in one', async () => {
+  const pretty = newFile('pretty.json', JSON.stringify({ type: 'track', userId: 'ada' }, null, 2))
+  const cut = newFile('cut.ndjson', '{"type":"page","userId":"ada"}\n{"type":')
+
+  const results = await Promise.all([pretty, cut].map((file) => run(['import', file, '--dry-run'])))
+
+  expect(results.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
+    `${pretty}:1:2: expected a key in double quotes, but the line ends; write one object per line, or an array`,
+    `${cut}:2:9: expected a value, but the line ends`,
+  ])
+})
+
+test.each([
+  ['an empty file', 'a.ndjson', ''],
+  ['a CSV file with only a header', 'a.csv', 'userId,event\n'],
+  ['an empty array', 'a.json', '[]'],
+])('%s is imported with a note', async (_label, name, content) => {
+  const file = newFile(name, content)
+  const args = ['import', file, '--type', 'track']
+
+  const first = await run(args, { env: collector.env })
+  const resumed = await run([...args, '--resume'], { env: collector.env })
+
+  expect([first.code, first.stderr]).toEqual([0, `${file}: there are no events in it\n`])
+  expect([resumed.code, resumed.stderr]).toEqual([
+    0,
+    `${file}: continues at line ${name === 'a.csv' ? 2 : 1}\n`,
+  ])
+})
+
 test('a dry run shows the event that the first line becomes', async () => {
   const file = newFile('a.csv', 'who,what,amount\nada,Paid,4.5\nbob,Paid,1\n')
   const args = ['import', file, '--dry-run', '--type', 'track', '--map', 'userId=who,event=what', '--rest']

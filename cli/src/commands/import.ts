@@ -205,8 +205,10 @@ class ImportRun {
       progress.stop()
     }
     await checkpoint?.finish(importer.isComplete)
-    if (importer.isComplete) this.#noteUnseen()
-    else this.#noteProblem(importer)
+    if (!importer.isComplete) this.#noteProblem(importer)
+    else if (earlier === undefined && importer.delivered + importer.refused === 0)
+      this.#log(`${printable(file)}: there are no events in it`)
+    else this.#noteUnseen()
     return this.#report(importer, rejects, performance.now() - startMs)
   }
 

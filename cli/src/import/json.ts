@@ -14,7 +14,7 @@ export function parseObject(record: SourceRecord): ParsedRecord<Fields> {
   try {
     value = JSON.parse(text)
   } catch {
-    return { record, problem: jsonProblem(text) }
+    return { record, problem: jsonProblem(text, record.line) }
   }
   if (isObject(value)) return { record, value }
   const kind = Array.isArray(value) ? 'an array' : value === null ? 'null' : `a ${typeof value}`
@@ -25,13 +25,17 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function jsonProblem(text: string): Problem {
+function jsonProblem(text: string, firstLine: number): Problem {
   const reason = 'invalid_json'
   try {
     const found = findJsonError(text)
     if (found !== undefined) {
-      const { column, line, message } = found
-      return { reason, message: message.replace('the body', 'the line'), column, linesDown: line - 1 }
+      const { column, line } = found
+      const message = found.message.replace('the body', 'the line')
+      // Probably a whole file with one object over several lines.
+      const isCut = firstLine === 1 && text.trimStart().startsWith('{') && message.endsWith('the line ends')
+      const hint = isCut ? '; write one object per line, or an array' : ''
+      return { reason, message: message + hint, column, linesDown: line - 1 }
     }
   } catch {
     // The text is nested too deeply for the recursive search.
