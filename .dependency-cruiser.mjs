@@ -82,7 +82,7 @@ const LAYERS = {
 /** Source files of other packages that a package may import and bundle. */
 const FROM_OTHERS = {
   'collector/page/src': ['^collector/src/(?:json|log|record|store|search)\\b'],
-  'cli/src': ['^collector/src/json\\b'],
+  'cli/src': ['^collector/src/json\\b', '^collector/src/plan/mistake\\.ts$'],
 }
 
 /** Modules with an entry point of their own, which the main entry point must not load. */

@@ -133,10 +133,9 @@ export function adminAccess(
 /** Imports the JSON Schema library only if there is a plan. */
 export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
   if (given === undefined) return null
-  const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
+  const { loadPlan, PlanError, TrackingPlan } = await import('./plan/plan.ts')
   try {
-    const file = typeof given === 'string' ? readPlanFile(given) : given
-    return { file, plan: new TrackingPlan(file) }
+    return typeof given === 'string' ? loadPlan(given) : { file: given, plan: new TrackingPlan(given) }
   } catch (cause) {
     if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
     throw cause

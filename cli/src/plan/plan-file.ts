@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
-// The imported module is bundled into the package, since it has no dependencies.
-import { position } from '../../../collector/src/json/json-error.ts'
+import { type Node, parseTree } from 'jsonc-parser'
+// The imported modules are bundled into the package, since they have no dependencies.
+import { position, positionOf } from '../../../collector/src/json/json-error.ts'
+import { findSchemaMistake, type Path, pointer } from '../../../collector/src/plan/mistake.ts'
 import { fileProblem, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'
@@ -21,9 +22,6 @@ export interface TrackingPlan {
   readonly identify?: Schema
   readonly group?: Schema
 }
-
-/** The keys and array indexes that lead to a part of the plan. */
-export type Path = readonly (string | number)[]
 
 /** A plan whose schemas are valid. */
 export interface PlanFile {
@@ -45,26 +43,13 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
   const text = await readText(path, name)
   const plan = parseJson(text, name, 'the plan')
-  const tree = parseTree(text) as Node
   const refusal = (at: Path, message: string): UsageError => {
-    const node = findNodeAtLocation(tree, [...at]) ?? tree
-    const { line, column } = position(text, node.offset)
+    const { line, column } = positionOf(text, at)
     return new UsageError(`${name}:${line}:${column}: ${printable(`${pointer(at)}: ${message}`)}`)
   }
-  requireOnce(tree, text, name)
+  requireOnce(parseTree(text) as Node, text, name)
   requirePlan(plan, refusal)
   return { plan: plan as TrackingPlan, refusal }
-}
-
-/** Formats a path as `/track/Order Completed/properties/total`; an empty path gives `the plan`. @see RFC 6901 */
-function pointer(path: Path): string {
-  const keys = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
-  return path.length === 0 ? 'the plan' : keys.join('')
-}
-
-/** Decodes one key of a JSON Pointer. */
-export function unescaped(key: string): string {
-  return key.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 async function readText(path: string, name: string): Promise<string> {
@@ -117,14 +102,6 @@ function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
 }
 
 function requireSchema(ajv: Ajv2020, schema: unknown, at: Path, refusal: PlanFile['refusal']): void {
-  if (!isObject(schema) && typeof schema !== 'boolean') throw refusal(at, 'expected a JSON Schema: an object')
-  // `$schema` is ignored, as in the collector: every schema is read as draft 2020-12.
-  const { $schema: _, ...rest } = isObject(schema) ? schema : {}
-  if (ajv.validateSchema(rest) === true) return
-  const [error] = ajv.errors ?? []
-  const keys = (error?.instancePath ?? '').split('/').slice(1)
-  const path = keys.map((key) => unescaped(key))
-  const { allowedValues } = (error?.params ?? {}) as { allowedValues?: readonly unknown[] }
-  const choice = allowedValues === undefined ? '' : `: ${allowedValues.join(', ')}`
-  throw refusal([...at, ...path], `${error?.message ?? 'this is not a JSON Schema'}${choice}`)
+  const mistake = findSchemaMistake(ajv, schema, at)
+  if (mistake !== undefined) throw refusal(mistake.path, mistake.message)
 }

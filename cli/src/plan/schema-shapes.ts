@@ -1,6 +1,7 @@
 import type { JSONSchema } from 'json-schema-to-typescript'
+import { type Path, unescaped } from '../../../collector/src/plan/mistake.ts'
 import { isObject } from '../import/json.ts'
-import { type Path, type PlanFile, type Schema, unescaped } from './plan-file.ts'
+import type { PlanFile, Schema } from './plan-file.ts'
 
 /** The names of the types that {@link createTypes} generates itself. */
 export const TYPE_NAMES = {

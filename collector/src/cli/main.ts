@@ -60,7 +60,7 @@ async function runCheck(args: readonly string[]): Promise<number> {
     import('./check-database.ts'),
   ])
   const search = values.search === undefined ? {} : { q: values.search }
-  const { checked, broken } = await checkDatabase(storeOf(values), loadPlan(values.plan), search)
+  const { checked, broken } = await checkDatabase(storeOf(values), loadPlan(values.plan).plan, search)
   for (const { key, path, message, count, firstSeq } of broken) {
     const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
     process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)

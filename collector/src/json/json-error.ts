@@ -28,6 +28,22 @@ export function position(text: string, offset: number): Omit<JsonError, 'message
   return { offset, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }
 
+/**
+ * The place of the value to which keys and array indexes lead in a valid text. If there is no such value, the place of the
+ * nearest value around it.
+ */
+export function positionOf(text: string, path: readonly (string | number)[]): Omit<JsonError, 'message'> {
+  let depth = 0
+  let offset = 0
+  new Reader(text, (keys, at) => {
+    // Of equal keys, the last one counts.
+    if (keys.length < depth || !keys.every((key, index) => key === String(path[index]))) return
+    depth = keys.length
+    offset = at
+  }).readDocument()
+  return position(text, offset)
+}
+
 class Mistake extends Error {
   readonly offset: number
 
@@ -46,10 +62,14 @@ const LITERAL = /true|false|null/y
 
 class Reader {
   readonly #text: string
+  readonly #onValue: ((path: readonly string[], offset: number) => void) | undefined
   #at = 0
+  readonly #path: string[] = []
 
-  constructor(text: string) {
+  /** @param onValue Called for each value before it is read. */
+  constructor(text: string, onValue?: (path: readonly string[], offset: number) => void) {
     this.#text = text
+    this.#onValue = onValue
   }
 
   readDocument(): void {
@@ -72,17 +92,21 @@ class Reader {
   }
 
   #readValue(): void {
-    switch (this.#next()) {
+    const first = this.#next()
+    this.#onValue?.(this.#path, this.#at)
+    switch (first) {
       case '{':
         return this.#readMembers('}', () => {
           if (this.#next() !== '"') this.#fail('a key in double quotes')
+          const start = this.#at
           this.#readString()
+          const key = JSON.parse(this.#text.slice(start, this.#at)) as string
           if (this.#next() !== ':') this.#fail('":"')
           this.#at++
-          this.#readValue()
+          this.#readMember(key)
         })
       case '[':
-        return this.#readMembers(']', () => this.#readValue())
+        return this.#readMembers(']', (index) => this.#readMember(String(index)))
       case '"':
         return this.#readString()
       default:
@@ -90,14 +114,20 @@ class Reader {
     }
   }
 
-  #readMembers(end: string, readMember: () => void): void {
+  #readMember(key: string): void {
+    this.#path.push(key)
+    this.#readValue()
+    this.#path.pop()
+  }
+
+  #readMembers(end: string, readMember: (index: number) => void): void {
     this.#at++
     if (this.#next() === end) {
       this.#at++
       return
     }
-    for (;;) {
-      readMember()
+    for (let index = 0; ; index++) {
+      readMember(index)
       const next = this.#next()
       if (next !== ',' && next !== end) this.#fail(`"," or "${end}"`)
       this.#at++

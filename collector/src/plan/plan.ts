@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
-import { findJsonError } from '../json/json-error.ts'
+import { findJsonError, positionOf } from '../json/json-error.ts'
 import type { Violation } from '../record.ts'
+import { findSchemaMistake, type Path, pointer, unescaped } from './mistake.ts'
 
 type Schema = Record<string, unknown> | boolean
 
@@ -33,6 +34,12 @@ export interface PlannedMessage {
 /** The message says where the mistake is. */
 export class PlanError extends Error {
   override readonly name = 'PlanError'
+  readonly path: Path
+
+  constructor(message: string, path: Path = []) {
+    super(message)
+    this.path = path
+  }
 }
 
 export interface LoadedPlan {
@@ -59,7 +66,8 @@ export class TrackingPlan {
       ...BY_KIND,
     ])
     const strange = Object.keys(file).find((key) => !known.has(key))
-    if (strange !== undefined) throw new PlanError(`${strange}: expected one of ${[...known].join(', ')}`)
+    if (strange !== undefined)
+      throw new PlanError(`${strange}: expected one of ${[...known].join(', ')}`, [strange])
     const ajv = new Ajv2020({
       allErrors: true,
       strict: false,
@@ -71,16 +79,20 @@ export class TrackingPlan {
     this.title = file.title ?? 'Tracking plan'
     this.#allowsOthers = file.additionalEvents ?? true
     for (const kind of NAMED) {
-      for (const [name, schema] of Object.entries(file[kind] ?? {})) this.#add(ajv, `${kind}:${name}`, schema)
+      for (const [name, schema] of Object.entries(file[kind] ?? {})) this.#add(ajv, [kind, name], schema)
     }
-    for (const kind of BY_KIND) if (file[kind] !== undefined) this.#add(ajv, kind, file[kind])
+    for (const kind of BY_KIND) if (file[kind] !== undefined) this.#add(ajv, [kind], file[kind])
   }
 
-  #add(ajv: Ajv2020, key: string, schema: Schema): void {
+  #add(ajv: Ajv2020, at: Path, schema: Schema): void {
+    const mistake = findSchemaMistake(ajv, schema, at)
+    if (mistake !== undefined)
+      throw new PlanError(`${pointer(mistake.path)}: ${mistake.message}`, mistake.path)
+    const key = at.join(':')
     try {
       this.#byKey.set(key, ajv.compile(schema))
     } catch (cause) {
-      throw new PlanError(`${key}: ${(cause as Error).message}`)
+      throw new PlanError(`${key}: ${(cause as Error).message}`, at)
     }
   }
 
@@ -131,24 +143,34 @@ function violation(root: string, { instancePath, keyword, message, params }: Err
   const keys = instancePath.split('/').slice(1)
   const missing = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
   if (missing !== undefined) keys.push(String(missing))
-  // `~1` and `~0` are the escapes of a JSON Pointer (RFC 6901).
-  const path = [root, ...keys.map((key) => key.replace(/~1/g, '/').replace(/~0/g, '~'))].join('.')
+  const path = [root, ...keys.map((key) => unescaped(key))].join('.')
   return { path, keyword, message: keyword === 'required' ? 'is missing' : (message ?? keyword) }
 }
 
-/** @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema. */
-export function loadPlan(path: string): TrackingPlan {
-  return new TrackingPlan(readPlanFile(path))
-}
-
-/** The returned content can be sent to another thread, which creates its own plan from it. */
-export function readPlanFile(path: string): TrackingPlanFile {
+/**
+ * The `file` of the result can be sent to another thread, which creates its own plan from it.
+ *
+ * @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema. If the file
+ * can be read, the message has the line and column of the mistake.
+ */
+export function loadPlan(path: string): LoadedPlan {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
     throw new PlanError(`${path} cannot be read (${(cause as NodeJS.ErrnoException).code})`)
   }
+  const file = parse(text, path)
+  try {
+    return { file, plan: new TrackingPlan(file) }
+  } catch (cause) {
+    if (!(cause instanceof PlanError)) throw cause
+    const { line, column } = positionOf(text, cause.path)
+    throw new PlanError(`${path}:${line}:${column}: ${cause.message}`)
+  }
+}
+
+function parse(text: string, path: string): TrackingPlanFile {
   try {
     return JSON.parse(text) as TrackingPlanFile
   } catch (cause) {

@@ -71,7 +71,7 @@ test('if additionalEvents is not false, other event names are allowed', () => {
 
 test.each([
   [{ tracks: {} }, /tracks/],
-  [{ track: { A: { type: 'nonsense' } } }, /track:A/],
+  [{ track: { A: { type: 'nonsense' } } }, /\/track\/A\/type: must be/],
   [[], /object/],
 ])('the plan %j is refused, and the error names the place', (wrong, message) => {
   expect(() => new TrackingPlan(wrong as TrackingPlanFile)).toThrow(message)
@@ -154,6 +154,28 @@ test('if a plan cannot be read or parsed, the start fails with a message of one 
   )
 })
 
+test.each([
+  [
+    '"type": "nmber"',
+    '5:17: /track/Order~1Completed/properties/total/type: must be equal to one of the allowed values: ',
+  ],
+  ['"enum": "a"', '5:17: /track/Order~1Completed/properties/total/enum: must be array'],
+  ['"pattern": "(?=a)"', '3:24: track:Order/Completed: the pattern "(?=a)" is not in the syntax of RE2'],
+])('a schema with %s is reported with file, line and column', (keyword, message) => {
+  const path = join(newFolder(), 'plan.json')
+  writeFileSync(
+    path,
+    `{
+  "track": {
+    "Order/Completed": {
+      "properties": { "id": { "type": "string" }, "total": {
+        ${keyword} } } } }
+}`,
+  )
+
+  expect(() => loadPlan(path)).toThrow(`${path}:${message}`)
+})
+
 test('a database of recorded events can be checked against a plan', async () => {
   const folder = newFolder()
   const database = join(folder, 'events.db')
@@ -170,7 +192,7 @@ test('a database of recorded events can be checked against a plan', async () => 
   const path = join(folder, 'plan.json')
   writeFileSync(path, JSON.stringify(file))
 
-  expect(await checkDatabase(database, loadPlan(path))).toEqual({
+  expect(await checkDatabase(database, loadPlan(path).plan)).toEqual({
     checked: 3,
     broken: [
       {
