@@ -256,7 +256,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   protected override onListenerError(error: unknown, name: keyof AnalyticsEvents): boolean {
-    return this.#core.warnings.takeListener(error, name)
+    return this.#core.warnings.reportListener(error, name)
   }
 
   #close(options: FlushOptions | FlushCallback): Promise<FlushResult> {

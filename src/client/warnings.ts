@@ -29,7 +29,7 @@ export class Warnings {
 
   /** Runs code of the user whose failure costs no event. */
   guard(code: WarningEvent['code'], what: string, run: () => unknown): void {
-    guard(run, what, (reason) => this.take(code, reason))
+    guard(run, what, (reason) => this.report(code, reason))
   }
 
   /** Whether this was told before; from now on, it was. */
@@ -54,19 +54,14 @@ export class Warnings {
     return true
   }
 
-  /** @returns Whether the failure was reported to a listener or to the `logger` of the user. */
-  take(code: WarningEvent['code'], reason: unknown, ctx?: Context): boolean {
-    return this.emit(code, reason, ctx) || this.#takeByLogger(code, reason)
+  /** User code failed. Logged once for each code. @returns `true`: it has been reported. */
+  report(code: WarningEvent['code'], reason: unknown, ctx?: Context): true {
+    return this.emit(code, reason, ctx) || this.#warnOfCode(code, reason)
   }
 
   /** The failure of a `warning` listener is never reported to `warning` listeners. */
-  takeListener(reason: unknown, name: keyof AnalyticsEvents): boolean {
-    return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener', reason)
-  }
-
-  /** User code failed. Logged once for each code. */
-  report(code: WarningEvent['code'], reason: unknown): void {
-    if (!this.emit(code, reason)) this.#warnOfCode(code, reason)
+  reportListener(reason: unknown, name: keyof AnalyticsEvents): true {
+    return name === 'warning' ? this.#warnOfCode('listener', reason) : this.report('listener', reason)
   }
 
   /**
@@ -104,15 +99,11 @@ export class Warnings {
     )
   }
 
-  #takeByLogger(code: string, reason: unknown): boolean {
-    if (this.#log.hasLogger) this.#warnOfCode(code, reason)
-    return this.#log.hasLogger
-  }
-
-  #warnOfCode(code: string, reason: unknown): void {
+  #warnOfCode(code: string, reason: unknown): true {
     // The log redacts the secrets of the client.
     const why = describeThrown(reason, (text) => text)
-    this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored: ${why}`)
+    this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored, as further ones will be: ${why}`)
+    return true
   }
 
   #warnOnce(key: string, code: string, text: string): void {

@@ -172,7 +172,7 @@ function call(
     guard(
       () => (result = callback?.(error, ctx)),
       'a callback',
-      (reason) => core.warnings.take('callback', reason, ctx),
+      (reason) => core.warnings.report('callback', reason, ctx),
     )
   }
   if (asyncContext === undefined) run()

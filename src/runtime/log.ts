@@ -42,10 +42,6 @@ export class Log {
     if (logger !== undefined) this.#asyncContext = new AsyncResource('Trackpost')
   }
 
-  get hasLogger(): boolean {
-    return this.#logger !== undefined
-  }
-
   /** Logs a failure that did not lose an event. Can be passed on as a function. */
   readonly warn: Warn = (code, text) => this.#emit('warn', code, text)
 

@@ -240,10 +240,16 @@ describe('a scope', () => {
       () => {
         throw new Error('no session')
       },
-      'scope: it failed, and was ignored: no session (at ',
+      'scope: it failed, and was ignored, as further ones will be: no session (at ',
     ],
-    [() => Object.defineProperty({}, 'then', { get: () => fail() }), 'scope: it failed, and was ignored'],
-    [() => Object.defineProperty({}, 'context', { get: () => fail() }), 'scope: it failed, and was ignored'],
+    [
+      () => Object.defineProperty({}, 'then', { get: () => fail() }),
+      'scope: it failed, and was ignored, as further ones will be',
+    ],
+    [
+      () => Object.defineProperty({}, 'context', { get: () => fail() }),
+      'scope: it failed, and was ignored, as further ones will be',
+    ],
   ])('the warning says why the scope is invalid, and quotes no value: %s', async (scope, text) => {
     const { analytics } = createAnalytics({ scope: scope as never })
 
