@@ -130,30 +130,33 @@ export class PostHog {
   }
 
   /** Records who a user is. `$set` is unwrapped, and `$anon_distinct_id` becomes the `anonymousId`. */
-  identify({ distinctId, properties = {} }: PostHogIdentifyMessage): void {
-    const { $set, $set_once, $anon_distinct_id, ...rest } = properties
-    this.client.identify({
-      userId: distinctId,
-      ...($anon_distinct_id !== undefined && { anonymousId: $anon_distinct_id }),
-      traits: $set ?? rest,
-      // A trait would overwrite the first value, so the service has to decide.
-      ...($set_once !== undefined && { context: { $set_once } }),
-    })
+  identify(message: PostHogIdentifyMessage): void {
+    this.#identify(message)
+  }
+
+  /** Does the same as `identify`, and sends it at once. Settles as {@link captureImmediate}. */
+  identifyImmediate(message: PostHogIdentifyMessage): Promise<void> {
+    return new Promise((resolve) => this.#identify(message, () => resolve()))
   }
 
   /** Ties another id to a user. */
-  alias({ distinctId, alias }: PostHogAliasMessage): void {
-    this.client.alias({ userId: distinctId, previousId: alias })
+  alias(message: PostHogAliasMessage): void {
+    this.#alias(message)
+  }
+
+  /** Does the same as `alias`, and sends it at once. Settles as {@link captureImmediate}. */
+  aliasImmediate(message: PostHogAliasMessage): Promise<void> {
+    return new Promise((resolve) => this.#alias(message, () => resolve()))
   }
 
   /** Records facts about a group. */
-  groupIdentify({ groupType, groupKey, properties = {}, distinctId }: PostHogGroupIdentifyMessage): void {
-    this.client.group({
-      ...(distinctId ? { userId: distinctId } : { anonymousId: `$${groupType}_${groupKey}` }),
-      groupId: groupKey,
-      traits: properties,
-      context: { groupType },
-    })
+  groupIdentify(message: PostHogGroupIdentifyMessage): void {
+    this.#groupIdentify(message)
+  }
+
+  /** Does the same as `groupIdentify`, and sends it at once. Settles as {@link captureImmediate}. */
+  groupIdentifyImmediate(message: PostHogGroupIdentifyMessage): Promise<void> {
+    return new Promise((resolve) => this.#groupIdentify(message, () => resolve()))
   }
 
   /**
@@ -194,6 +197,35 @@ export class PostHog {
     if (event === '$pageview') this.client.page({ ...common, ...nameOf('$title') }, callback)
     else if (event === '$screen') this.client.screen({ ...common, ...nameOf('$screen_name') }, callback)
     else this.client.track({ ...common, event }, callback)
+  }
+
+  #identify({ distinctId, properties = {} }: PostHogIdentifyMessage, callback?: () => void): void {
+    const { $set, $set_once, $anon_distinct_id, ...rest } = properties
+    const message = {
+      userId: distinctId,
+      ...($anon_distinct_id !== undefined && { anonymousId: $anon_distinct_id }),
+      traits: $set ?? rest,
+      // A trait would overwrite the first value, so the service has to decide.
+      ...($set_once !== undefined && { context: { $set_once } }),
+    }
+    this.client.identify(message, callback)
+  }
+
+  #alias({ distinctId, alias }: PostHogAliasMessage, callback?: () => void): void {
+    this.client.alias({ userId: distinctId, previousId: alias }, callback)
+  }
+
+  #groupIdentify(
+    { groupType, groupKey, properties = {}, distinctId }: PostHogGroupIdentifyMessage,
+    callback?: () => void,
+  ): void {
+    const message = {
+      ...(distinctId ? { userId: distinctId } : { anonymousId: `$${groupType}_${groupKey}` }),
+      groupId: groupKey,
+      traits: properties,
+      context: { groupType },
+    }
+    this.client.group(message, callback)
   }
 }
 

@@ -95,6 +95,13 @@ class Shop {
       event: 'Payment Received',
       properties: { order: order.id, total: order.total },
     })
+    await this.posthog.identifyImmediate({ distinctId: customer.id, properties: { paid: true } })
+    await this.posthog.aliasImmediate({ distinctId: customer.id, alias: 'v-8' })
+    await this.posthog.groupIdentifyImmediate({
+      groupType: 'company',
+      groupKey: 'c-1',
+      properties: { paying: true },
+    })
   }
 
   async stop(): Promise<void> {
