@@ -14,6 +14,7 @@ export {
   PostHog,
   type PostHogAliasMessage,
   type PostHogEventMessage,
+  type PostHogEventOptions,
   type PostHogGroupIdentifyMessage,
   type PostHogIdentifyMessage,
   type PostHogOptions,

@@ -5,14 +5,72 @@ import type { HTTPFetchFn } from '../http/client.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { AnalyticsSettings } from '../settings/settings.ts'
 
+/** Options of `posthog-node` 5 that have no effect here. */
+const IGNORED = [
+  'addTracingHeaders',
+  'appHost',
+  'bootstrap',
+  'custom_blocked_useragents',
+  'disable_capture_url_hashes',
+  'disableCompression',
+  'disableGeoip',
+  'disableRemoteConfig',
+  'disableRemoteFeatureFlags',
+  'disableSurveys',
+  'emailRequestMaxRetries',
+  'emailRequestTimeoutMs',
+  'enableExceptionAutocapture',
+  'enableFullAiCapture',
+  'enableLocalEvaluation',
+  'evaluationContexts',
+  'evaluationEnvironments',
+  'exceptionRateLimiterBucketSize',
+  'exceptionRateLimiterRefillRate',
+  'featureFlagsLogWarnings',
+  'featureFlagsPollingInterval',
+  'featureFlagsRequestMaxRetries',
+  'featureFlagsRequestTimeoutMs',
+  'fetchRetryDelay',
+  'flagDefinitionCacheProvider',
+  'historicalMigration',
+  'isServer',
+  'logs',
+  'maxCacheSize',
+  'metrics',
+  'migratedFrom',
+  'persistence',
+  'personalApiKey',
+  'personProfiles',
+  '__preview_capture_bot_pageviews',
+  'preloadFeatureFlags',
+  'privacyMode',
+  'readPostHogCookie',
+  'remoteConfigRequestTimeoutMs',
+  'secretKey',
+  'sendFeatureFlagEvent',
+  'sessionExpirationTimeSeconds',
+  'strictLocalEvaluation',
+  'traces',
+  'waitUntilDebounceMs',
+  'waitUntilMaxWaitMs',
+] as const
+
+/**
+ * The options of `posthog-node` 5. Those for what does not exist here, such as `disableGeoip` and `personalApiKey`, have no
+ * effect; the migration guide lists them.
+ */
+export type PostHogOptions = PostHogEventOptions & Partial<Record<(typeof IGNORED)[number], unknown>>
+
 /** The options of `posthog-node` 5 that have a counterpart. The settings of Trackpost are accepted too. */
-export interface PostHogOptions extends Omit<AnalyticsSettings, 'writeKey'> {
+export interface PostHogEventOptions extends Omit<AnalyticsSettings, 'writeKey'> {
   /** Base URL of a service with the Segment API; not that of PostHog, which has another API. Default: that of the region. */
   host?: string | undefined
   /** Events queued before a batch is sent. Default: 20. */
   flushAt?: number | undefined
   /** Milliseconds after which queued events are sent. Default: 5,000. */
   flushInterval?: number | undefined
+  /** Maximum number of events in a batch. Default: 2,500; see `maxEventsInBatch`. */
+  maxBatchSize?: number | undefined
   /** Maximum number of events that wait. Default: 10,000. */
   maxQueueSize?: number | undefined
   /** Retries of an event. Default: 3, as without this option; see `maxRetries`. */
@@ -102,8 +160,8 @@ export class PostHog {
    * Makes a client.
    *
    * @param writeKey The write key of the service, not the key of a PostHog project.
-   * @throws SettingsError when the key is missing, an option is invalid, `host` is PostHog's, or an option that changes events
-   * (`before_send`) has no counterpart.
+   * @throws SettingsError when the key is missing, an option is invalid, `host` is PostHog's, or an option that holds back
+   * events (`before_send`, `defaultOptIn: false`) has no counterpart.
    */
   constructor(writeKey: string, options: PostHogOptions = {}) {
     const settings = toSettings(writeKey, options)
@@ -232,20 +290,29 @@ export class PostHog {
 function toSettings(writeKey: string, options: PostHogOptions): AnalyticsSettings {
   if (!isRecord(options as unknown))
     throw new SettingsError('options', `expected an object, got ${describe(options)}`)
-  const { fetchRetryCount, requestTimeout, disabled, fetch, ...rest } = options
-  const { before_send, ...settings } = rest as typeof rest & { before_send?: unknown }
+  const { maxBatchSize, fetchRetryCount, requestTimeout, disabled, fetch, ...rest } = options
+  const { before_send, defaultOptIn, ...settings } = rest as typeof rest & Record<string, unknown>
   if (before_send != null) {
     throw new SettingsError('before_send', 'register a plugin of type before with client.register() instead')
+  }
+  if (defaultOptIn === false) {
+    // If it were ignored, events would be sent without consent.
+    throw new SettingsError(
+      'defaultOptIn',
+      'there is no optIn(); let disable be a function, () => !hasConsent',
+    )
   }
   if (/(?:^|[./])posthog\.com(?=[:/]|$)/i.test(String(settings.host))) {
     throw new SettingsError('host', 'expected a service with the Segment API; PostHog has another API')
   }
+  for (const name of IGNORED) delete settings[name]
   return {
     flushAt: 20,
     flushInterval: 5_000,
     maxQueueSize: 10_000,
     ...defined({
       ...settings,
+      maxEventsInBatch: settings.maxEventsInBatch ?? maxBatchSize,
       maxRetries: settings.maxRetries ?? fetchRetryCount,
       httpRequestTimeout: settings.httpRequestTimeout ?? requestTimeout,
       disable: settings.disable ?? disabled,

@@ -273,6 +273,12 @@ describe('a program written for posthog-node 5', () => {
     const snippets = {
       ours: program.replace("from 'posthog-node'", "from 'trackpost/compat'"),
       theirs: program,
+      // All options of PostHog are accepted, except these.
+      options: `import type { PostHogOptions as Theirs } from 'posthog-node'
+        import { PostHog, type PostHogOptions as Ours } from 'trackpost/compat'
+        const refused: Record<Exclude<keyof Theirs, keyof Ours>, true> = { before_send: true, defaultOptIn: true }
+        const theirs: Omit<Theirs, keyof typeof refused | 'fetch'> = { disableGeoip: true, fetchRetryDelay: 100 }
+        new PostHog('k', theirs)`,
     }
     await symlink(
       join(REPOSITORY, 'node_modules/posthog-node'),
@@ -281,7 +287,20 @@ describe('a program written for posthog-node 5', () => {
 
     const complaints = await compileSnippets(project, 'posthog', '', snippets, ['node'])
 
-    expect(complaints).toEqual({ ours: '', theirs: '' })
+    expect(complaints).toEqual({ ours: '', theirs: '', options: '' })
+  })
+
+  test('the options that the guide calls ignored have no effect, and cause no warning', async () => {
+    const guide = await readFile(join(REPOSITORY, 'docs/migration/posthog-node.md'), 'utf8')
+    const [, names = ''] = /^\| options that are ignored: (.*?) \|/m.exec(guide) ?? []
+    const ignored = [...names.matchAll(/`(\w+)`/g)].map(([, name]) => [name, 0])
+    const options = JSON.stringify({ ...Object.fromEntries(ignored), defaultOptIn: true })
+    const program = `const { PostHog } = require('trackpost/compat'); new PostHog('k', ${options})`
+
+    const { code, stderr } = await runNode(['-e', program], {}, project.folder)
+
+    expect([code, stderr]).toEqual([0, ''])
+    expect(ignored.length).toBeGreaterThan(40)
   })
 
   test.each([
@@ -290,6 +309,11 @@ describe('a program written for posthog-node 5', () => {
       'host: expected a service with the Segment API',
     ],
     ["new PostHog('k', { before_send: (event) => event })", 'before_send: register a plugin'],
+    [
+      "new PostHog('k', { defaultOptIn: false })",
+      'defaultOptIn: there is no optIn(); let disable be a function',
+    ],
+    ["new PostHog('k', { maxBatchSize: 0 })", 'maxEventsInBatch: expected an integer from 1'],
     ["new PostHog('k', 5)", 'options: expected an object, got a number'],
     ['new PostHog()', 'writeKey'],
   ])('what cannot move is refused: %s', async (expression, message) => {
