@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import * as segment from '@segment/analytics-node'
 import { PostHog } from 'posthog-node'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { PostHog as CompatPostHog } from '../../src/compat.ts'
 import { type Loopback, readBody } from '../support/loopback.ts'
 
 interface Request {
@@ -149,5 +150,25 @@ describe('docs/migration/posthog-node.md: posthog-node', () => {
       expect.any(String),
     ])
     expect(events[4]?.distinct_id).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  test('rejects flush() after a refusal, where trackpost/compat calls the listeners and counts', async () => {
+    status = 400
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const options = { host: service.url, disableCompression: true }
+    const [theirs, ours] = [new PostHog('phc_k', options), new CompatPostHog('k', options)]
+    const losses: string[] = []
+    for (const posthog of [theirs, ours]) {
+      posthog.on('error', (error: Error) => losses.push(error.name))
+      posthog.capture({ distinctId: 'ada', event: 'Signed Up' })
+    }
+
+    await expect(theirs.flush()).rejects.toMatchObject({ name: 'PostHogFetchHttpError' })
+    await expect(ours.flush()).resolves.toBeUndefined()
+    expect(losses).toEqual(['PostHogFetchHttpError', 'DeliveryError'])
+    ours.capture({ distinctId: 'ada', event: 'Signed Up' })
+    expect(await ours.client.flush()).toMatchObject({ failed: 1 })
+    await theirs.shutdown()
+    logged.mockRestore()
   })
 })
