@@ -1,4 +1,4 @@
-import { mkdir, symlink } from 'node:fs/promises'
+import { mkdir, readFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compileSnippets } from './compile-snippets.ts'
@@ -78,6 +78,40 @@ describe.each(Object.entries(RUNNERS))('%s', (_name, { file, tests, run }) => {
     expect(output).not.toMatch(/open handle|did not exit|failed/i)
     expect({ code, passed: passed(output) }, output).toEqual({ code: 0, passed: tests })
   })
+})
+
+test('handlers of msw run in Jest in an ES module, with the option that the guide names', async () => {
+  const path = await project.write(
+    'msw.test.mjs',
+    `import { setupServer } from 'msw/node'
+    import { Analytics } from 'trackpost'
+    import { handlers } from 'trackpost/msw'
+    test('is sent', async () => {
+      const names = []
+      const server = setupServer(...handlers({ onMessage: ({ event }) => names.push(event) }))
+      server.listen()
+      const analytics = new Analytics({ writeKey: 'test' })
+      analytics.track({ userId: 'ada', event: 'Signed Up' })
+      await analytics.closeAndFlush()
+      server.close()
+      expect(names).toEqual(['Signed Up'])
+    })`,
+  )
+  const jest = join(REPOSITORY, 'node_modules/.bin/jest')
+  const args = [
+    '--rootDir',
+    project.folder,
+    '--runTestsByPath',
+    path,
+    '--cacheDirectory',
+    join(project.folder, 'jest'),
+  ]
+  const guide = await readFile(join(REPOSITORY, 'docs/testing.md'), 'utf8')
+  const [, options] = /`NODE_OPTIONS=(\S+) npx jest`/.exec(guide) ?? []
+
+  const { code, output } = await run(jest, args, project.folder, { NODE_OPTIONS: options })
+
+  expect({ code, passed: passed(output) }, output).toEqual({ code: 0, passed: 1 })
 })
 
 const HEADER = `import { Analytics } from 'trackpost'
