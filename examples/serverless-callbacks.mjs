@@ -7,8 +7,6 @@ const analytics = new Analytics({
   writeKey: process.env.TRACKPOST_WRITE_KEY,
   // Only for a self-hosted service or for tests. If it is undefined, events are sent to the public API.
   host: process.env.TRACKPOST_HOST,
-  // Sends each event at once. By default, a batch is sent when it has 15 events.
-  flushAt: 1,
 })
 
 export async function handler({ orderId, userId, total, currency }) {
