@@ -68,6 +68,14 @@ describe('the README', () => {
     expect(guides.filter((name) => !readme.includes(`(./docs/${name}`))).toEqual([])
   })
 
+  test('installs from a checkout the packages that it runs with npx', () => {
+    const [install = ''] = /^npm ci .*$/m.exec(readme) ?? []
+    const run = [...readme.matchAll(/npx trackpost-(\w+)/g)].map(([, name]) => `-w ${name}`)
+
+    expect(run.length).toBeGreaterThan(1)
+    expect(run.filter((option) => !install.includes(option))).toEqual([])
+  })
+
   test('names only versions of runtimes that the tests use', () => {
     const runtimes = Object.values(JSON.parse(read('scripts/runtimes.json'))).flatMap((one) =>
       JSON.stringify(one),
