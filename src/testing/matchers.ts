@@ -45,23 +45,26 @@ interface Search {
   /** What is looked for, for people. */
   readonly call: string
   readonly candidates: readonly object[]
+  /** What became of the candidates. */
+  readonly fate: 'sent' | 'failed'
   /** Number of events that may become candidates. */
   readonly undecided: number
   readonly times?: number
 }
 
-function find(runner: unknown, { wanted, call, candidates, undecided, times }: Search): MatcherResult {
+function find(runner: unknown, { wanted, call, candidates, fate, undecided, times }: Search): MatcherResult {
   const { utils } = (runner ?? {}) as Runner
   const matches = matchesOf((runner ?? {}) as Runner)
   const found = candidates.filter((message) => matches(message, wanted))
   const report = (headline: string): string =>
-    reportNearest(headline, wanted, candidates, { matches, diff: utils?.diff })
+    reportNearest(headline, wanted, candidates, { matches, diff: utils?.diff, fate })
   // Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`
+    const lack = fate === 'sent' ? 'neither been sent nor dropped' : 'no outcome'
     const remedy = 'write `await client.analytics.flush()` before the assertion'
     throw new Error(
-      report(`cannot decide yet: ${who} neither been sent nor dropped; ${remedy}
+      report(`cannot decide yet: ${who} ${lack}; ${remedy}
 
 looked for ${call}`),
     )
@@ -90,7 +93,7 @@ function findSent(
   const record = recordOf(received)
   const { messages: candidates } = record
   checkFields(wanted, candidates, wanted.type)
-  const search: Search = { wanted, call, candidates, undecided: record.undecided() }
+  const search: Search = { wanted, call, candidates, fate: 'sent', undecided: record.undecided() }
   return find(runner, times === undefined ? search : { ...search, times })
 }
 
@@ -167,7 +170,7 @@ export const matchers = {
     const [wanted, call] = trackOf(event, partial)
     const candidates = failed()
     checkFields(wanted, [{ type: 'track', code: '' }, ...candidates], 'track')
-    return find(this, { wanted, call: `failed ${call}`, candidates, undecided: pending() })
+    return find(this, { wanted, call: `failed ${call}`, candidates, fate: 'failed', undecided: pending() })
   },
 }
 

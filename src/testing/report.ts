@@ -15,16 +15,18 @@ interface Candidate {
 /** The diff function of the test runner. It may use colours. */
 export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
 
-interface Runner {
+interface Options {
   readonly matches?: Matches | undefined
   readonly diff?: Diff | undefined
+  /** What became of the messages. Default: `sent`. */
+  readonly fate?: 'sent' | 'failed'
 }
 
 export function reportNearest(
   headline: string,
   expected: unknown,
   messages: readonly object[],
-  { matches, diff }: Runner = {},
+  { matches, diff, fate = 'sent' }: Options = {},
 ): string {
   const nearest = nearestTo(expected, messages, matches)
   const lines = [headline, '']
@@ -34,8 +36,10 @@ export function reportNearest(
     const difference = isOfKind ? diff?.(...sidesOf(expected, first.message, matches)) : undefined
     lines.push(difference ?? `expected: ${show(expected)}`, '')
   }
-  if (messages.length === 0) return [...lines, 'nothing was sent at all'].join('\n')
-  lines.push(nearest.length === messages.length ? 'sent:' : `sent: ${messages.length} messages; the nearest:`)
+  if (messages.length === 0)
+    return [...lines, fate === 'sent' ? 'nothing was sent at all' : 'nothing has failed'].join('\n')
+  const isAll = nearest.length === messages.length
+  lines.push(isAll ? `${fate}:` : `${fate}: ${messages.length} messages; the nearest:`)
   for (const { message, differences } of nearest) {
     lines.push(`  ${describe(message)}`)
     for (const { path, expected, actual } of differences.slice(0, MAX_DIFFERENCES)) {
