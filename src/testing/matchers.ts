@@ -35,9 +35,11 @@ function matchesOf({ equals, customTesters = [], utils }: Runner): Matches {
   return (actual, expected) => equals(actual, expected, testers)
 }
 
-/** A part of a message of one kind. */
 interface Wanted {
-  readonly type: Kind
+  /** A part of a message of one kind. */
+  readonly part: { readonly type: Kind }
+  /** An asymmetric matcher that the whole message must match too. */
+  readonly whole?: AsymmetricMatcher
 }
 
 interface Search {
@@ -52,12 +54,21 @@ interface Search {
   readonly times?: number
 }
 
-function find(runner: unknown, { wanted, call, candidates, fate, undecided, times }: Search): MatcherResult {
+function find(
+  runner: unknown,
+  { wanted, call: calls, candidates, fate, undecided, times }: Search,
+): MatcherResult {
   const { utils } = (runner ?? {}) as Runner
   const matches = matchesOf((runner ?? {}) as Runner)
-  const found = candidates.filter((message) => matches(message, wanted))
+  const { part, whole } = wanted
+  const call = whole === undefined ? calls : `${calls} that matches ${show(whole)}`
+  const found = candidates.filter(
+    (message) => matches(message, part) && (whole === undefined || matches(message, whole)),
+  )
+  // A diff would show the `part` alone.
+  const diff = whole === undefined ? utils?.diff : undefined
   const report = (headline: string): string =>
-    reportNearest(headline, wanted, candidates, { matches, diff: utils?.diff, fate })
+    reportNearest(headline, part, candidates, { matches, diff, fate })
   // Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`
@@ -92,7 +103,7 @@ function findSent(
 ): MatcherResult {
   const record = recordOf(received)
   const { messages: candidates } = record
-  checkFields(wanted, candidates, wanted.type)
+  checkFields(wanted.part, candidates, wanted.part.type)
   const search: Search = { wanted, call, candidates, fate: 'sent', undecided: record.undecided() }
   return find(runner, times === undefined ? search : { ...search, times })
 }
@@ -104,16 +115,18 @@ function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: strin
     )
   }
   const name = typeof event === 'string' ? `'${event}'` : show(event)
-  return [{ ...wantedOf('track', partial), event } as Wanted, `track call of ${name}`]
+  const { part, ...rest } = wantedOf('track', partial)
+  return [{ ...rest, part: Object.assign(part, { event }) }, `track call of ${name}`]
 }
 
 /** Refuses a `partial` that is not an object: a number, for example, would match every message. */
 function wantedOf(type: Kind, partial: unknown = {}): Wanted {
+  if (isAsymmetric(partial)) return { part: { type }, whole: partial }
   if (typeof partial !== 'object' || partial === null || Array.isArray(partial)) {
     throw new TypeError('expected a part of a message, such as { userId: "ada", properties: { total: 42 } }')
   }
   // `type` comes first in the output, and cannot be overridden by `partial`.
-  return Object.assign({ type }, partial, { type })
+  return { part: Object.assign({ type }, partial, { type }) }
 }
 
 /**
@@ -169,7 +182,7 @@ export const matchers = {
       throw new TypeError('expected a test client or its analytics; see createTestClient()')
     const [wanted, call] = trackOf(event, partial)
     const candidates = failed()
-    checkFields(wanted, [{ type: 'track', code: '' }, ...candidates], 'track')
+    checkFields(wanted.part, [{ type: 'track', code: '' }, ...candidates], 'track')
     return find(this, { wanted, call: `failed ${call}`, candidates, fate: 'failed', undecided: pending() })
   },
 }
@@ -183,9 +196,9 @@ type MapsOf<Received> =
       : // biome-ignore lint/suspicious/noExplicitAny: a list of messages may be of any client
         [any, any, any]
 
-type PartOfKind<Received, Type extends Kind> = FieldsOf<
-  Omit<MessageOfKind<Type, MapsOf<Received>[0], MapsOf<Received>[1], MapsOf<Received>[2]>, 'type'>
->
+type PartOfKind<Received, Type extends Kind> =
+  | FieldsOf<Omit<MessageOfKind<Type, MapsOf<Received>[0], MapsOf<Received>[1], MapsOf<Received>[2]>, 'type'>>
+  | AsymmetricMatcher
 
 type PartOfTrack<Received, Name extends EventName<MapsOf<Received>[0]>> = FieldsOf<
   Omit<TrackMessage<MapsOf<Received>[0], Name>, 'type' | 'event'>
@@ -198,13 +211,13 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
    * `not`: write `await analytics.flush()` before it.
    *
    * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
-   * @param partial The values that the message must have. They may be asymmetric matchers.
+   * @param partial The values that the message must have. They, or all of it, may be asymmetric matchers.
    * @example
    * expect(client).toHaveTracked('Order Completed', { properties: { total: 42.5 } })
    */
   toHaveTracked<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
-    partial?: PartOfTrack<Received, Name>,
+    partial?: PartOfTrack<Received, Name> | AsymmetricMatcher,
   ): Result
   /**
    * Exactly `times` `track` messages with this name and the values in `partial` were sent.
@@ -216,7 +229,7 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
   toHaveTrackedTimes<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
     times: number,
-    partial?: PartOfTrack<Received, Name>,
+    partial?: PartOfTrack<Received, Name> | AsymmetricMatcher,
   ): Result
   /** An `identify` message with the values in `partial` was sent. */
   toHaveIdentified(partial?: PartOfKind<Received, 'identify'>): Result
@@ -233,13 +246,14 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
    * `await analytics.flush()` before it.
    *
    * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
-   * @param partial The `code` of the failure, and the values that the message must have. They may be asymmetric matchers.
+   * @param partial The `code` of the failure, and the values that the message must have. They, or all of it, may be
+   * asymmetric matchers.
    * @example
    * expect(client).toHaveFailed('Order Completed', { code: 'rejected' })
    */
   toHaveFailed<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
-    partial?: PartOfTrack<Received, Name> & { code?: FailureCode | AsymmetricMatcher },
+    partial?: (PartOfTrack<Received, Name> & { code?: FailureCode | AsymmetricMatcher }) | AsymmetricMatcher,
   ): Result
 }
 

@@ -126,7 +126,10 @@ export type KindFilter<Type extends Kind, Events, User, Group> = {
   type: Type
 } & FieldsOf<Omit<MessageOfKind<Type, Events, User, Group>, 'type'>>
 
-/** A part of a message of any kind, or a function that returns whether a message matches. */
+/**
+ * A part of a message of any kind, an asymmetric matcher for a whole message, or a function that returns whether a message
+ * matches.
+ */
 export type AnyFilter<Events, User, Group> =
   | (FieldsOf<Common> & {
       /** Not here: a filter with a kind is a {@link KindFilter}. */
@@ -134,4 +137,5 @@ export type AnyFilter<Events, User, Group> =
       /** Not here: a filter with an event is a {@link TrackFilter}. */
       event?: undefined
     })
+  | AsymmetricMatcher
   | ((message: TestMessage<Events, User, Group>) => boolean)

@@ -61,7 +61,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   /**
    * Returns all messages that match, oldest first.
    *
-   * @param filter A part of a message, or a function.
+   * @param filter A part of a message, an asymmetric matcher for a whole message, or a function.
    * @example
    * const [order] = client.find({ event: 'Order Completed', userId: 'ada' })
    */

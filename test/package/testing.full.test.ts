@@ -152,6 +152,7 @@ const ACCEPTED: Record<string, string> = {
     client.find({ event: 'Order Completed', properties: { items: [{ sku: 'a' }] } })
     client.find((message) => message.type === 'page' && message.name === 'Pricing')
     client.find({ context: { ip: '::1' } })
+    client.find({ asymmetricMatch: (message: { userId?: string }) => message.userId === 'ada' })
     client.last()
     loose.find({ event: 'Anything', properties: { a: 1 } })[0]?.properties['a']`,
   'a typed client for a function that takes a client': `
@@ -165,6 +166,7 @@ const ACCEPTED: Record<string, string> = {
     expect(client).toHaveTrackedTimes('Order Completed', 1, { properties: { total: 1 } })
     expect(client).toHaveTracked(expect.stringMatching(/^Order /), { userId: 'ada' })
     expect(client).toHaveIdentified({ traits: { plan: 'pro' } })
+    expect(client).toHaveTracked('Order Completed', expect.objectContaining({ userId: 'ada' }))
     expect(client).toHaveGrouped({ groupId: 'g' })
     expect(client).toHaveFailed('Order Completed', { code: 'rejected', properties: { total: 1 } })
     const codes: string[] = client.failures.map(({ code, message }) => \`\${code} \${message?.type}\`)
@@ -175,7 +177,10 @@ const ACCEPTED: Record<string, string> = {
     expect(client.analytics).not.toHaveTracked('Signed Up')
     expect(client).toHaveTrackedTimes(expect.stringMatching(/^Order /), 2, { userId: expect.any(String) })
     expect(client).toHaveTracked('Order Completed', { properties: { total: expect.any(Number) } })
-    expect(client).toHavePaged({ name: 'Pricing' })`,
+    expect(client).toHavePaged({ name: 'Pricing' })
+    expect(client).toHavePaged(expect.objectContaining({ name: 'Pricing' }))
+    expect(client).toHaveFailed('Signed Up', expect.objectContaining({ code: 'rejected' }))
+    client.last(expect.objectContaining({ userId: 'ada' }))`,
   'a plugin under test': `
     void runPlugin({ name: 'p', type: 'before' }, { type: 'group', userId: 'u', groupId: 'g' }).then((run) => {
       const parts: [string | undefined, string | undefined, number] = [run.event?.groupId, run.dropped, run.logs.length]

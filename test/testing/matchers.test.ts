@@ -52,6 +52,10 @@ describe('a matcher passes', () => {
         properties: expect.objectContaining({ total: expect.closeTo(42.5) }),
       }),
     ],
+    [
+      'with a matcher for the whole message',
+      toHaveTracked(createShop(), 'Order Completed', expect.objectContaining({ userId: 'zoe' })),
+    ],
     ['with a matcher instead of the name', toHaveTracked(createShop(), expect.stringMatching(/^Order /))],
     ['with the right number of messages', toHaveTrackedTimes(createShop(), 'Order Completed', 2)],
     [
@@ -135,6 +139,16 @@ describe('the message of a failed matcher', () => {
     const lines = toHaveTracked(client, 'Order Completed').message().split('\n')
 
     expect(lines.find((line) => line.startsWith('  track'))).toContain('order completed')
+  })
+
+  test('names the kind of a matcher for the whole message', () => {
+    const partial = expect.objectContaining({ usrId: 'ada' })
+
+    const { pass, message } = toHaveTracked(createShop(), 'Order Completed', partial)
+
+    expect(pass).toBe(false)
+    expect(message()).toMatch(/^expected track call of 'Order Completed' that matches ObjectContaining\n/)
+    expect(message()).toContain('  track Order Completed {"userId":"zoe"')
   })
 
   test('says when nothing was sent', () => {

@@ -22,6 +22,11 @@ test('the matchers', () => {
   expect(client).not.toHaveTracked('Order Completed', { userId: 'zoe' })
   expect(client).toHaveTrackedTimes(expect.stringMatching(/^Order /), 1)
   expect(client.analytics).toHaveIdentified({ userId: 'ada' })
+  const ofAda = expect.objectContaining({ userId: 'ada' })
+  expect(client).toHaveTracked('Order Completed', ofAda)
+  expect(client).not.toHaveTracked('Order Completed', expect.not.objectContaining({ userId: 'ada' }))
+  expect(client.find(ofAda)).toEqual(client.messages)
+  expect(() => expect(client).toHavePaged(ofAda)).toThrow('expected page call that matches ObjectContaining')
   expect(() => expect(client).toHaveTracked('Order Complete')).toThrow(
     'event: expected "Order Complete", got "Order Completed"',
   )
