@@ -140,6 +140,15 @@ const ACCEPTED_TYPED = {
     typed.with({ userId: 'u' }).track({ event: 'Order Completed', properties: { total: 1, currency: 'CHF' } })
     typed.with({ userId: 'u' }).with({ context: { ip: '::1' } }).promises.identify({ traits: { plan: 'free' } })
     void done`,
+  'a typed client and its scope where their tracker is expected': `${TYPED}
+    const join = (tracker: Tracker<Events, Traits, { seats: number }>): void => {
+      tracker.identify({ userId: 'u', traits: { plan: 'pro' } })
+      tracker.group({ userId: 'u', groupId: 'g', traits: { seats: 4 } })
+    }
+    join(typed)
+    join(typed.with({ userId: 'u' }))
+    const scope: ScopedTracker<Events, Traits, { seats: number }> = typed.with({ userId: 'u' })
+    join(scope)`,
   'a typed client where any client is expected': `${TYPED}
     const names: (client: Pick<Analytics, 'stats' | 'flush'>) => unknown = (client) => client.stats
     names(typed)`,
@@ -168,6 +177,14 @@ const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
   'a trait of a group of another type': [
     `typed.group({ userId: 'u', groupId: 'g', traits: { seats: 'four' } })`,
     'number',
+  ],
+  'a trait of another type, through a tracker': [
+    `const tracker: Tracker<Events, Traits> = typed; tracker.identify({ userId: 'u', traits: { plan: 'gold' } })`,
+    'gold',
+  ],
+  'a scope with typed traits where a tracker without them is expected': [
+    `const tracker: Tracker<Events> = typed.with({ userId: 'u' })`,
+    `is not assignable to type 'Tracker<Events`,
   ],
   'a typed event without an identity': [`typed.track({ event: 'Signed Up' })`, 'anonymousId'],
   'a scoped event that is not in the map': [
@@ -216,10 +233,10 @@ async function compileAll(snippets: Record<string, string>): Promise<Map<string,
   const names = Object.keys(snippets)
   const files = names.map((_, index) => `snippet-${index}.mts`)
   for (const [index, name] of names.entries()) {
-    const header = `import { Analytics, Context, FetchHTTPClient, type FlushSummary, type HTTPResponse, type Plugin } from 'trackpost'
+    const header = `import { Analytics, Context, FetchHTTPClient, type FlushSummary, type HTTPResponse, type Plugin, type ScopedTracker, type Tracker } from 'trackpost'
       import { Analytics as CompatAnalytics, type CompatData } from 'trackpost/compat'
       declare const analytics: Analytics
-      export { Analytics, CompatAnalytics, Context, FetchHTTPClient, type CompatData, type FlushSummary, type HTTPResponse, type Plugin }\n`
+      export { Analytics, CompatAnalytics, Context, FetchHTTPClient, type CompatData, type FlushSummary, type HTTPResponse, type Plugin, type ScopedTracker, type Tracker }\n`
     await project.write(files[index] as string, header + snippets[name])
   }
   const compilerOptions = {
