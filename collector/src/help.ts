@@ -60,7 +60,9 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
   ],
   timestamp_zone: ['Add the time zone: a Z at the end for UTC, or an offset such as +02:00.', 'timestamp'],
   number: ['Send a smaller number, or a text.'],
-  batch_field: ['Send an object there: { ... }, not a text, number or array.'],
+  batch_field: [
+    'Send objects as context and integrations, and a date-time such as 2026-05-17T09:30:00Z as sentAt.',
+  ],
   write_key_in_item: ['Take the writeKey out of the item, and send it once for the whole batch.', 'writeKey'],
 }
 

@@ -60,7 +60,8 @@ export const WARNINGS = {
   timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was used',
   timestamp_zone: 'timestamp names no time zone; it was read as UTC',
   number: 'a number is beyond the range of a double (about 1.8e308) and was replaced by null',
-  batch_field: 'context or integrations of the batch is not an object and was left out',
+  batch_field:
+    'context or integrations of the batch is not an object, or its sentAt is not an ISO-8601 date-time; it was left out',
   write_key_in_item:
     'a write key was found in an item, where it does not count; it belongs in the header or at the top of the body',
 } as const

@@ -112,6 +112,19 @@ test('a byte order mark is ignored, with a warning', () => {
   })
 })
 
+test('F153: a sentAt of a batch that is not a time is left out, with a warning', () => {
+  for (const sentAt of ['"soon"', `"${'x'.repeat(480_000)}"`, '[1]', '1e400', '{}']) {
+    expect(request(`{"batch":[],"sentAt":${sentAt}}`)).toMatchObject({
+      sentAt: undefined,
+      warnings: expect.arrayContaining(['batch_field']),
+    })
+  }
+  for (const sentAt of ['2026-05-17T09:30:00.000Z', '2026-05-17']) {
+    expect(request(JSON.stringify({ batch: [], sentAt }))).toMatchObject({ sentAt, warnings: [] })
+  }
+  expect(request('{"batch":[],"sentAt":null}')).toMatchObject({ warnings: [] })
+})
+
 test('a batch whose context or integrations is neither an object nor null causes a warning', () => {
   expect(request('{"batch":[],"context":"x"}')).toMatchObject({ warnings: ['batch_field'] })
   expect(request('{"batch":[],"context":null,"integrations":{}}')).toMatchObject({ warnings: [] })

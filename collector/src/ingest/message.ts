@@ -33,8 +33,8 @@ interface Incoming {
 export interface Envelope {
   inheritance: Inheritance | undefined
   /** The time of the client's clock when it sent the request. */
-  sentAt: unknown
-  /** `sentAt` in milliseconds since the Unix epoch; undefined if it cannot be read. */
+  sentAt: string | undefined
+  /** `sentAt` in milliseconds since the Unix epoch. */
   sentAtMs: number | undefined
   receivedAtMs: number
   /** `receivedAtMs` in ISO 8601. */

@@ -5,6 +5,7 @@ import { type JsonShape, type Slice, scanJson } from '../json/scan-json.ts'
 import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
 import type { RequestProblem } from '../store/ports.ts'
 import { MAX_EVENT_BYTES } from './message.ts'
+import { readTime } from './timestamp.ts'
 
 /** Maximum size of a batch. The service documents 500 KB, which is read as 500 x 1024 bytes. */
 const MAX_BATCH_BYTES = 500 * 1024
@@ -17,7 +18,8 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 export interface TrackingRequest {
   writeKey: unknown
-  sentAt: unknown
+  /** An ISO 8601 time. */
+  sentAt: string | undefined
   context: unknown
   integrations: unknown
   items: unknown[]
@@ -94,12 +96,15 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   // After a 200, the client would believe that the messages over the limit were delivered too.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
-  if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
+  // Each message gets a copy of `sentAt`, so a long text in it would multiply.
+  const isTime = readTime(sentAt) !== undefined
+  const isLeftOut = !isTime && sentAt !== undefined && sentAt !== null
+  if (isLeftOut || !isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
   const inexact = inexactBody && parseInexact(textAround(inexactBody, shape.items))
   if (inexact?.isOutOfRange) warnings.push('number')
   return {
     writeKey,
-    sentAt,
+    sentAt: isTime ? (sentAt as string) : undefined,
     context,
     integrations,
     items: batch,
