@@ -194,6 +194,18 @@ test('the header wins if header and body have different keys', async () => {
   expect(collector.events()[0]?.source).toBe('header')
 })
 
+test('F153: a key of more than 200 characters is no name of a source', async () => {
+  const collector = await openCollector()
+
+  for (const writeKey of ['k'.repeat(200), 'k'.repeat(201)])
+    expect((await postPlain(collector, '/v1/track', { ...track(), writeKey })).status).toBe(200)
+
+  expect(collector.events().map(({ source, reason }) => [source, reason])).toEqual([
+    ['k'.repeat(200), null],
+    ['', 'unknown_write_key'],
+  ])
+})
+
 test('an event without any key gets 200 and the reason no_write_key', async () => {
   const collector = await openCollector()
 

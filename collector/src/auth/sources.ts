@@ -11,6 +11,9 @@ export interface Source {
   destinations: readonly string[] | undefined
 }
 
+/** As for names in the config. */
+const MAX_NAME_CHARACTERS = 200
+
 export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
@@ -37,10 +40,12 @@ export class Sources {
 
   /**
    * Compares hashes in constant time, always with every source. So the time reveals neither a similar key nor the position of
-   * the matching one. If no sources are configured, any key is accepted, and is the name of its source.
+   * the matching one. If no sources are configured, any key of at most 200 characters is accepted, and is the name of its source.
    */
   find(writeKey: string): Source | undefined {
     if (this.#configured === undefined) {
+      // Each event that is read has the name of its source.
+      if (writeKey.length > MAX_NAME_CHARACTERS) return undefined
       const { region, rate } = this.#config
       return { name: storable(writeKey), region, rate, destinations: undefined }
     }

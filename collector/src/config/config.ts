@@ -127,7 +127,7 @@ export interface ConfigInput {
   rate?: number | undefined
   /** Format of `Retry-After`; default `seconds`. */
   retryAfter?: 'seconds' | 'date' | undefined
-  /** At least one source. Default: any write key is accepted, and the write key is the name of its source. */
+  /** At least one source. Default: any write key of at most 200 characters is accepted, and the write key is the name of its source. */
   sources?: SourceInput[] | undefined
   /**
    * Whether an unknown write key is refused with status 401. Otherwise its events are recorded as `unknown_write_key`.
