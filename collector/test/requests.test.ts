@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Collector } from '../src/index.ts'
-import { basic, exchange, fakeClock, openCollector, post, track } from './support.ts'
+import { basic, exchange, fakeClock, openCollector, post, postPlain, track } from './support.ts'
 
 interface RequestLine {
   id: string
@@ -145,6 +145,27 @@ test('requests without a key are answered, but not all are recorded', async () =
   expect(collector.count()).toBe(60)
   expect((await post(collector, '/v1/track', track(), { authorization: basic('k') })).status).toBe(200)
   expect(collector.count({ q: 'status:accepted' })).toBe(1)
+})
+
+test('F154: refusals of requests without a key are not all recorded', async () => {
+  const config = { sources: [{ name: 'shop', writeKey: 'k' }], rejectUnknownKeys: true }
+  const large = { batch: ['x'.repeat(32_770), ...Array(4900).fill(0)] }
+
+  const batches = await openCollector({ clock: fakeClock(), config })
+  for (let sent = 0; sent < 4; sent++) expect((await postPlain(batches, '/v1/batch', large)).status).toBe(400)
+  const singles = await openCollector({ clock: fakeClock(), config })
+  for (let sent = 0; sent < 150; sent++) {
+    expect((await postPlain(singles, '/v1/track', [])).status).toBe(400)
+    expect((await postPlain(singles, '/v1/track', track())).status).toBe(401)
+  }
+
+  // Events have 2 MB in the second that never ends, and each of them counts 400 bytes more.
+  await expect.poll(() => batches.count({ q: 'status:rejected' })).toBe(4901)
+  await expect.poll(() => singles.count({ q: 'status:rejected' })).toBe(200)
+  for (const collector of [batches, singles]) {
+    expect((await postPlain(collector, '/v1/track', [], { authorization: basic('k') })).status).toBe(400)
+    await expect.poll(() => collector.count({ q: 'source:shop reason:not_an_object' })).toBe(1)
+  }
 })
 
 test('a request that is cut off when the collector closes is recorded before the store is closed', async () => {

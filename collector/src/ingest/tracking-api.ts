@@ -21,9 +21,11 @@ import { readTime } from './timestamp.ts'
 
 const STORAGE_RETRY_SECONDS = 5
 
-/** The events of requests without a known write key are recorded up to these limits. */
+/** The events of requests without a known write key, and the refusals of such requests, are recorded up to these limits. */
 const UNKNOWN_REQUESTS_PER_SECOND = 200
 const UNKNOWN_BYTES_PER_SECOND = 2_000_000
+/** What an event counts beside its own bytes: the smallest one is two bytes in a batch, but a row of the database. */
+const ROW_BYTES = 400
 
 /** Number of messages that are checked before other requests get a turn of the event loop. */
 const ITEMS_PER_STEP = 250
@@ -137,7 +139,7 @@ export class TrackingApi {
       if (waitMs !== undefined) return this.#slowDown(request, response, Math.ceil(waitMs / 1000), notes)
     }
     if (!isKnown(caller)) return this.#refuseCaller(request, response, path, caller, notes)
-    if (caller.outcome === 'unknown' && !this.#recordsUnknown(notes.inflatedBytes)) {
+    if (caller.outcome === 'unknown' && !this.#recordsUnknown(notes)) {
       // As for every request without a known key, the 200 does not mean that the events are accepted.
       return replyJson(response, 200, { success: true })
     }
@@ -157,8 +159,8 @@ export class TrackingApi {
   }
 
   /** Anybody can send without a key, and must not fill the disk with events that are not accepted. */
-  #recordsUnknown(bytes: number): boolean {
-    return this.#unknownRequests.take() && this.#unknownBytes.take(bytes)
+  #recordsUnknown({ inflatedBytes, events }: RequestNotes): boolean {
+    return this.#unknownRequests.take() && this.#unknownBytes.take(inflatedBytes + events * ROW_BYTES)
   }
 
   /** Checks the messages, and lets other requests run in between. */
@@ -208,6 +210,7 @@ export class TrackingApi {
       response.writeHead(400, { ...headers, connection: 'close' }).write(body)
       endEarly(request, response, this.#parts.clock)
     }
+    if (notes.source === null && !this.#recordsUnknown(notes)) return
     this.#record(
       items === undefined
         ? [refusedRequest(refused, path, receivedAtMs, source, notes.id)]
@@ -227,7 +230,8 @@ export class TrackingApi {
     if (caller.outcome === 'wait') return this.#slowDown(request, response, caller.seconds, notes)
     const { reason, challenge } = caller
     const receivedAtMs = this.#parts.clock.now()
-    this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
+    if (notes.source !== null || this.#recordsUnknown(notes))
+      this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
     // The record names the exact problem, for the developer. A 401 does not, since the caller may be guessing keys.
     const problem =
