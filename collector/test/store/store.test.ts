@@ -171,6 +171,37 @@ test('the counts match the tables while events are added and deleted, and after 
   }
 })
 
+test('F154: rejected events do not displace accepted ones, beyond a tenth of the limit', () => {
+  const path = newPath()
+  const store = openStore({ path, maxEvents: 1000 })
+  const reader = new Database(path)
+  onTestFinished(() => {
+    reader.close()
+  })
+  const inherited = () => reader.prepare('SELECT count(*) AS value FROM inherited').get()
+  const many = (name: string, more: object) =>
+    store.commit(batchOf(Array.from({ length: 800 }, (_, index) => newEvent(`${name}-${index}`, more))))
+  many('first', {})
+  for (let turn = 0; turn < 5; turn++) {
+    many(`${turn}`, { reason: 'unknown_write_key', inherited: `{"context":{"turn":${turn}}}` })
+    while (store.trim().hasMore);
+  }
+
+  expect([store.count({ status: 'accepted' }), store.count({ status: 'rejected' })]).toEqual([800, 200])
+  expect(inherited()).toMatchObject({ value: 1 })
+  expect(store.events({ order: 'newest', limit: 1 })[0]).toMatchObject({
+    messageId: '4-799',
+    message: { context: { turn: 4 } },
+  })
+  many('last', {})
+  while (store.trim().hasMore);
+  expect([store.count({ status: 'accepted' }), store.count({ status: 'rejected' })]).toEqual([900, 100])
+  expect(store.totals().events.reduce((sum, { count }) => sum + count, 0)).toBe(1000)
+  many('more', {})
+  while (store.trim().hasMore);
+  expect(store.count()).toBe(1000)
+})
+
 test('with a low limit, few events are kept, and the totals match', () => {
   const store = openStore({ maxEvents: 100 })
 

@@ -1,12 +1,20 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { TABLES } from '../tables.ts'
 import { countsOf } from '../writing/counts.ts'
+import { deleteEvents } from '../writing/deletion.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
-import { newestSeq } from './dialect.ts'
+import { dialectOf, newestSeq } from './dialect.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
+import { executorOn, runNow } from './steps.ts'
 
 const ROWS_PER_TRIM = 1000
 const ROWS_PER_SWEEP = 5000
+/** Events among which rejected ones are looked for in one call. */
+const ROWS_PER_SEARCH = 50_000
+/** Above this share of the events, rejected ones are deleted first: anybody can send them, and must not displace the others. */
+const REJECTED_SHARE = 0.1
+/** Events of one commit, which may share inherited fields, are at most this far apart. */
+const COMMIT_SPAN = 100_000
 const MAX_REQUESTS = 1_000_000
 
 export interface Trimmed {
@@ -26,6 +34,8 @@ export class Retention {
   readonly #keptMs: number | undefined
   readonly #eventsBetween: number
   #eventsUntilTrim = 0
+  /** There are no rejected events before this one. */
+  #rejectedFrom = 0
   /**
    * The last key of `seen` that was checked since a clear. Rows of `seen` from before the clear are deleted in steps ("sweep").
    * Undefined = all rows have been checked.
@@ -93,7 +103,11 @@ export class Retention {
     const oldest = database.value<number>('SELECT min(seq) AS value FROM event')
     if (oldest === undefined || oldest === null) return NOTHING
     const floor = readMeta<number>(database, 'floor')
-    const end = Math.max(floor, newestSeq(database) - this.#maxEvents, this.#newestExpired(nowMs))
+    const { excess, rejected } = this.#excess()
+    if (oldest > floor && rejected > 0 && Math.max(oldest, this.#rejectedFrom) <= newestSeq(database))
+      return this.#trimRejected(oldest, Math.min(ROWS_PER_TRIM, rejected), nowMs)
+    this.#rejectedFrom = 0
+    const end = Math.max(floor, this.#seqAt(excess), this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
     // `clear` has deleted all counts, so events from before the clear must not be subtracted.
@@ -106,7 +120,55 @@ export class Retention {
       last + 1,
     )
     database.run('DELETE FROM segment WHERE n < ?', segmentOf(last + 1))
-    return { hasDeleted: true, hasMore: last < end, hasSwept: false }
+    return { hasDeleted: true, hasMore: last < end || excess > ROWS_PER_TRIM, hasSwept: false }
+  }
+
+  /** How many events there are beyond the limit, and how many of them are rejected ones beyond their share. */
+  #excess(): { excess: number; rejected: number } {
+    const row = this.#database.get<{ count: number | null; rejected: number | null }>(
+      "SELECT sum(count) AS count, sum(CASE WHEN reason <> '' THEN count END) AS rejected FROM total",
+    )
+    const excess = (row?.count ?? 0) - this.#maxEvents
+    return {
+      excess,
+      rejected: Math.min(excess, Math.floor((row?.rejected ?? 0) - this.#maxEvents * REJECTED_SHARE)),
+    }
+  }
+
+  /** The last of this many of the oldest events, but at most of those that are deleted together; 0 = none. */
+  #seqAt(count: number): number {
+    if (count <= 0) return 0
+    const offset = Math.min(count, ROWS_PER_TRIM) - 1
+    const floor = readMeta<number>(this.#database, 'floor')
+    return (
+      this.#database.value<number>(
+        'SELECT seq AS value FROM event WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ?',
+        floor,
+        offset,
+      ) ?? 0
+    )
+  }
+
+  #trimRejected(oldest: number, count: number, nowMs: number): Trimmed {
+    const database = this.#database
+    const first = Math.max(oldest, this.#rejectedFrom)
+    const rows = database.all<{ seq: number; inherited: number | null }>(
+      'SELECT seq, inherited FROM event INDEXED BY event_facts WHERE seq BETWEEN ? AND ? AND reason IS NOT NULL ORDER BY seq LIMIT ?',
+      first,
+      first + ROWS_PER_SEARCH,
+      count,
+    )
+    this.#rejectedFrom = rows.length < count ? first + ROWS_PER_SEARCH + 1 : (rows.at(-1)?.seq ?? 0) + 1
+    const ids = rows.map(({ seq }) => String(seq))
+    runNow(deleteEvents({ dialect: dialectOf(database), nowMs }, ids), executorOn(database))
+    database.run(
+      `DELETE FROM inherited WHERE seq IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM event
+        WHERE event.inherited = inherited.seq AND event.seq BETWEEN inherited.seq AND coalesce(
+          (SELECT next.seq FROM inherited AS next WHERE next.seq > inherited.seq ORDER BY next.seq LIMIT 1),
+          inherited.seq + ${COMMIT_SPAN}))`,
+      JSON.stringify(rows.flatMap(({ inherited }) => inherited ?? [])),
+    )
+    return { hasDeleted: rows.length > 0, hasMore: true, hasSwept: false }
   }
 
   /** The newest event to delete because of its age. Only whole segments (4096 events) are deleted, so some stay longer. */
