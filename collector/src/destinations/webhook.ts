@@ -54,9 +54,11 @@ export class Webhook {
       const abort = () => sent.destroy(new Error('closed'))
       signal.addEventListener('abort', abort)
       const cancelTimer = systemClock.setTimer(() => sent.destroy(timeoutError()), this.#timeoutMs)
+      // The last event of every request, even if there was neither a response nor an error (101).
       sent.once('close', () => {
         cancelTimer()
         signal.removeEventListener('abort', abort)
+        reject(new Error('closed'))
       })
       sent.once('error', (cause: NodeJS.ErrnoException) => {
         const isStale = isAgain && sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(cause.code ?? '')

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { Deliverer } from '../../src/destinations/deliverer.ts'
@@ -260,4 +260,37 @@ test('the user and the password in the URL become an Authorization header', asyn
 
   expect(updates).toMatchObject([{ state: 'delivered' }])
   expect(headers[0]?.authorization).toBe(`Basic ${btoa('ada:s:3')}`)
+})
+
+/** A server that writes this text as soon as a request arrives, and then leaves the connection open. */
+async function raw(text: string): Promise<{ settings: object; count(): number }> {
+  const sockets = new Set<Socket>()
+  let count = 0
+  const server = createNetServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      count++
+      socket.write(text)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { settings: { url: `http://127.0.0.1:${port}/` }, count: () => count }
+}
+
+test('F155: after a 101, the delivery is tried again', async () => {
+  const { settings, count } = await raw(
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  )
+  const { updates, work, clock } = await open(1, settings)
+
+  await work()
+  expect(updates).toMatchObject([{ state: 'pending', reason: 'the connection failed' }])
+  clock.advance(1000)
+  await expect.poll(count).toBe(2)
 })
