@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AttemptResult, BatchSender } from '../batch-sender.ts'
 import { sleep } from '../clock.ts'
@@ -54,6 +55,8 @@ export class Deliverer {
     this.#destination = destination
     this.#parts = parts
     this.#outage = new Outage(destination.name, parts)
+    // Each request in flight listens: up to 256 of them.
+    setMaxListeners(0, this.#stop.signal)
   }
 
   /**

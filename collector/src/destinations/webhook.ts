@@ -28,7 +28,7 @@ export class Webhook {
     this.#agent = this.#url.protocol === 'https:' ? new HttpsAgent(settings) : new HttpAgent(settings)
   }
 
-  /** Never rejects. */
+  /** Never rejects. The timeout is for the whole response, but once its status is known, the status is the result. */
   async post(delivery: ClaimedDelivery, signal: AbortSignal): Promise<AttemptResult> {
     try {
       const status = await this.#post(delivery, signal, true)
@@ -54,24 +54,28 @@ export class Webhook {
       const abort = () => sent.destroy(new Error('closed'))
       signal.addEventListener('abort', abort)
       const cancelTimer = systemClock.setTimer(() => sent.destroy(timeoutError()), this.#timeoutMs)
-      // The last event of every request, even if there was neither a response nor an error (101).
+      let status: number | undefined
+      // The last event of every request, even if there was neither a response nor an error (101). A request whose response has
+      // begun is in flight until here.
       sent.once('close', () => {
         cancelTimer()
         signal.removeEventListener('abort', abort)
-        reject(new Error('closed'))
+        if (status === undefined) reject(new Error('closed'))
+        else resolve(status)
       })
-      sent.once('error', (cause: NodeJS.ErrnoException) => {
+      sent.on('error', (cause: NodeJS.ErrnoException) => {
+        if (status !== undefined) return
         const isStale = isAgain && sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(cause.code ?? '')
         if (isStale) resolve(this.#post(delivery, signal, false))
         else reject(cause)
       })
       sent.once('response', (response) => {
+        status = response.statusCode ?? 0
         let bytes = 0
         response.on('data', ({ length }: Buffer) => {
           bytes += length
           if (bytes > MAX_RESPONSE_BYTES) sent.destroy()
         })
-        resolve(response.statusCode ?? 0)
       })
       sent.end(delivery.body)
     })

@@ -128,6 +128,27 @@ test('a webhook gets at most as many requests at a time as its concurrency allow
   expect(receiver.most).toBe(4)
 })
 
+test('F156: a request is in flight until its response has ended, or the timeout is over', async () => {
+  const warnings: Error[] = []
+  const warned = (warning: Error) => warnings.push(warning)
+  process.on('warning', warned)
+  onTestFinished(() => {
+    process.off('warning', warned)
+  })
+  const { settings, count } = await raw('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
+  const { updates, work } = await open(60, { ...settings, concurrency: 20, timeout: 500 })
+  const done = work()
+  await expect.poll(count).toBe(20)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect([count(), updates.length]).toEqual([20, 0])
+
+  await done
+  await expect.poll(() => updates.length).toBe(60)
+
+  expect(updates.every(({ state }) => state === 'delivered')).toBe(true)
+  expect(warnings).toEqual([])
+})
+
 test('100 deliveries need few connections and few transactions', async () => {
   const { receiver, updates, calls, work } = await open(100, { concurrency: 4 })
 
