@@ -186,20 +186,22 @@ async function route(
     throw new HttpProblem(405, 'method', `expected ${allow.replace(', ', ' or ')}`, { allow })
   }
   const asking = { ...parts, caller, reader: readerFor(response, parts.reader) }
-  const run = async () =>
-    handler === undefined
-      ? oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
-      : handler(asking, url, request, response)
-  const value = WITHOUT_TURN.has(pathname)
-    ? await run()
-    : await parts.turns.run(clientOf(caller.address, request), goneSignal(response), run)
-  if (value !== DONE) replyJson(response, 200, value)
+  const run = async () => {
+    const value =
+      handler === undefined
+        ? await oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
+        : await handler(asking, url, request, response)
+    if (value !== DONE) replyJson(response, 200, value)
+  }
+  const network = networkOf(caller.address)
+  if (WITHOUT_TURN.has(pathname)) await run()
+  else await parts.turns.run(network, clientOf(network, request), response, run)
   return true
 }
 
 /** A page and a script on one machine are two clients. */
-function clientOf(address: string, request: IncomingMessage): string {
-  return `${networkOf(address)} ${request.headers['user-agent'] ?? ''}`
+function clientOf(network: string, request: IncomingMessage): string {
+  return `${network} ${request.headers['user-agent'] ?? ''}`
 }
 
 function noLog(): HttpProblem {

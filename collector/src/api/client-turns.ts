@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http'
+import { goneSignal } from '../http/gone.ts'
 import { HttpProblem } from '../http/reply.ts'
 
 /** Queries that run at the same time. They share one thread, or a few connections to a database. */
@@ -5,6 +7,9 @@ const PLACES = 4
 const MAX_OF_CLIENT = 100
 const MAX_TOGETHER = 200
 const RETRY_SECONDS = 1
+/** Bytes of answers that are in memory because their clients have not read them. */
+const MAX_UNREAD_OF_ADDRESS = 32 * 1024 * 1024
+const MAX_UNREAD = 4 * MAX_UNREAD_OF_ADDRESS
 
 interface Waiting {
   start(): void
@@ -17,25 +22,36 @@ export class ClientTurns {
   /** Running and waiting queries of each client. */
   readonly #counts = new Map<string, number>()
   #together = 0
+  readonly #unread = new Map<string, number>()
+  #unreadTogether = 0
   #free = PLACES
 
   /**
-   * @throws HttpProblem 503 when too many queries are running or waiting; the reason of the signal when it was aborted before
-   *   the query could start.
+   * @param client Who asks, at this address.
+   * @param query Answers the request too.
+   * @throws HttpProblem 503 when too many queries are running or waiting, or too many answers are not read; the reason of a signal
+   *   when the client was gone before the query could start.
    */
-  async run<T>(client: string, signal: AbortSignal, query: () => Promise<T>): Promise<T> {
+  async run(
+    address: string,
+    client: string,
+    response: ServerResponse,
+    query: () => Promise<void>,
+  ): Promise<void> {
     const own = this.#counts.get(client) ?? 0
     const limit = own >= MAX_OF_CLIENT ? MAX_OF_CLIENT : MAX_TOGETHER
     if (own >= MAX_OF_CLIENT || this.#together >= MAX_TOGETHER) {
       const message = `${limit} queries are running or waiting already: try again later`
-      throw new HttpProblem(503, 'too_many_questions', message, { 'retry-after': String(RETRY_SECONDS) })
+      throw tooMany(message)
     }
     this.#together++
     this.#counts.set(client, own + 1)
     try {
-      await this.#enter(client, signal)
+      await this.#enter(client, goneSignal(response))
       try {
-        return await query()
+        this.#requireRead(address)
+        await query()
+        this.#count(address, response)
       } finally {
         this.#leave()
       }
@@ -45,6 +61,24 @@ export class ClientTurns {
       if (left > 0) this.#counts.set(client, left)
       else this.#counts.delete(client)
     }
+  }
+
+  #requireRead(address: string): void {
+    if ((this.#unread.get(address) ?? 0) < MAX_UNREAD_OF_ADDRESS && this.#unreadTogether < MAX_UNREAD) return
+    throw tooMany('too many answers are not read yet: read them, or try again later')
+  }
+
+  #count(address: string, response: ServerResponse): void {
+    const bytes = response.destroyed ? 0 : response.writableLength
+    if (bytes === 0) return
+    const add = (more: number) => {
+      this.#unreadTogether += more
+      const sum = (this.#unread.get(address) ?? 0) + more
+      if (sum > 0) this.#unread.set(address, sum)
+      else this.#unread.delete(address)
+    }
+    add(bytes)
+    response.once('close', () => add(-bytes))
   }
 
   async #enter(client: string, signal: AbortSignal): Promise<void> {
@@ -85,4 +119,8 @@ export class ClientTurns {
     if (queue.length > 0) this.#queues.set(client, queue)
     waiting?.start()
   }
+}
+
+function tooMany(message: string): HttpProblem {
+  return new HttpProblem(503, 'too_many_questions', message, { 'retry-after': String(RETRY_SECONDS) })
 }

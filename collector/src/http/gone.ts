@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 
 /** A client that reads nothing must not hold a place for ever. */
-const STALL_MS = 60_000
+export const STALL_MS = 60_000
 
 /**
  * Resolves with true when the client has read the response so far, with false when it has closed the connection. Closes the

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
+import { STALL_MS } from './gone.ts'
 import { problemBody, SECURITY_HEADERS } from './reply.ts'
 import type { BrokenRequest } from './request-recorder.ts'
 
@@ -57,10 +58,19 @@ export async function listen(
     if (isEnding) endConnectionAfter(response)
     openResponses.add(response)
     unused.delete(request.socket)
-    requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 0) + 1)
+    const { socket } = request
+    responsesOf.get(socket)?.add(response)
     response.once('close', () => {
       openResponses.delete(response)
-      requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 1) - 1)
+      responsesOf.get(socket)?.delete(response)
+    })
+    response.once('prefinish', () => {
+      if (socket.writableLength === 0) return
+      // The client must not keep an answer in memory for ever.
+      response.once(
+        'close',
+        clock.setTimer(() => socket.destroy(), STALL_MS),
+      )
     })
     handlers.request(request, response)
   }
@@ -88,14 +98,20 @@ export async function listen(
   server.maxConnections = limits.maxConnections
   server.on('connection', (socket) => {
     unused.add(socket)
-    socket.once('close', () => unused.delete(socket))
+    const responses = new Set<ServerResponse>()
+    responsesOf.set(socket, responses)
+    socket.once('close', () => {
+      unused.delete(socket)
+      // Node.js closes only the first response: others may wait behind it, if the client has not waited with its requests.
+      for (const response of responses) if (response.socket === null) response.destroy().emit('close')
+    })
     handlers.connection()
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
     // A request that has begun is recorded by its handler. A connection without any bytes is not recorded, because browsers
     // open spare connections.
-    const wasRequest = socket.bytesRead > 0 && !requestsOf.get(socket)
+    const wasRequest = socket.bytesRead > 0 && !responsesOf.get(socket)?.size
     if (broken !== undefined && wasRequest) handlers.broken(socket.remoteAddress ?? '', broken)
   })
   await new Promise<void>((resolve, reject) => {
@@ -162,8 +178,8 @@ const NO_PROXY: BrokenRequest = { status: 405, code: 'method', message: 'CONNECT
 
 const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
-/** Number of requests in flight on each connection. */
-const requestsOf = new WeakMap<Socket, number>()
+/** The responses in flight on each connection. */
+const responsesOf = new WeakMap<Socket, Set<ServerResponse>>()
 
 export function brokenOn(socket: Socket): BrokenRequest | undefined {
   return brokenBySocket.get(socket)

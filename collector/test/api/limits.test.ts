@@ -1,11 +1,12 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ApiParts, handleApi } from '../../src/api/api.ts'
 import { ClientTurns } from '../../src/api/client-turns.ts'
 import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
 import type { EventReader } from '../../src/store/event-reader.ts'
-import { openCollector, post, track } from '../support.ts'
+import { fakeClock, openCollector, post, track } from '../support.ts'
 
 test('100 requests to /api/wait can be open at a time; one more gets 503 with advice until some of them end', async () => {
   const collector = await openCollector()
@@ -178,4 +179,28 @@ test('100 queries of a client and 200 in all wait; one more gets 503, but /api/s
   for (const answer of answers) answer({ count: 1, isComplete: true })
   expect((await Promise.all(asked)).every(({ status }) => status === 200)).toBe(true)
   expect(await (await ask('/api/count')).json()).toEqual({ count: 1, isComplete: true })
+})
+
+test('F157: answers that their clients do not read take little memory, for at most a minute', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock })
+  const batch = Array.from({ length: 15 }, () => track({ properties: { pad: 'x'.repeat(30_000) } }))
+  for (let sent = 0; sent < 4; sent++) await post(collector, '/v1/batch', { batch })
+  const status = async () => {
+    const response = await fetch(`${collector.url}/api/events?limit=1000`)
+    await response.arrayBuffer()
+    return response.status
+  }
+  const socket = connect(collector.port, '127.0.0.1')
+  socket.on('error', () => {})
+  const isClosed = once(socket, 'close')
+
+  socket.write('GET /api/events?limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(60))
+  await expect.poll(status).toBe(503)
+  expect((await fetch(`${collector.url}/api/stats`)).status).toBe(200)
+  clock.advance(60_000)
+
+  socket.resume()
+  await isClosed
+  await expect.poll(status).toBe(200)
 })
