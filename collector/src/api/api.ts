@@ -193,15 +193,11 @@ async function route(
         : await handler(asking, url, request, response)
     if (value !== DONE) replyJson(response, 200, value)
   }
-  const network = networkOf(caller.address)
+  // A page and a script on one machine are two clients.
+  const client = request.headers['user-agent'] ?? ''
   if (WITHOUT_TURN.has(pathname)) await run()
-  else await parts.turns.run(network, clientOf(network, request), response, run)
+  else await parts.turns.run(networkOf(caller.address), client, response, run)
   return true
-}
-
-/** A page and a script on one machine are two clients. */
-function clientOf(network: string, request: IncomingMessage): string {
-  return `${network} ${request.headers['user-agent'] ?? ''}`
 }
 
 function noLog(): HttpProblem {

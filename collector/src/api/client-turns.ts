@@ -5,29 +5,35 @@ import { HttpProblem } from '../http/reply.ts'
 /** Queries that run at the same time. They share one thread, or a few connections to a database. */
 const PLACES = 4
 const MAX_OF_CLIENT = 100
+const MAX_OF_ADDRESS = 150
 const MAX_TOGETHER = 200
 const RETRY_SECONDS = 1
 /** Bytes of answers that are in memory because their clients have not read them. */
 const MAX_UNREAD_OF_ADDRESS = 32 * 1024 * 1024
 const MAX_UNREAD = 4 * MAX_UNREAD_OF_ADDRESS
+/** The key of the sum over all addresses. */
+const ALL = 'all'
 
 interface Waiting {
   start(): void
 }
 
-/** Queries that do not run yet wait in one queue for each client, and the clients take turns. */
+/**
+ * Queries that do not run yet wait in one queue for each client. The addresses take turns, and so do the clients of an address:
+ * anybody can be many clients, but not many addresses.
+ */
 export class ClientTurns {
-  /** The first client is the next to have its turn. A client whose queue is empty is removed. */
-  readonly #queues = new Map<string, Waiting[]>()
-  /** Running and waiting queries of each client. */
+  /** By address and client. The first is the next to have its turn. One whose queue is empty is removed. */
+  readonly #queues = new Map<string, Map<string, Waiting[]>>()
+  /** Running and waiting queries of each client, of each address and of all. */
   readonly #counts = new Map<string, number>()
-  #together = 0
+  /** Bytes that are not read, of each address and of all. */
   readonly #unread = new Map<string, number>()
-  #unreadTogether = 0
   #free = PLACES
 
   /**
-   * @param client Who asks, at this address.
+   * @param address Of the client, or of its network.
+   * @param client The name under which the client is known at this address.
    * @param query Answers the request too.
    * @throws HttpProblem 503 when too many queries are running or waiting, or too many answers are not read; the reason of a signal
    *   when the client was gone before the query could start.
@@ -38,60 +44,54 @@ export class ClientTurns {
     response: ServerResponse,
     query: () => Promise<void>,
   ): Promise<void> {
-    const own = this.#counts.get(client) ?? 0
-    const limit = own >= MAX_OF_CLIENT ? MAX_OF_CLIENT : MAX_TOGETHER
-    if (own >= MAX_OF_CLIENT || this.#together >= MAX_TOGETHER) {
-      const message = `${limit} queries are running or waiting already: try again later`
-      throw tooMany(message)
+    const limits = { [`${address} ${client}`]: MAX_OF_CLIENT, [address]: MAX_OF_ADDRESS, [ALL]: MAX_TOGETHER }
+    for (const [key, limit] of Object.entries(limits)) {
+      if ((this.#counts.get(key) ?? 0) < limit) continue
+      throw tooMany(`${limit} queries are running or waiting already: try again later`)
     }
-    this.#together++
-    this.#counts.set(client, own + 1)
+    for (const key of Object.keys(limits)) add(this.#counts, key, 1)
     try {
-      await this.#enter(client, goneSignal(response))
+      await this.#enter(address, client, goneSignal(response))
       try {
         this.#requireRead(address)
         await query()
-        this.#count(address, response)
+        this.#countUnread(address, response)
       } finally {
         this.#leave()
       }
     } finally {
-      this.#together--
-      const left = (this.#counts.get(client) ?? 1) - 1
-      if (left > 0) this.#counts.set(client, left)
-      else this.#counts.delete(client)
+      for (const key of Object.keys(limits)) add(this.#counts, key, -1)
     }
   }
 
   #requireRead(address: string): void {
-    if ((this.#unread.get(address) ?? 0) < MAX_UNREAD_OF_ADDRESS && this.#unreadTogether < MAX_UNREAD) return
+    const [own = 0, all = 0] = [this.#unread.get(address), this.#unread.get(ALL)]
+    if (own < MAX_UNREAD_OF_ADDRESS && all < MAX_UNREAD) return
     throw tooMany('too many answers are not read yet: read them, or try again later')
   }
 
-  #count(address: string, response: ServerResponse): void {
+  #countUnread(address: string, response: ServerResponse): void {
     const bytes = response.destroyed ? 0 : response.writableLength
     if (bytes === 0) return
-    const add = (more: number) => {
-      this.#unreadTogether += more
-      const sum = (this.#unread.get(address) ?? 0) + more
-      if (sum > 0) this.#unread.set(address, sum)
-      else this.#unread.delete(address)
+    for (const key of [address, ALL]) {
+      add(this.#unread, key, bytes)
+      response.once('close', () => add(this.#unread, key, -bytes))
     }
-    add(bytes)
-    response.once('close', () => add(-bytes))
   }
 
-  async #enter(client: string, signal: AbortSignal): Promise<void> {
+  async #enter(address: string, client: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.#free > 0) {
       this.#free--
       return
     }
     await new Promise<void>((resolve, reject) => {
-      const queue = this.#queues.get(client) ?? []
+      const clients = this.#queues.get(address) ?? new Map<string, Waiting[]>()
+      const queue = clients.get(client) ?? []
       const cancel = () => {
         queue.splice(queue.indexOf(waiting), 1)
-        if (queue.length === 0) this.#queues.delete(client)
+        if (queue.length === 0) clients.delete(client)
+        if (clients.size === 0) this.#queues.delete(address)
         reject(signal.reason)
       }
       const waiting = {
@@ -101,24 +101,35 @@ export class ClientTurns {
         },
       }
       queue.push(waiting)
-      this.#queues.set(client, queue)
+      clients.set(client, queue)
+      this.#queues.set(address, clients)
       signal.addEventListener('abort', cancel, { once: true })
     })
   }
 
   #leave(): void {
-    const [next] = this.#queues
-    if (next === undefined) {
+    const [atAddress] = this.#queues
+    const [ofClient] = atAddress?.[1] ?? []
+    if (atAddress === undefined || ofClient === undefined) {
       this.#free++
       return
     }
-    const [client, queue] = next
+    const [address, clients] = atAddress
+    const [client, queue] = ofClient
     const waiting = queue.shift()
-    // The client moves to the end of the row.
-    this.#queues.delete(client)
-    if (queue.length > 0) this.#queues.set(client, queue)
+    // Both move to the end of their row.
+    clients.delete(client)
+    if (queue.length > 0) clients.set(client, queue)
+    this.#queues.delete(address)
+    if (clients.size > 0) this.#queues.set(address, clients)
     waiting?.start()
   }
+}
+
+function add(counts: Map<string, number>, key: string, more: number): void {
+  const sum = (counts.get(key) ?? 0) + more
+  if (sum > 0) counts.set(key, sum)
+  else counts.delete(key)
 }
 
 function tooMany(message: string): HttpProblem {

@@ -62,11 +62,11 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
   const server = createServer((request, response) => {
     requests++
     const url = new URL(request.url ?? '', 'http://localhost')
-    handleApi(parts, { address: '192.0.2.1', isReader: false }, url, request, response).catch(
-      (cause: HttpProblem) => {
-        if (!response.destroyed) replyProblem(response, cause)
-      },
-    )
+    const [agent, address = '192.0.2.1'] = String(request.headers['user-agent']).split('@')
+    request.headers['user-agent'] = agent
+    handleApi(parts, { address, isReader: false }, url, request, response).catch((cause: HttpProblem) => {
+      if (!response.destroyed) replyProblem(response, cause)
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -143,7 +143,30 @@ test('the clients take turns: a query of the page waits for one query of a scrip
   expect((await Promise.all(all)).every(({ status }) => status === 200)).toBe(true)
 })
 
-test('100 queries of a client and 200 in all wait; one more gets 503, but /api/stats still responds', async () => {
+test('an address has its turn once, under however many names its clients ask', async () => {
+  const asked: Array<{ q: unknown; answer(value: unknown): void }> = []
+  const ask = await openApi((_name, parameters) => {
+    const { q } = parameters as { q: unknown }
+    return new Promise((answer) => asked.push({ q, answer }))
+  })
+  const all = Array.from({ length: 50 }, (_, name) => ask('/api/users?q=many', undefined, `${name}`))
+  await expect.poll(() => asked.length).toBe(4)
+  await arrived(ask)
+  all.push(ask('/api/users?q=other', undefined, 'script@192.0.2.2'))
+  await arrived(ask)
+
+  for (let answered = 0; answered < 2; answered++) asked[answered]?.answer({})
+  await expect.poll(() => asked.length).toBe(6)
+
+  expect(asked.map(({ q }) => q)).toEqual([...Array(5).fill('many'), 'other'])
+  for (let answered = 2; answered < all.length; answered++) {
+    await expect.poll(() => asked.length).toBeGreaterThan(answered)
+    asked[answered]?.answer({})
+  }
+  expect((await Promise.all(all)).every(({ status }) => status === 200)).toBe(true)
+})
+
+test('100 queries of a client, 150 of an address and 200 in all wait; one more gets 503, but /api/stats still responds', async () => {
   const answers: Array<(value: unknown) => void> = []
   let isOpen = false
   const ask = await openApi(() => {
@@ -151,10 +174,10 @@ test('100 queries of a client and 200 in all wait; one more gets 503, but /api/s
     return new Promise((answer) => answers.push(answer))
   })
   const asked: Array<Promise<Response>> = []
-  const askFrom = async (agent: string) => {
+  const askFrom = async (agent: string, count: number) => {
     const before = ask.arrivedCount()
-    for (let count = 0; count < 100; count++) asked.push(ask('/api/count', undefined, agent))
-    await expect.poll(ask.arrivedCount).toBe(before + 100)
+    for (let left = count; left > 0; left--) asked.push(ask('/api/count', undefined, agent))
+    await expect.poll(ask.arrivedCount).toBe(before + count)
   }
   const refused = async (agent: string) => {
     const response = await ask('/api/count', undefined, agent)
@@ -163,16 +186,15 @@ test('100 queries of a client and 200 in all wait; one more gets 503, but /api/s
     return response.json()
   }
 
-  await askFrom('one')
+  await askFrom('one', 100)
   expect(await refused('one')).toMatchObject({
     code: 'too_many_questions',
     message: expect.stringMatching(/^100/),
   })
-  await askFrom('other')
-  expect(await refused('third')).toMatchObject({
-    code: 'too_many_questions',
-    message: expect.stringMatching(/^200/),
-  })
+  await askFrom('other', 50)
+  expect(await refused('third')).toMatchObject({ message: expect.stringMatching(/^150/) })
+  await askFrom('one@192.0.2.2', 50)
+  expect(await refused('one@192.0.2.3')).toMatchObject({ message: expect.stringMatching(/^200/) })
   expect((await ask('/api/stats')).status).toBe(200)
 
   isOpen = true
