@@ -11,7 +11,7 @@ import { Waiters, type WaitSource } from './live/waiters.ts'
 import type { EventRecord, EventSummary } from './record.ts'
 import { EVERYTHING } from './search/syntax.ts'
 import type { EventStore } from './store/event-store.ts'
-import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
+import type { NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
 export interface BackendOptions extends Listeners {
@@ -180,15 +180,7 @@ function waitSource({ changes, reader }: EventStore): WaitSource {
       const { events, next } = await reader.ask('events', { ...query, ...full, ...page }, signal)
       return { records: events as EventRecord[], next }
     },
-    count: async (query, limit, signal) => {
-      let total = 0
-      for (let cursor: Cursor | undefined; ; ) {
-        const { count, next } = await reader.ask('count', { ...query, cursor }, signal)
-        total += count
-        if (next === null || total >= limit) return total
-        cursor = next
-      }
-    },
+    count: (query, cursor, signal) => reader.ask('count', { ...query, cursor }, signal),
   }
 }
 

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
 import { asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import type { Search } from '../search/syntax.ts'
-import type { EventSearch } from '../store/event-reader.ts'
+import type { EventCount, EventSearch } from '../store/event-reader.ts'
 import type { Cursor } from '../store/ports.ts'
 import { Gate } from './gate.ts'
 
@@ -41,8 +41,8 @@ export interface WaitSource {
   lastSeq(): number
   /** Reads a page of matching records, the oldest first. */
   find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
-  /** Counts the matching records. Counting may stop at the limit. */
-  count(query: EventSearch, limit: number, signal?: AbortSignal): Promise<number>
+  /** Counts some of the matching records. */
+  count(query: EventSearch, cursor: Cursor | undefined, signal: AbortSignal): Promise<EventCount>
   newest(limit: number): Promise<EventSummary[]>
 }
 
@@ -59,7 +59,8 @@ export interface WaitedFor {
 
 interface Waiter {
   query: EventSearch
-  signal: AbortSignal | undefined
+  /** Aborted when the time is over. */
+  signal: AbortSignal
   count: number
   /** Number of matching records up to the sequence number `seen`. `seen` is -1 until the existing records have been counted. */
   found: number
@@ -76,6 +77,8 @@ const MIN_RECORDS = 1000
 const PAGE = 100
 /** Waits that query at the same time. The others queue, so that queries of the web page need not wait for all of them. */
 const ASKING = 4
+/** Time for the last look of a wait, after its own time. */
+const LAST_LOOK_MS = 250
 /** Longest time for which checks of waits are started in one turn of the event loop. */
 const TURN_MS = 10
 
@@ -136,9 +139,12 @@ export class Waiters {
       ? given
       : { kind: 'and', parts: [given, equals('status', 'accepted')] }
     const query: EventSearch = { search, after, before }
+    const [looks, lastLook] = [new AbortController(), new AbortController()]
     return new Promise((resolve, reject) => {
       const end = () => {
         cancelTimer()
+        looks.abort()
+        lastLook.abort()
         this.#waiters.delete(waiter)
         this.#cancels.delete(cancel)
         signal?.removeEventListener('abort', cancel)
@@ -155,10 +161,20 @@ export class Waiters {
         end()
         resolve(query)
       }
-      const waiter: Waiter = { query, signal, count, found: 0, seen: -1, isLooking: false, finish, fail }
+      const waiter: Waiter = {
+        query,
+        signal: looks.signal,
+        count,
+        found: 0,
+        seen: -1,
+        isLooking: false,
+        finish,
+        fail,
+      }
       const cancelTimer = this.#clock.setTimer(() => {
         this.#waiters.delete(waiter)
-        this.#lastLook(waiter, options, timeout).then(
+        looks.abort()
+        this.#lastLook(waiter, options, timeout, lastLook.signal).then(
           (cause) => {
             if (!this.#cancels.has(cancel)) return
             if (cause === undefined) finish()
@@ -181,7 +197,7 @@ export class Waiters {
     try {
       // Takes a new place in the queue for each check. Otherwise, one wait could keep its place for as long as events arrive.
       while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
-        await this.#gate.run(() => this.#lookOnce(waiter))
+        await this.#lookOnce(waiter)
       }
     } catch (cause) {
       if (this.#waiters.has(waiter)) waiter.fail(cause)
@@ -191,13 +207,15 @@ export class Waiters {
   }
 
   async #lookOnce(waiter: Waiter): Promise<void> {
-    // The wait may have ended while it was in the queue.
-    if (!this.#waiters.has(waiter)) return
     const lastSeq = this.#source.lastSeq()
     const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
     const epoch = this.#epoch
     const missing = waiter.count - waiter.found
-    const found = await this.#source.count({ ...waiter.query, between }, missing, waiter.signal)
+    let found = 0
+    for await (const more of this.#counted({ ...waiter.query, between }, waiter.signal)) {
+      found += more
+      if (found >= missing) break
+    }
     // During the query, the wait may have ended, or `cleared` may have reset it because all events were deleted.
     if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
     waiter.found += found
@@ -205,17 +223,42 @@ export class Waiters {
     if (waiter.found >= waiter.count) waiter.finish()
   }
 
+  /** A slow count takes a new place in the queue for each part, so that other waits get their turn. */
+  async *#counted(query: EventSearch, signal: AbortSignal): AsyncGenerator<number> {
+    for (let cursor: Cursor | undefined; ; ) {
+      const { count, next } = await this.#gate.run(async () => {
+        // The wait may have ended while it was in the queue.
+        signal.throwIfAborted()
+        return this.#source.count(query, cursor, signal)
+      })
+      yield count
+      if (next === null) return
+      cursor = next
+    }
+  }
+
   /**
    * Counts once more from the beginning, in case a record was missed when it arrived. Resolves with undefined if there are
    * enough.
    */
   async #lastLook(
-    { query, count, signal }: Waiter,
+    { query, count, found: before }: Waiter,
     options: WaitOptions,
     timeoutMs: number,
+    signal: AbortSignal,
   ): Promise<WaitTimeoutError | undefined> {
-    const found = await this.#gate.run(() => this.#source.count(query, count, signal))
-    return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found)
+    let found = 0
+    let isComplete = false
+    const look = async () => {
+      for await (const more of this.#counted(query, signal)) {
+        found += more
+        if (found >= count) break
+      }
+      isComplete = true
+    }
+    await Promise.race([look(), sleep(this.#clock, LAST_LOOK_MS)])
+    found = Math.max(found, before)
+    return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found, isComplete)
   }
 
   /** Must be called when there are new records. */
@@ -253,6 +296,7 @@ export class Waiters {
     count: number,
     timeoutMs: number,
     found: number,
+    isComplete: boolean,
   ): Promise<WaitTimeoutError> {
     const { count: _, timeout: __, ...filter } = options
     const last = (await this.#source.newest(5)).map((event) => {
@@ -262,7 +306,7 @@ export class Waiters {
     })
     const arrived = last.length === 0 ? 'nothing arrived at all' : `newest first: ${last.join(', ')}`
     return new WaitTimeoutError(
-      `waited ${timeoutMs} ms for ${count} records matching ${JSON.stringify(filter)}, found ${found}; ${arrived}`,
+      `waited ${timeoutMs} ms for ${count} records matching ${JSON.stringify(filter)}, found ${found}${isComplete ? '' : ' in a part of the events, because the search is slow'}; ${arrived}`,
       found,
     )
   }
