@@ -66,8 +66,8 @@ for (const [id, limits, title] of [
 ] as const) {
   row(id, `token bucket of ${limits.join(', then ')} requests/s`, title, async (row) => {
     // A second of the client's clock takes 100 ms of real time, or 250 ms in the full size. With a faster clock,
-    // requests would seem to take too long.
-    const scale = size(10, 4)
+    // requests would seem to take too long, and in F49 a busy machine would send too few of them to meet the low limit.
+    const scale = id === 'F49' ? 4 : size(10, 4)
     const phaseMs = 20_000 / scale
     const server = await serve({
       keepBytes: 0,
