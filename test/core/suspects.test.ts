@@ -19,6 +19,17 @@ function track({ analytics, clock }: Harness, event: string): { code?: string | 
   return told
 }
 
+/** A client that sends each event at once, and whose service has accepted one. */
+async function proven(): Promise<Harness> {
+  const harness = createAnalytics({ flushAt: 1 })
+  const { analytics, clock } = harness
+  analytics.on('error', () => {})
+  analytics.on('warning', () => {})
+  analytics.track({ userId: 'ada', event: 'Good' })
+  await clock.advance(100)
+  return harness
+}
+
 /** A good event is accepted, then a bad one and a good one fail together: the bad one is a suspect. */
 async function withSuspect(
   reply: Reply,
@@ -177,12 +188,8 @@ test.each([
   ['503 and 429 in turn', [status(503), status(429)]],
 ] as const)('in an outage of %s, who waits is told within 11 s', async (_title, replies) => {
   let requests = 0
-  const harness = createAnalytics({ flushAt: 1 })
+  const harness = await proven()
   const { analytics, client, clock } = harness
-  analytics.on('error', () => {})
-  analytics.on('warning', () => {})
-  analytics.track({ userId: 'ada', event: 'Good' })
-  await clock.advance(100)
   client.answerWith((request) => (replies[requests++ % replies.length] as Reply)(request))
   const waits: number[] = []
   for (let count = 0; count < 20; count++) {
@@ -197,11 +204,8 @@ test.each([
 })
 
 test('a long wait that the second of two failed requests asks for limits the rate', async () => {
-  const harness = createAnalytics({ flushAt: 1 })
-  const { analytics, client, clock } = harness
-  analytics.on('error', () => {})
-  analytics.track({ userId: 'ada', event: 'Good' })
-  await clock.advance(100)
+  const harness = await proven()
+  const { client, clock } = harness
   const later = (ms: number, reply: Reply): Reply => {
     return (request) => new Promise((resolve) => clock.setTimer(() => resolve(reply(request)), ms))
   }
@@ -214,12 +218,8 @@ test('a long wait that the second of two failed requests asks for limits the rat
 })
 
 test('what is told of a rate limit after a refusal has the code of the rate limit', async () => {
-  const harness = createAnalytics({ flushAt: 1 })
-  const { analytics, client, clock } = harness
-  analytics.on('error', () => {})
-  analytics.on('warning', () => {})
-  analytics.track({ userId: 'ada', event: 'Good' })
-  await clock.advance(100)
+  const harness = await proven()
+  const { client, clock } = harness
   client.answerWith(status(403), status(429, { 'Retry-After': '60' }))
   const told = track(harness, 'Awaited')
   await clock.advance(20_000)
