@@ -1,8 +1,9 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import type { Collector, CollectorOptions } from '../src/index.ts'
+import { systemClock } from '../src/system-clock.ts'
 import { type AssertionParts, assertion, config, publicPem, requestToken, startMs } from './support/oauth.ts'
-import { basic, fakeClock, openCollector, postPlain, track } from './support.ts'
+import { basic, exchange, fakeClock, openCollector, postPlain, track } from './support.ts'
 
 const theirs = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const nowSeconds = startMs / 1000
@@ -232,6 +233,25 @@ test('failed logins are limited by address, but credentials that worked before k
   expect(guesses).toEqual([401, 401, 401, 429, 429])
   expect([unproven.status, proven.status]).toEqual([429, 200])
   expect(unproven.headers.get('retry-after')).toBe('60')
+})
+
+test('F159: after too many failed logins, a request without a header gets 429 before its body is read', async () => {
+  const limited = { ...config, rejectUnknownKeys: true, failedLoginsPerMinute: 3 }
+  const collector = await open({ config: limited, clock: systemClock })
+  const used = await open({ config: limited })
+  const send = (to: Collector, writeKey: string) => postPlain(to, '/v1/track', track({ writeKey }))
+  await send(used, 'shop-key')
+  for (let i = 0; i < 3; i++) for (const one of [collector, used]) await send(one, `guess-${i}`)
+
+  const head = 'POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  const answer = await exchange(collector.port, `${head}Content-Length: 100\r\n\r\n{"half`)
+
+  expect(answer).toMatch(/^HTTP\/1.1 429 /)
+  // Where a key in a body has worked, the body is read: it may have this key.
+  expect([await send(used, 'shop-key'), await send(used, 'guess')]).toMatchObject([
+    { status: 200 },
+    { status: 429 },
+  ])
 })
 
 test('failed logins of others with the same address do not concern a token or an assertion with a right signature', async () => {

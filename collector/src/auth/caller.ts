@@ -51,13 +51,21 @@ export class Authenticator {
       if (seconds !== undefined) return { outcome: 'wait', seconds }
       this.#loginLimit.failed(address)
     }
-    if (caller.outcome === 'source') this.#loginLimit.succeeded(credential)
+    if (caller.outcome === 'source') {
+      this.#loginLimit.succeeded(credential)
+      if (authorization === undefined) this.#loginLimit.succeededInBody(address)
+    }
     return caller
   }
 
   /** Identifies a caller whose header alone decides. Undefined for other callers, whose body has a part of the credentials. */
   async identifyByHeader(authorization: string | undefined, address: string): Promise<Caller | undefined> {
-    if (authorization === undefined || /^bearer\b/i.test(authorization)) return undefined
+    if (authorization === undefined) {
+      // To read a body costs much more than the request that carries it, if it is compressed.
+      const seconds = this.#loginLimit.waitSecondsBeforeBody(address)
+      return seconds === undefined ? undefined : { outcome: 'wait', seconds }
+    }
+    if (/^bearer\b/i.test(authorization)) return undefined
     return this.identify(authorization, undefined, address)
   }
 

@@ -18,6 +18,8 @@ export class LoginLimit {
   readonly #failures = new Map<string, { count: number; startMs: number }>()
   /** Hashes of the credentials that have worked. */
   readonly #known = new Set<string>()
+  /** The networks from which a key in the body of a request has worked. */
+  readonly #inBodies = new Set<string>()
 
   constructor(maxFailuresPerMinute: number, clock: Clock) {
     this.#maxFailures = maxFailuresPerMinute
@@ -38,6 +40,12 @@ export class LoginLimit {
     return this.#known.has(fingerprint(credential)) ? undefined : Math.ceil(leftMs / 1000)
   }
 
+  /** As `waitSeconds`, for credentials that would be in a body that is not read yet. */
+  waitSecondsBeforeBody(address: string): number | undefined {
+    const seconds = this.waitSeconds(address, '')
+    return this.#inBodies.has(networkOf(address)) ? undefined : seconds
+  }
+
   failed(address: string): void {
     const nowMs = this.#clock.monotonic()
     const network = networkOf(address)
@@ -53,10 +61,17 @@ export class LoginLimit {
   }
 
   succeeded(credential: string): void {
-    const hash = fingerprint(credential)
-    if (!this.#known.delete(hash) && this.#known.size >= MAX_KNOWN) forgetOldest(this.#known)
-    this.#known.add(hash)
+    renew(this.#known, fingerprint(credential), MAX_KNOWN)
   }
+
+  succeededInBody(address: string): void {
+    renew(this.#inBodies, networkOf(address), MAX_ADDRESSES)
+  }
+}
+
+function renew(entries: Set<string>, entry: string, limit: number): void {
+  if (!entries.delete(entry) && entries.size >= limit) forgetOldest(entries)
+  entries.add(entry)
 }
 
 function forgetOldest(entries: Map<string, unknown> | Set<string>): void {
