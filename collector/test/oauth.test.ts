@@ -243,7 +243,7 @@ test('F159: after too many failed logins, a request without a header gets 429 be
   await send(used, 'shop-key')
   for (let i = 0; i < 3; i++) for (const one of [collector, used]) await send(one, `guess-${i}`)
 
-  const head = 'POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  const head = 'POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
   const answer = await exchange(collector.port, `${head}Content-Length: 100\r\n\r\n{"half`)
 
   expect(answer).toMatch(/^HTTP\/1.1 429 /)

@@ -20,6 +20,7 @@ import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingReque
 import { readTime } from './timestamp.ts'
 
 const STORAGE_RETRY_SECONDS = 5
+const SHORT_BODY_BYTES = 65_536
 
 /** The events of requests without a known write key, and the refusals of such requests, are recorded up to these limits. */
 const UNKNOWN_REQUESTS_PER_SECOND = 200
@@ -249,7 +250,7 @@ export class TrackingApi {
   }
 
   #reply(request: IncomingMessage, response: ServerResponse, problem: HttpProblem): void {
-    if (request.complete) replyProblem(response, problem)
+    if (request.complete || isShort(request)) replyProblem(response, problem)
     else replyEarly(request, response, problem, this.#parts.clock)
   }
 
@@ -271,6 +272,11 @@ export class TrackingApi {
     notes.refused(problem)
     this.#reply(request, response, problem)
   }
+}
+
+/** Node.js reads the rest of a body after the response. If it is short, the client can keep its connection. */
+function isShort({ headers }: IncomingMessage): boolean {
+  return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= SHORT_BODY_BYTES
 }
 
 function isKnown(caller: Caller): caller is KnownCaller {
