@@ -256,7 +256,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   protected override onListenerError(error: unknown, name: keyof AnalyticsEvents): boolean {
-    return this.#core.warnings.reportListener(error, name)
+    this.#core.warnings.reportListener(error, name)
+    return true
   }
 
   #close(options: FlushOptions | FlushCallback): Promise<FlushResult> {
@@ -270,7 +271,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   #withCallback(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushResult> {
     if (typeof callback !== 'function') return flushed as Promise<FlushResult>
     const called = flushed.then((summary) => {
-      this.#core.warnings.guard('callback', 'a callback', () => callback(undefined, summary))
+      this.#core.warnings.guard('callback', () => callback(undefined, summary))
       return summary
     })
     return called as Promise<FlushResult>

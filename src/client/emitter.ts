@@ -1,4 +1,4 @@
-import { guard } from '../errors/guard.ts'
+import { guard, warnOnce } from '../errors/guard.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 
@@ -79,8 +79,9 @@ export class Emitter<
       }
       guard(
         () => registration.asyncContext.runInAsyncScope(() => registration.listener(...args)),
-        `a listener of '${String(name)}'`,
-        (error) => this.onListenerError(error, name),
+        (error, verb) => {
+          if (!this.onListenerError(error, name)) warnOnce(`a listener of '${String(name)}'`, error, verb)
+        },
       )
     }
     return this

@@ -28,8 +28,8 @@ export class Warnings {
   }
 
   /** Runs code of the user whose failure costs no event. */
-  guard(code: WarningEvent['code'], what: string, run: () => unknown): void {
-    guard(run, what, (reason) => this.report(code, reason))
+  guard(code: WarningEvent['code'], run: () => unknown): void {
+    guard(run, (reason) => this.report(code, reason))
   }
 
   /** Whether this was told before; from now on, it was. */
@@ -54,14 +54,15 @@ export class Warnings {
     return true
   }
 
-  /** User code failed. Logged once for each code. @returns `true`: it has been reported. */
-  report(code: WarningEvent['code'], reason: unknown, ctx?: Context): true {
-    return this.emit(code, reason, ctx) || this.#warnOfCode(code, reason)
+  /** User code failed. Logged once for each code. */
+  report(code: WarningEvent['code'], reason: unknown, ctx?: Context): void {
+    if (!this.emit(code, reason, ctx)) this.#warnOfCode(code, reason)
   }
 
   /** The failure of a `warning` listener is never reported to `warning` listeners. */
-  reportListener(reason: unknown, name: keyof AnalyticsEvents): true {
-    return name === 'warning' ? this.#warnOfCode('listener', reason) : this.report('listener', reason)
+  reportListener(reason: unknown, name: keyof AnalyticsEvents): void {
+    if (name === 'warning') this.#warnOfCode('listener', reason)
+    else this.report('listener', reason)
   }
 
   /**
@@ -99,11 +100,10 @@ export class Warnings {
     )
   }
 
-  #warnOfCode(code: string, reason: unknown): true {
+  #warnOfCode(code: string, reason: unknown): void {
     // The log redacts the secrets of the client.
     const why = describeThrown(reason, (text) => text)
     this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored, as further ones will be: ${why}`)
-    return true
   }
 
   #warnOnce(key: string, code: string, text: string): void {

@@ -1,6 +1,6 @@
 import { Analytics } from '../analytics.ts'
 import type { DeliveryError } from '../errors/errors.ts'
-import { fromCaller, guard } from '../errors/guard.ts'
+import { fromCaller, guard, warnOnce } from '../errors/guard.ts'
 import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
@@ -199,7 +199,11 @@ export class CompatAnalytics {
     const calls = [...this.#calls]
     await this.client.flush()
     const call: Called = (...given) => {
-      if (typeof callback === 'function') guard(() => (callback as Called)(...given), 'a callback of flush')
+      if (typeof callback !== 'function') return
+      guard(
+        () => (callback as Called)(...given),
+        (error, verb) => warnOnce('a callback of flush', error, verb),
+      )
     }
     if (!this.enable || calls.length === 0) {
       call()

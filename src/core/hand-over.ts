@@ -20,5 +20,5 @@ export function handOverTurn(core: Core, waitUntil: (promise: Promise<unknown>) 
     const upTo = core.counts.accepted
     return flush(core, HAND_OVER_MS, { isPatient: true, onTimeout: () => abandonUpTo(core, upTo, MESSAGE) })
   })
-  core.warnings.guard('wait_until', 'waitUntil', () => waitUntil(flushed))
+  core.warnings.guard('wait_until', () => waitUntil(flushed))
 }

@@ -171,7 +171,6 @@ function call(
   const run = (): void => {
     guard(
       () => (result = callback?.(error, ctx)),
-      'a callback',
       (reason) => core.warnings.report('callback', reason, ctx),
     )
   }

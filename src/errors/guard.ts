@@ -7,18 +7,14 @@ const warned = new Set<string>()
 /**
  * Runs user code. If it throws or returns a promise that rejects, the error is reported and not thrown to the caller.
  *
- * @param what Names the kind of user code. One process warning is shown for each kind.
- * @param report Returns `true` if it has handled the error: then there is no process warning.
+ * @param report Gets the error, and `threw` or `rejected`.
  */
-export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
-  const fail = (error: unknown, verb: string): void => {
-    if (report?.(error) !== true) warnOnce(what, verb, error)
-  }
+export function guard(run: () => unknown, report: (error: unknown, verb: string) => void): void {
   try {
     const result = run()
-    if (isThenable(result)) result.then(undefined, (error) => fail(error, 'rejected'))
+    if (isThenable(result)) result.then(undefined, (error) => report(error, 'rejected'))
   } catch (error) {
-    fail(error, 'threw')
+    report(error, 'threw')
   }
 }
 
@@ -29,7 +25,12 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
-function warnOnce(what: string, verb: string, error: unknown): void {
+/**
+ * Shows a process warning for user code that has failed where no client is known.
+ *
+ * @param what Names the kind of user code. One warning is shown for each kind.
+ */
+export function warnOnce(what: string, error: unknown, verb: string): void {
   if (warned.has(what)) return
   warned.add(what)
   // The message of the error is not shown, because it may contain secrets, and no client is known here that could redact them.

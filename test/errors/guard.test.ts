@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { guard, isThenable } from '../../src/errors/guard.ts'
+import { guard as guardWith, isThenable, warnOnce } from '../../src/errors/guard.ts'
 import { settled } from '../support/fake-clock.ts'
 
 let warnings: { message: string; options: unknown }[]
@@ -12,6 +12,10 @@ beforeEach(() => {
 afterEach(() => {
   vi.restoreAllMocks()
 })
+
+function guard(run: () => unknown, what: string): void {
+  guardWith(run, (error, verb) => warnOnce(what, error, verb))
+}
 
 describe('guarded code', () => {
   test('that throws is reported once, with the code TRACKPOST_USER_CODE', () => {
