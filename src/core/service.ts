@@ -83,7 +83,7 @@ export interface Service {
   waits: number
   /** When the failures began, on the monotonic clock. */
   sinceMs: number
-  /** Whether the last response limits the rate, or names a wait of more than 8 s. */
+  /** Whether the service limits the rate, or has named a wait: any with a failure, more than 8 s with a success. */
   isLimited: boolean
   /** Makes the error for the last failure, and its code if the service refused the address or the credentials. */
   problem: ToError | undefined
@@ -200,6 +200,12 @@ export function noteRedeemed(service: Service, isRedeemed: boolean): void {
   service.redeemed += (Number(isRedeemed) - service.redeemed) / span
 }
 
+/** A batch at the ceiling was accepted, which hardly happens where requests fail at random. */
+function noteFull(service: Service): void {
+  service.firstFailures -= service.firstFailures / FIRST_SPAN
+  service.redeemed -= service.redeemed / FIRST_SPAN
+}
+
 /** One suspect in 250 that would get through is given up. */
 const MISJUDGED = 0.004
 
@@ -255,9 +261,7 @@ export function doubleLimit(service: Service): void {
     service.limit = smaller({ events: limit.events * 2, bytes: limit.bytes * 2 }, ceiling)
     return
   }
-  // Such batches get through only where requests do not fail at random.
-  service.firstFailures -= service.firstFailures / FIRST_SPAN
-  service.redeemed -= service.redeemed / FIRST_SPAN
+  noteFull(service)
   if (ceiling.events >= most.events && ceiling.bytes >= most.bytes) return
   if (++service.successesAtCeiling < SUCCESSES_TO_RISE) return
   service.successesAtCeiling = 0

@@ -40,8 +40,7 @@ export class Folders {
     try {
       this.beat()
     } catch (error) {
-      this.#closeLock()
-      this.#removeIfThere(`${this.#id}.lock`)
+      this.close()
       // What earlier processes have left on a full disk is read without a lock. It frees the disk when it has been sent.
       if (!isFull(error)) throw error
     }

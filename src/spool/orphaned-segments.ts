@@ -87,6 +87,7 @@ export class OrphanedSegments {
         reading.at = size
       }
       if (reading.at >= size) this.#end(segment)
+      // A part of a large segment need not be copied.
       if (messages.length > 0 && gathered.length === 0 && reading.at < size) return messages
       for (const { message, ...rest } of messages) {
         // The next segment is read into the same buffer.

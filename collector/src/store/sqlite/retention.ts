@@ -107,7 +107,7 @@ export class Retention {
     if (oldest > floor && rejected > 0 && Math.max(oldest, this.#rejectedFrom) <= newestSeq(database))
       return this.#trimRejected(oldest, Math.min(ROWS_PER_TRIM, rejected), nowMs)
     this.#rejectedFrom = 0
-    const end = Math.max(floor, this.#seqAt(excess), this.#newestExpired(nowMs))
+    const end = Math.max(floor, this.#seqAt(excess, floor), this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
     // `clear` has deleted all counts, so events from before the clear must not be subtracted.
@@ -136,10 +136,9 @@ export class Retention {
   }
 
   /** The last of this many of the oldest events, but at most of those that are deleted together; 0 = none. */
-  #seqAt(count: number): number {
+  #seqAt(count: number, floor: number): number {
     if (count <= 0) return 0
     const offset = Math.min(count, ROWS_PER_TRIM) - 1
-    const floor = readMeta<number>(this.#database, 'floor')
     return (
       this.#database.value<number>(
         'SELECT seq AS value FROM event WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ?',
