@@ -36,6 +36,10 @@ export interface CompressionOptions {
 }
 
 const CLOSED = new Error('the client was closed')
+/** After so many 5xx for compressed bodies in a row, the next body is sent unencoded: the compression may be the cause. */
+const FAILURES_TO_DOUBT = 2
+/** After so many bodies that were accepted in such a doubt, it is the cause. One alone may have come after an outage. */
+const PROOFS = 2
 
 /**
  * Compresses request bodies with gzip, until the service, the runtime or the HTTP client turns out not to support it.
@@ -53,6 +57,9 @@ export class Compression implements Encoder {
   readonly #suspects = new WeakSet<object>()
   readonly #open = new Set<Bounded<Uint8Array>>()
   #isUnderstood = false
+  /** Compressed bodies that got a 5xx in a row; and bodies accepted in doubt since a compressed one was. */
+  #failures = 0
+  #proofs = 0
   #isOff = false
 
   constructor(options: CompressionOptions) {
@@ -61,7 +68,7 @@ export class Compression implements Encoder {
 
   async encode(body: Uint8Array, range: object): Promise<EncodedBody> {
     const plain = { bytes: body, encoding: undefined }
-    if (this.#isOff || this.#plain.has(range)) return plain
+    if (this.#isOff || this.#isDoubted() || this.#plain.has(range)) return plain
     if (!takesCompressed(this.#options.client)) {
       this.#turnOff('httpClient takes no bytes: it has no takesBytes() that returns true')
       return plain
@@ -80,9 +87,17 @@ export class Compression implements Encoder {
       if (isAccepted && this.#suspects.delete(range) && !this.#isUnderstood) {
         this.#turnOff('the service refused a compressed body with 400 and took the same one uncompressed')
       }
+      if (isAccepted && this.#isDoubted() && ++this.#proofs === PROOFS) {
+        this.#turnOff('the service failed on compressed bodies with a 5xx and took uncompressed ones')
+      }
+      this.#failures = 0
       return false
     }
-    if (isAccepted) this.#isUnderstood = true
+    if (isAccepted) {
+      this.#isUnderstood = true
+      this.#proofs = 0
+    }
+    this.#failures = status >= 500 ? this.#failures + 1 : 0
     // Some services without gzip support respond with 400 instead of 415, because they try to parse the compressed body as
     // JSON.
     const isSuspect = status === 400 && !this.#isUnderstood
@@ -95,6 +110,10 @@ export class Compression implements Encoder {
 
   abort(): void {
     for (const bounded of this.#open) bounded.cancel(CLOSED)
+  }
+
+  #isDoubted(): boolean {
+    return this.#failures >= FAILURES_TO_DOUBT
   }
 
   async #compress(body: Uint8Array): Promise<Uint8Array | undefined> {

@@ -219,6 +219,17 @@ describe('a service that does not support gzip', () => {
     expect(warned.filter((text) => text.includes('uncompressed'))).toEqual([])
   })
 
+  test('loses no event if it responds with 500 to compressed bodies, and gets everything uncompressed in the end', async () => {
+    respond = ({ isCompressed }) => (isCompressed ? 500 : 200)
+    const analytics = open({ maxEventsInBatch: 10 })
+
+    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
+    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
+
+    expect(new Set(idsOf(received.filter(({ isCompressed }) => !isCompressed))).size).toBe(40)
+    expect(warned).toEqual([expect.stringContaining('failed on compressed bodies')])
+  })
+
   test('rejects the events when it also responds with 415 to an uncompressed body', async () => {
     respond = () => 415
 

@@ -234,6 +234,36 @@ describe('a service', () => {
     expect((await compression.encode(BODY, range)).encoding).toBe('gzip')
   })
 
+  /** The encodings of bodies that the service answers one after another, and the warnings. */
+  async function answersOf(statusOf: (isCompressed: boolean, index: number) => number, count: number) {
+    const { compression, warnings } = setUp(gzip)
+    const encodings: string[] = []
+    for (let index = 0; index < count; index++) {
+      const range = {}
+      const body = await compression.encode(BODY, range)
+      encodings.push(body.encoding ?? 'plain')
+      compression.mustResend(body, range, statusOf(body.encoding !== undefined, index))
+    }
+    return { encodings: encodings.join(' '), warnings }
+  }
+
+  test('that fails on compressed bodies gets one uncompressed after each two, and then all, with one warning', async () => {
+    const { encodings, warnings } = await answersOf((isCompressed) => (isCompressed ? 500 : 200), 8)
+
+    expect(encodings).toBe('gzip gzip plain gzip gzip plain plain plain')
+    expect(warnings).toEqual([
+      'the service failed on compressed bodies with a 5xx and took uncompressed ones',
+    ])
+  })
+
+  test('that has an outage and then accepts an uncompressed body still gets compressed ones', async () => {
+    const isDown = (index: number) => index < 5 || (index > 7 && index < 10)
+    const { encodings, warnings } = await answersOf((_is, index) => (isDown(index) ? 503 : 200), 13)
+
+    expect(encodings).toBe('gzip gzip plain gzip gzip plain gzip gzip gzip gzip plain gzip gzip')
+    expect(warnings).toEqual([])
+  })
+
   test.each([200, 202, 301, 401, 413, 422, 429, 500, 503])(
     'that responds with %d still gets compressed bodies',
     async (status) => {
