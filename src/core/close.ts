@@ -11,6 +11,9 @@ export const CLOSE_TIMEOUT_MS = 75_000
 /** A hanging disk must not keep the process alive forever. */
 const SPOOL_TIMEOUT_MS = 5_000
 
+/** How long a close waits for promises that callbacks have returned. */
+const CALLBACK_PATIENCE_MS = 1_000
+
 const CLOSE_MESSAGE = 'it was still waiting when closeAndFlush() ended'
 const EXIT_MESSAGE = 'the process ended before delivery (exitTimeout)'
 
@@ -28,6 +31,7 @@ export function close(core: Core, timeoutMs: number | undefined): Promise<FlushS
 
 async function closeOnce(core: Core, timeoutMs: number | undefined): Promise<FlushSummary> {
   const isInHandler = core.pipeline.isInHandler
+  const beganMs = core.clock.monotonic()
   core.isClosed = true
   core.owner.isClosed = true
   core.spool?.pause()
@@ -36,19 +40,28 @@ async function closeOnce(core: Core, timeoutMs: number | undefined): Promise<Flu
   // A handler of a plugin has called this: the events inside plugins finish first.
   if (isInHandler && pendingOf(core.counts) > 0)
     void flush(core, timeoutMs, { isClose: true, onTimeout }).then(() => shutDown(core))
-  else await shutDown(core)
+  else {
+    await shutDown(core)
+    const leftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (core.clock.monotonic() - beganMs)
+    if (core.callbackWork.size > 0 && leftMs > 0)
+      await holdFor(core, Promise.all(core.callbackWork), Math.min(CALLBACK_PATIENCE_MS, leftMs))
+  }
   return summary
 }
 
+/** Keeps the process alive until the work is over, or has taken too long. */
+async function holdFor({ clock }: Core, work: Promise<unknown>, ms: number): Promise<void> {
+  const release = clock.hold()
+  await within(work, ms, clock, 'the work').result.catch(() => {})
+  release()
+}
+
 async function shutDown(core: Core): Promise<void> {
-  const { spool, credentials, clock } = core
+  const { spool, credentials } = core
   abandon(core, CLOSE_MESSAGE)
   if (typeof credentials !== 'string') credentials.close()
   core.closeConnections()
-  if (spool === undefined) return
-  const release = clock.hold()
-  await within(spool.close(), SPOOL_TIMEOUT_MS, clock, 'the spool').result.catch(() => {})
-  release()
+  if (spool !== undefined) await holdFor(core, spool.close(), SPOOL_TIMEOUT_MS)
 }
 
 /** Gives every event that is left its outcome, aborts requests, and cancels all timers. */

@@ -125,6 +125,8 @@ export interface Core {
   displacedError: DeliveryError | undefined
   /** Each tells what is left of a list of outcomes that is being told: for the end of the process, in the midst of it. */
   readonly telling: (() => void)[]
+  /** Promises that callbacks have returned and that are not settled. */
+  readonly callbackWork: Set<Promise<unknown>>
   isPassScheduled: boolean
   /** Called when the pass of the turn is over. */
   afterPass: (() => void)[]

@@ -143,6 +143,7 @@ export function createCore(
     fullError: undefined,
     displacedError: undefined,
     telling: [],
+    callbackWork: new Set(),
     isPassScheduled: false,
     afterPass: [],
     isFlushRequested: false,

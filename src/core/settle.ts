@@ -1,7 +1,7 @@
 import type { ErrorEvent } from '../client/events.ts'
 import { channels } from '../client/monitor.ts'
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
-import { guard } from '../errors/guard.ts'
+import { guard, isThenable } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
 import { Context } from '../pipeline/context.ts'
 import { unwatchExit } from '../runtime/exit.node.ts'
@@ -170,13 +170,26 @@ function call(
   let result: unknown
   const run = (): void => {
     guard(
-      () => (result = callback?.(error, ctx)),
+      () => {
+        result = callback?.(error, ctx)
+        return followWork(core, result)
+      },
       (reason) => core.warnings.report('callback', reason, ctx),
     )
   }
   if (asyncContext === undefined) run()
   else asyncContext.runInAsyncScope(run)
   return result === callback
+}
+
+/** Notes that a callback has begun work, if it has returned a promise. Returns that promise. */
+function followWork({ callbackWork }: Core, result: unknown): Promise<unknown> | undefined {
+  if (!isThenable(result)) return undefined
+  const work = Promise.resolve(result)
+  callbackWork.add(work)
+  const forget = (): boolean => callbackWork.delete(work)
+  work.then(forget, forget)
+  return work
 }
 
 /** The item has the `messageId` only if the outcome channel had a subscriber when the event was tracked. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HTTPFetchFn, HTTPResponse } from '../../src/http/client.ts'
 import type { Spool, SpoolClient, SpoolConnection } from '../../src/line/spool.ts'
@@ -14,6 +15,52 @@ beforeEach(() => {
 })
 afterEach(() => {
   vi.restoreAllMocks()
+})
+
+describe('closeAndFlush and a promise that a callback has returned', () => {
+  async function closeWith(work: (clock: FakeClock) => unknown, timeout = 75_000) {
+    const { analytics, clock } = createAnalytics()
+    analytics.track({ userId: 'ada', event: 'Order Completed' }, () => work(clock) as undefined)
+    const closed = vi.fn()
+    void analytics.closeAndFlush({ timeout }).then(closed)
+    await settled()
+    return { clock, closed }
+  }
+  const after = (clock: FakeClock, ms: number) =>
+    new Promise((resolve) => clock.setTimer(() => resolve(1), ms))
+
+  test('it waits until the promise is settled, and keeps the process alive meanwhile', async () => {
+    const { clock, closed } = await closeWith((clock) => after(clock, 400))
+
+    await clock.advance(399)
+    expect([closed.mock.calls.length, clock.holdCount]).toEqual([0, 1])
+    await clock.advance(1)
+
+    expect(closed).toHaveBeenCalledWith({ delivered: 1, failed: 0, pending: 0 })
+    expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
+  })
+
+  test.each([
+    ['one second', 75_000, 1_000],
+    ['its timeout', 300, 300],
+  ])('it waits no longer than %s', async (_label, timeout, limitMs) => {
+    const { clock, closed } = await closeWith(() => new Promise(() => {}), timeout)
+
+    await clock.advance(limitMs - 1)
+    expect(closed).not.toHaveBeenCalled()
+    await clock.advance(1)
+
+    expect(closed).toHaveBeenCalledTimes(1)
+    expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
+  })
+
+  test.each<[string, () => unknown]>([
+    ['a rejected promise', () => Promise.reject(new Error('kaputt'))],
+    ['no promise', () => 5],
+    ['an object whose then throws', () => Object.defineProperty({}, 'then', { get: () => assert.fail() })],
+  ])('it does not wait for %s', async (_label, work) => {
+    expect((await closeWith(work)).closed).toHaveBeenCalledTimes(1)
+  })
 })
 
 describe('flush', () => {
