@@ -173,11 +173,9 @@ function limit({ service, line, clock }: Core, toError: ToError): void {
 }
 
 /** Single events that have not failed before tell whether the service fails at random; in an outage they tell nothing. */
-function noteSingle({ service }: Core, { items, role }: Batch, hasFailed: boolean): void {
-  const [item] = items
-  if (!hasFailed && role === 'suspect' && item !== undefined && item.lonelyFailures > 0)
-    noteRedeemed(service, true)
-  if (items.length !== 1 || role !== 'line' || item?.failures !== 0 || service.failures > 1) return
+function noteSingle({ service }: Core, { items, role, lonelyFailures }: Batch, hasFailed: boolean): void {
+  if (!hasFailed && lonelyFailures > 0) noteRedeemed(service, true)
+  if (items.length !== 1 || role !== 'line' || items[0]?.failures !== 0 || service.failures > 1) return
   noteFirst(service, hasFailed)
 }
 
@@ -298,8 +296,8 @@ function fail(
 }
 
 /** Counts the suspects that fail for the first time. Whether too many did in a row, with nothing accepted in between. */
-function areAllFailing(service: Service, { items }: Batch): boolean {
-  if (items.length > 1 || items[0]?.lonelyFailures === 0) service.suspectFailures++
+function areAllFailing(service: Service, { lonelyFailures }: Batch): boolean {
+  if (lonelyFailures === 0) service.suspectFailures++
   return service.suspectFailures >= SUSPECTS_IN_A_ROW
 }
 
@@ -511,18 +509,18 @@ function suspectAlone(core: Core, batch: Batch, item: Item): void {
   const { failure } = batch
   const nowMs = clock.monotonic()
   const { accepted } = service
-  if (item.lonelyFailures === 0) {
-    item.acceptedAtFirst = accepted
+  if (batch.lonelyFailures === 0) {
+    batch.acceptedAtFirst = accepted
     batch.aloneSinceMs = nowMs
   }
-  const isUsedUp = item.lonelyFailures >= settings.maxRetries
-  const isUp = accepted > item.acceptedAtLast || !isAnotherDue(core)
+  const isUsedUp = batch.lonelyFailures >= settings.maxRetries
+  const isUp = accepted > batch.acceptedAtLast || !isAnotherDue(core)
   // What nobody awaits waits until something was accepted after its failure: before, the service may have gone down.
-  const isProven = isAwaited(core, item) || core.isClosed || accepted > item.acceptedAtFirst
-  item.lonelyFailures++
+  const isProven = isAwaited(core, item) || core.isClosed || accepted > batch.acceptedAtFirst
+  batch.lonelyFailures++
   const isLiteral = settings.isMaxRetriesGiven || core.isClosed
-  const isSpared = !isLiteral && item.lonelyFailures < failuresToGiveUp(service)
-  item.acceptedAtLast = accepted
+  const isSpared = !isLiteral && batch.lonelyFailures < failuresToGiveUp(service)
+  batch.acceptedAtLast = accepted
   if (isUsedUp) noteRedeemed(service, false)
   if (isUsedUp && isUp && isProven && !isSpared) {
     return settle(core, item, failure?.('retries_exhausted'))
@@ -531,19 +529,18 @@ function suspectAlone(core: Core, batch: Batch, item: Item): void {
     return settle(core, item, failure?.('deadline'))
   }
   const again = createBatch([item], 'suspect', batch)
-  again.notBeforeMs = nowMs + backoffMs(item.lonelyFailures, clock.random())
+  again.notBeforeMs = nowMs + backoffMs(batch.lonelyFailures, clock.random())
   service.suspects.push(again)
   // Only what nobody can prove is left: a flush has waited for it often enough.
   if (isAnotherDue(core)) return
   for (const flush of [...core.flushes]) {
-    if (!flush.isClose && flush.attempts <= item.lonelyFailures) flush.expire()
+    if (!flush.isClose && flush.attempts <= batch.lonelyFailures) flush.expire()
   }
 }
 
 /** Suspects that have failed often enough do not count: two bad events must not wait for each other. */
 function isAnotherDue({ line, inFlight, service, settings }: Core): boolean {
-  const mayGetThrough = ({ items }: Batch): boolean =>
-    items.some(({ lonelyFailures }) => lonelyFailures <= settings.maxRetries)
+  const mayGetThrough = ({ lonelyFailures }: Batch): boolean => lonelyFailures <= settings.maxRetries
   return line.isDue || inFlight.size > 1 || service.again.length > 0 || service.suspects.some(mayGetThrough)
 }
 

@@ -19,8 +19,13 @@ export interface Batch {
   isRenewed: boolean
   /** A suspect is not sent before this time, on the monotonic clock. */
   notBeforeMs: number
-  /** When the event of a suspect has first failed alone, on the monotonic clock. */
+  /** How often the event of a suspect has failed alone while the service accepted others; 0 if there are several. */
+  lonelyFailures: number
+  /** When the first of these failures was, on the monotonic clock. */
   aloneSinceMs: number
+  /** The number of requests that the service had accepted at the first, and at the last of these failures. */
+  acceptedAtFirst: number
+  acceptedAtLast: number
   /** The ceiling before the first 413 to this batch. */
   ceilingBefore: Size | undefined
   /** Makes the error for its last failure. */
@@ -34,7 +39,10 @@ export function createBatch(items: Item[], role: Batch['role'], of?: Batch): Bat
     isFreeRetryUsed: of?.isFreeRetryUsed ?? false,
     isRenewed: of?.isRenewed ?? false,
     notBeforeMs: 0,
+    lonelyFailures: of?.lonelyFailures ?? 0,
     aloneSinceMs: of?.aloneSinceMs ?? 0,
+    acceptedAtFirst: of?.acceptedAtFirst ?? 0,
+    acceptedAtLast: of?.acceptedAtLast ?? 0,
     ceilingBefore: of?.ceilingBefore,
     failure: of?.failure,
   }

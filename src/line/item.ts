@@ -44,11 +44,6 @@ export interface Item extends Holder {
   attempts: number
   /** Number of failed requests that have contained the event. Those that have failed least are asked first. */
   failures: number
-  /** How often the event has failed alone while the service accepted others: it then is a suspect. */
-  lonelyFailures: number
-  /** The number of requests that the service had accepted at the first, and at the last of these failures. */
-  acceptedAtFirst: number
-  acceptedAtLast: number
   /** The neighbours in the line. */
   previous: Item | undefined
   next: Item | undefined
@@ -80,9 +75,6 @@ export function createItem(
     order: Number.POSITIVE_INFINITY,
     attempts: 0,
     failures: 0,
-    lonelyFailures: 0,
-    acceptedAtFirst: 0,
-    acceptedAtLast: 0,
     previous: undefined,
     next: undefined,
     stored: undefined,
