@@ -117,7 +117,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S50: [['collector/test/oauth.test.ts', 'an assertion can be used only once, even by parallel requests']],
 }
 
-test.each(['package-lock.json', 'bench/package-lock.json'])(
+test.each(filesBelow('*package-lock.json'))(
   '%s has a checksum for every package, and names no registry',
   (path) => {
     const { packages } = JSON.parse(read(path)) as {

@@ -158,15 +158,3 @@ test('modules of Node.js are imported with their prefix, which other runtimes re
     expect(bare.exec(text)?.[0], path).toBeUndefined()
   }
 })
-
-test('the lockfile contains no address of a registry', async () => {
-  const { packages } = (await readJson(join(REPOSITORY, 'package-lock.json'))) as {
-    packages: Record<string, { resolved?: string; link?: boolean; integrity?: string }>
-  }
-
-  // Workspaces are links, whose `resolved` is a folder: they are left out.
-  const resolved = Object.entries(packages).filter(([, { resolved, link }]) => resolved && !link)
-
-  expect(resolved).toEqual([])
-  expect(packages['node_modules/typescript']?.integrity).toMatch(/^sha512-/)
-})
