@@ -1,6 +1,9 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { newFile, run, shareCollector, startCollector, startServer } from './support.ts'
 
@@ -107,7 +110,42 @@ test.each([
   expect(checks[1]?.remedy).toContain(remedy)
 })
 
+const TLS = fileURLToPath(new URL('../../test/support/tls/', import.meta.url))
+
 test.each([
+  ['that nobody trusts', 'localhost', undefined, 'the certificate is not trusted'],
+  ['for another host', 'localhost', '127.0.0.2', 'the certificate is for another host'],
+  ['that has expired', 'expired', 'localhost', 'the certificate is not valid today'],
+])('a certificate %s has its own remedy', async (_label, name, host, remedy) => {
+  const certificate = `${TLS}${name}.pem`
+  const server = createTlsServer({
+    cert: readFileSync(certificate),
+    key: readFileSync(`${TLS}localhost-key.pem`),
+  }).listen(0, host ?? '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { checks } = await examine({
+    ...KEY,
+    ...(host !== undefined && { NODE_EXTRA_CA_CERTS: certificate }),
+    TRACKPOST_HOST: `https://${host ?? 'localhost'}:${port}`,
+  })
+
+  expect(about(checks, 'address')).toMatchObject({
+    state: 'problem',
+    remedy: expect.stringContaining(remedy),
+  })
+})
+
+test('https to a port that speaks http is a problem of the scheme, not of a certificate', async () => {
+  const host = collector.url.replace('http:', 'https:')
+  const { checks } = await examine({ ...KEY, TRACKPOST_HOST: host })
+
+  expect(about(checks, 'address')?.remedy).toContain('write http://')
+})
+
+test.each([
+  [301, 'the address to which it redirects'],
   [404, 'check the host: is it the base URL'],
   [429, 'the service limits the rate'],
   [503, 'the service fails'],

@@ -103,14 +103,20 @@ function networkRemedy(hint: string): string {
   if (/ENOTFOUND|EAI_AGAIN/.test(hint)) return 'check the spelling of the host, and the DNS of this machine'
   if (/ECONNREFUSED/.test(hint))
     return 'nothing listens there: check host and port, and start the service (npx trackpost-collector starts a local one)'
+  if (hint.includes('does not speak TLS'))
+    return 'write http:// if the service has no TLS, or the port where it speaks https'
+  if (hint.includes('ALTNAME')) return 'the certificate is for another host: write the one that it names'
+  if (/HAS_EXPIRED|NOT_YET_VALID/.test(hint))
+    return 'the certificate is not valid today: renew it, and check the clock of this machine'
   if (/CERT|SELF_SIGNED|certificate|SSL|TLS/i.test(hint))
     return 'the certificate is not trusted: give the authority in NODE_EXTRA_CA_CERTS, or an httpClient'
-  return 'ask who runs this network about its firewall; if requests must go through a proxy, set an httpClient'
+  return 'check scheme and port, and ask who runs this network about its firewall; if requests must go through a proxy, set an httpClient'
 }
 
 function statusRemedy(status: number): string {
   if (status === 429) return 'the service limits the rate: wait, and send fewer requests at a time'
   if (status === 407) return 'a proxy on the way asks for credentials: set an httpClient that has them'
+  if (status >= 300 && status < 400) return 'set the host to the address to which it redirects'
   if (status >= 500) return 'the service fails: look at its own status; events wait and are sent later'
   return 'check the host: is it the base URL of the service, without /v1/batch?'
 }
