@@ -1,9 +1,10 @@
-// Measures the table of docs/compared.md: how each client reacts to faults with its default settings, and its installed size.
-// `node bench/compared.mjs [scenario...]` takes two minutes. It starts itself with `--client NAME SCENARIO URL` for each
+// Measures how each client reacts to faults with its default settings, and its installed size. `node bench/compared.mjs` takes
+// two minutes, and writes bench/compared.md, from which `npm run tables` makes the tables of the documents; with words from the
+// names of scenarios, it only prints these scenarios. It starts itself with `--client NAME SCENARIO URL` for each
 // scenario and client.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -65,7 +66,7 @@ function olderShape(client) {
  * `cell`: the text of the cell, from the results.
  */
 const SCENARIOS = {
-  'one bad event of ten (400): good ones that arrive': {
+  'good events that arrive, if the service refuses a batch of ten because of one bad event (400)': {
     run: async ({ track, close }) => {
       for (let number = 0; number < 10; number++) track(number === 4 ? 'Bad' : `Good ${number}`)
       await close()
@@ -73,7 +74,7 @@ const SCENARIOS = {
     answer: (events) => ({ status: events.includes('Bad') ? 400 : 200 }),
     cell: ({ arrived }) => `${[...arrived.keys()].filter((name) => name.startsWith('Good')).length} of 9`,
   },
-  'ten refused events (400): reported': {
+  'ten events are refused (400)': {
     run: async ({ track, told, close }) => {
       const callbacks = []
       for (let number = 0; number < 10; number++)
@@ -91,8 +92,8 @@ const SCENARIOS = {
       if (report === undefined) return 'the process ends'
       const { failed, passed, told } = report
       if (passed > 0) return `${passed} callbacks without an error`
-      if (failed > 0) return `${failed} callbacks with an error`
-      return told.length > 0 ? `${told.length} error for the batch` : 'nothing'
+      if (failed > 0) return `${failed} callbacks get an error`
+      return told.length > 0 ? `${told.length} \`error\` event for the batch` : 'nothing'
     },
   },
   'a call without a user': {
@@ -109,14 +110,14 @@ const SCENARIOS = {
     answer: () => ({ status: 200 }),
     cell: ({ report, arrived }) => {
       if (report.outcome === 'throws') return 'throws'
-      return arrived.has('Nobody') ? 'is sent' : 'is not sent'
+      return arrived.has('Nobody') ? 'is sent' : 'fails, and is not sent'
     },
   },
-  'an object that is changed after the call': {
+  'an object that your code changes after the call': {
     run: async ({ track, close }) => {
       const properties = { total: 'as passed' }
       track('Changed', properties)
-      properties.total = 'as changed later'
+      properties.total = 'as changed'
       await close()
     },
     answer: () => ({ status: 200 }),
@@ -130,24 +131,24 @@ const SCENARIOS = {
     answer: (_, elsewhere) => ({ status: 307, headers: { Location: `${elsewhere}/v1/batch` } }),
     cell: ({ elsewhere }) => (elsewhere === 0 ? 'is not followed' : 'is followed'),
   },
-  'a script without a flush at its end': {
+  'a script ends without a flush': {
     run: ({ track }) => {
       track('Last')
     },
     endsBySelf: true,
     answer: () => ({ status: 200 }),
-    cell: ({ arrived }) => (arrived.has('Last') ? 'delivers' : 'loses the event'),
+    cell: ({ arrived }) => (arrived.has('Last') ? 'delivers the event' : 'loses the event'),
   },
-  'the service responds with 503, and the call has no callback': {
+  'the service responds with 503, and no call has a callback': {
     run: async ({ track, close }) => {
       track('Refused')
       await new Promise((resolve) => setTimeout(resolve, 20_000))
       void close
     },
     answer: () => ({ status: 503 }),
-    cell: ({ code }) => (code === 0 ? 'the process goes on' : `the process ends with code ${code}`),
+    cell: ({ code }) => (code === 0 ? 'the process continues' : 'the process ends'),
   },
-  'an outage of 30 s (503), 200 events: lost': {
+  'an outage of 30 s (503): events lost, and requests sent meanwhile': {
     run: async ({ track, close }) => {
       for (let number = 0; number < 200; number++) {
         track(`Event ${number}`)
@@ -157,10 +158,14 @@ const SCENARIOS = {
       await close()
     },
     answer: (_, __, sinceMs) => ({ status: sinceMs < OUTAGE_MS ? 503 : 200 }),
-    cell: ({ arrived, requests }) =>
-      `${200 - arrived.size} of 200, ${requests.filter((ms) => ms < OUTAGE_MS).length} requests meanwhile`,
+    cell: ({ code, arrived, requests }) => {
+      const sent = requests.filter((ms) => ms < OUTAGE_MS).length
+      return `${200 - arrived.size} of 200${code === 0 ? '' : ': the process ends'}; ${sent} requests`
+    },
   },
 }
+
+const lines = ['# Compared with other clients', '', 'Written by `node bench/compared.mjs`.']
 
 if (process.argv[2] === '--client') {
   const [, , , name, scenario, url] = process.argv
@@ -170,32 +175,40 @@ if (process.argv[2] === '--client') {
 } else {
   const names = Object.keys(CLIENTS)
   const asked = process.argv.slice(2)
-  console.log(`| | ${names.map((name) => `\`${name}\` ${manifestOf(name).version}`).join(' | ')} |`)
-  console.log(`|---|${'---|'.repeat(names.length)}`)
   if (asked.length === 0) {
-    const sizes = names.map((name) => closureOf(name))
-    row(
-      'packages installed',
-      sizes.map(({ packages }) => packages),
-    )
-    row(
-      'KiB installed',
-      sizes.map(({ bytes }) => Math.round(bytes / 1024).toLocaleString('en-US')),
-    )
-    row('KB in a bundle, gzipped', await Promise.all(names.map(bundleSize)))
-    row(
-      'Node.js',
-      names.map((name) => manifestOf(name).engines?.node ?? '-'),
+    const [sizes, bundles] = [names.map(closureOf), await Promise.all(names.map(bundleSizes))]
+    head('Installed')
+    row('version', names, (name) => manifestOf(name).version)
+    row('packages installed', sizes, ({ packages }) => packages)
+    row('size on disk, KiB', sizes, ({ bytes }) => Math.round(bytes / 1024).toLocaleString('en-US'))
+    row('size in a bundle, minified and gzipped, KB', bundles, ({ atOnce }) => atOnce)
+    row('the same with code that is loaded later', bundles, ({ all }) => all)
+    row('required Node.js, as stated by the package', names, (name) =>
+      (manifestOf(name).engines?.node ?? '-').replaceAll('||', 'or'),
     )
   }
+  head('Faults')
   for (const [scenario, { cell }] of Object.entries(SCENARIOS)) {
     if (asked.length > 0 && !asked.some((word) => scenario.includes(word))) continue
     row(scenario, await Promise.all(names.map(async (name) => cell(await measure(name, scenario)))))
   }
+  if (asked.length === 0) writeFileSync(join(ROOT, 'bench/compared.md'), `${lines.join('\n')}\n`)
 }
 
-function row(title, cells) {
-  console.log(`| ${title} | ${cells.join(' | ')} |`)
+function say(line) {
+  lines.push(line)
+  console.log(line)
+}
+
+function head(title) {
+  const names = Object.keys(CLIENTS)
+  for (const line of ['', `## ${title}`, '', `| | ${names.map((name) => `\`${name}\``).join(' | ')} |`])
+    say(line)
+  say(`|---|${'---|'.repeat(names.length)}`)
+}
+
+function row(title, values, cell = (value) => value) {
+  say(`| ${title} | ${values.map(cell).join(' | ')} |`)
 }
 
 async function measure(name, scenario) {
@@ -292,7 +305,8 @@ function bytesOf(path) {
     .reduce((sum, bytes) => sum + bytes, 0)
 }
 
-async function bundleSize(name) {
+/** In KB: what is loaded with the import, and everything. */
+async function bundleSizes(name) {
   const exported = {
     'posthog-node': 'PostHog',
     trackpost: 'Analytics',
@@ -312,12 +326,13 @@ async function bundleSize(name) {
     platform: 'node',
     logLevel: 'silent',
   })
-  // Code that is loaded later is in separate files, which do not count.
+  // Code that is loaded later is in separate files.
   const first = outputFiles.find(({ path }) => path.endsWith('stdin.js'))
   const needed = new Set([first])
   for (const file of needed)
     for (const [, chunk] of file.text.matchAll(/(?:from|import)"\.\/([^"]+)"/g))
       needed.add(outputFiles.find(({ path }) => path.endsWith(chunk)))
-  const bytes = gzipSync(Buffer.concat([...needed].map(({ contents }) => contents)), { level: 9 }).length
-  return (bytes / 1000).toFixed(1)
+  const size = (files) =>
+    (gzipSync(Buffer.concat(files.map(({ contents }) => contents)), { level: 9 }).length / 1000).toFixed(1)
+  return { atOnce: size([...needed]), all: size(outputFiles) }
 }

@@ -37,7 +37,10 @@ test('settings, limits, codes, events and figures are tables of this kind', () =
   )
 
   expect(names).toEqual(
-    expect.arrayContaining(['settings', 'limits', 'codes', 'events', 'benchmark-costs', 'benchmark-floor']),
+    expect.arrayContaining([
+      ...['settings', 'limits', 'codes', 'events', 'benchmark-costs', 'benchmark-floor'],
+      ...['benchmark-home', 'compared-installed', 'compared-faults'],
+    ]),
   )
 })
 
