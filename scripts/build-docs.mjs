@@ -94,6 +94,11 @@ function toPage(name, source) {
   const markdown = readFileSync(join(ROOT, source), 'utf8')
   const page = markdown
     .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
+    // Pictures follow the switch of the site, not the system.
+    .replace(
+      /<picture>\s*<source [^>]*dark[^>]* srcset="([^"]+)">\s*<img src="([^"]+)"([^>]*)>\s*<\/picture>/g,
+      '<img class="only-light" src="$2"$3>\n<img class="only-dark" src="$1"$3>',
+    )
     // VitePress would take a placeholder such as `<name>` at the beginning of a line for a component.
     .replace(/\n(<[a-z-]+>`)/g, ' $1')
     .replace(

@@ -185,6 +185,30 @@ describe('in a browser', () => {
     expect(cut).toEqual([])
   })
 
+  browserTest('names of options in tables are not broken at 390 px', async () => {
+    await open(
+      '/command-line',
+      async (page) => {
+        const lines = await page.evaluate(() =>
+          [...document.querySelectorAll('.vp-doc td:first-child code')].map(
+            (code) => code.getClientRects().length,
+          ),
+        )
+
+        expect(new Set(lines)).toEqual(new Set([1]))
+      },
+      390,
+    )
+  })
+
+  browserTest('the picture of the collector follows the switch of the site', async () => {
+    await open('/collector', async (page) => {
+      await page.locator('.VPSwitchAppearance:visible').first().click()
+
+      expect(await page.locator('.vp-doc img:visible').first().getAttribute('class')).toBe('only-dark')
+    })
+  })
+
   browserTest('no page is wider than the screen of a phone (360 px)', async () => {
     const pages = ['', ...sidebarLinks().map((link) => link.slice(1)), 'api/index/classes/Analytics']
     const tooWide: string[] = []
