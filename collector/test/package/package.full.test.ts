@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
+import { createProject, link, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'collector', 'package.json'), 'utf8'))
 
@@ -13,13 +12,6 @@ beforeAll(async () => {
   project = await createProject()
 }, 180_000)
 afterAll(() => project?.remove())
-
-/** Links a package into the project, as if the user had installed it. */
-function link(name: string): void {
-  if (existsSync(join(project.folder, 'node_modules', name))) return
-  mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
-  symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
-}
 
 test('the package contains its code and types, but no tests or sources', () => {
   for (const file of [
@@ -197,7 +189,7 @@ test('tokens work in Jest, although the library for them is an ES module', async
 }, 120_000)
 
 test('Vitest can import the package', async () => {
-  link('vitest')
+  link(project, 'vitest')
   project.write(
     'vitest.test.mjs',
     `import { startCollector } from 'trackpost-collector'\nimport { expect, test } from 'vitest'\ntest('an order', async () => {${body}})\n`,
@@ -231,53 +223,3 @@ test('npx starts the collector, and prints its version', async () => {
 
   expect((await fetch(`${url}/api/stats`)).status).toBe(200)
 }, 60_000)
-
-test('with strict settings, the TypeScript of the README and the types of the package compile', async () => {
-  for (const name of ['vitest', 'typescript', '@types/node']) link(name)
-  const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8')
-  const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '')
-  for (const [index, code] of blocks.entries())
-    project.write(`readme-${index}.test.mts`, `${code}\nexport {}\n`)
-  project.write(
-    'tsconfig.json',
-    JSON.stringify({
-      compilerOptions: {
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        noUncheckedIndexedAccess: true,
-        module: 'NodeNext',
-        target: 'ES2022',
-        types: ['node'],
-        noEmit: true,
-        skipLibCheck: true,
-        allowImportingTsExtensions: true,
-        paths: { trackpost: [join(REPOSITORY, 'dist', 'index.d.ts')] },
-      },
-      include: ['readme-*.mts'],
-    }),
-  )
-  project.write(
-    'own-types.ts',
-    `import { type CollectorOptions, startCollector } from 'trackpost-collector'\nexport const options: CollectorOptions = { config: { sources: [{ name: 'a', writeKey: 'k' }] } }\nvoid startCollector(options)\n`,
-  )
-
-  const readmeResult = await runTool('tsc', ['-p', project.folder], project.folder)
-  const own = [
-    '--strict',
-    // Checks the libraries, but not the declarations of TypeScript itself.
-    '--skipDefaultLibCheck',
-    '--noEmit',
-    '--module',
-    'NodeNext',
-    '--target',
-    'ES2022',
-    '--types',
-    'node',
-    'own-types.ts',
-  ]
-  const ownResult = await runTool('tsc', own, project.folder)
-
-  expect(blocks.length).toBeGreaterThan(1)
-  expect(readmeResult).toMatchObject({ code: 0, stdout: '' })
-  expect(ownResult).toMatchObject({ code: 0, stdout: '' })
-}, 120_000)

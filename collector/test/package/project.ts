@@ -102,3 +102,9 @@ async function pack(source: string, folder: string, ...flags: string[]): Promise
   ]
   return { tarball: join(folder, filename), files: files.map(({ path }) => path).sort() }
 }
+
+/** Links a package into the project, as if the user had installed it. */
+export function link(project: Project, name: string): void {
+  mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
+  symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
+}
