@@ -1,11 +1,20 @@
+const KEY: unique symbol = Symbol.for('trackpost-collector.mark')
+/** Not a variable of this module, because `require` and `import` load two copies of it. */
+const shared = globalThis as { [KEY]?: string }
+
 /**
  * Prefix of a string that stands for a JSON number which JavaScript cannot represent exactly, such as a 64-bit id. A string can
- * be passed to another thread; an object of a class cannot. If a client itself sends such a string, the string is shown as a
- * number.
+ * be passed to another thread; an object of a class cannot. The prefix is random, so that no client can send such a string.
  */
-const MARK = '\u0001exact:'
-/** Matches only values: not keys, and not the middle of a string, where a backslash precedes the quote. */
-const MARKED = /(^|[[:,\s])"\\u0001exact:(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)"(?!:)/g
+export function mark(): string {
+  shared[KEY] ??= `\u0001${crypto.getRandomValues(new Uint32Array(4)).join('-')}:`
+  return shared[KEY]
+}
+
+/** Called in a thread that passes values from `parseExact` to another thread, with the mark of that thread. */
+export function useMark(mark: string): void {
+  shared[KEY] = mark
+}
 
 // `[\d.]` is repeated instead of `[\d.]{16}`: with a count, V8 tests every character, and this runs for each request. After an
 // exponent, the end of the number is tested too, because UUIDs often contain `1e123`.
@@ -46,7 +55,7 @@ export function parseInexact(text: string): Inexact | undefined {
     const fate = token.startsWith('"') ? 'kept' : fateOf(token)
     if (fate === 'kept') return token
     isExact = false
-    if (fate === 'exact') return JSON.stringify(`${MARK}${token}`)
+    if (fate === 'exact') return JSON.stringify(`${mark()}${token}`)
     isOutOfRange = true
     return 'null'
   })
@@ -103,15 +112,18 @@ export function storedNumber(text: string): string | undefined {
   if (fate === 'out of range') return undefined
   return fate === 'exact' ? text : JSON.stringify(Number(text))
 }
+
 /** Formats a value from `parseExact`, or a part of one, as JSON. */
 export function stringifyExact(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent)
-  return text?.includes('\\u0001exact:') ? text.replace(MARKED, '$1$2') : text
+  const marked = JSON.stringify(mark()).slice(1, -1)
+  if (!text?.includes(marked)) return text
+  return text.replace(new RegExp(`"\\${marked}([^"]*)"`, 'g'), '$1')
 }
 
 /** Returns the digits of a number that JavaScript cannot represent exactly; undefined for any other value. */
 export function exactDigits(value: unknown): string | undefined {
-  return typeof value === 'string' && value.startsWith(MARK) ? value.slice(MARK.length) : undefined
+  return typeof value === 'string' && value.startsWith(mark()) ? value.slice(mark().length) : undefined
 }
 
 /** Shortens strings, but not those that `parseExact` has made from numbers. Returns any other value unchanged. */

@@ -2,6 +2,7 @@
 import { constants, setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
+import { useMark } from '../json/exact-json.ts'
 import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { openForReading } from '../store/sqlite/database.ts'
@@ -14,7 +15,8 @@ import {
 } from '../store/sqlite/reader.ts'
 
 yieldToPosts()
-const { path, plan: planFile, queryMs } = workerData as ReaderWorkerData
+const { path, plan: planFile, queryMs, mark } = workerData as ReaderWorkerData
+useMark(mark)
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 

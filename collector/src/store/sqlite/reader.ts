@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { mark } from '../../json/exact-json.ts'
 import type { TrackingPlan, TrackingPlanFile } from '../../plan/plan.ts'
 import { SearchSyntaxError } from '../../search/syntax.ts'
 import { workerUrl } from '../../worker-url.ts'
@@ -94,6 +95,8 @@ export interface ReaderWorkerData {
   path: string
   plan: TrackingPlanFile | null
   queryMs?: number | undefined
+  /** See `useMark`. */
+  mark: string
 }
 
 interface Pending {
@@ -105,7 +108,7 @@ interface Pending {
 
 /** Runs queries in a separate thread, on a separate connection. The thread starts with the first query. */
 export class WorkerReader implements FileReader {
-  readonly #data: ReaderWorkerData
+  readonly #data: Omit<ReaderWorkerData, 'mark'>
   readonly #now: () => number
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #pending = new Map<number, Pending>()
@@ -113,7 +116,11 @@ export class WorkerReader implements FileReader {
   #lastId = 0
   #isClosed = false
 
-  constructor(data: ReaderWorkerData, now: () => number, onFault: (what: string, cause: unknown) => void) {
+  constructor(
+    data: Omit<ReaderWorkerData, 'mark'>,
+    now: () => number,
+    onFault: (what: string, cause: unknown) => void,
+  ) {
     this.#data = data
     this.#now = now
     this.#onFault = onFault
@@ -143,7 +150,7 @@ export class WorkerReader implements FileReader {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    const worker = new Worker(workerUrl('reader'), { workerData: this.#data })
+    const worker = new Worker(workerUrl('reader'), { workerData: { ...this.#data, mark: mark() } })
     this.#worker = worker
     worker.unref()
     worker.on('message', (reply: Reply) => this.#settle(reply))
