@@ -1,6 +1,6 @@
 import type { Message } from '../record.ts'
 import { type FoundField, Inference } from './infer.ts'
-import { type JsonSchema, schemaOf } from './schema.ts'
+import { type JsonSchema, type Known, schemaOf } from './schema.ts'
 
 /** The inferred schema of the events with one key, for example `track:Order Completed`. */
 export interface EventSchema {
@@ -32,6 +32,7 @@ export function readKey(key: string): { type: string; name: string } {
 export class Shape {
   readonly #inference = new Inference()
   #violations = 0
+  known: Known = 'nowhere'
 
   add(kind: string, message: Message, id: string, isViolation: boolean): void {
     const root = isNamed(kind) ? 'properties' : 'traits'
@@ -45,6 +46,10 @@ export class Shape {
 
   get fields(): FoundField[] {
     return this.#inference.fields()
+  }
+
+  get schema(): JsonSchema {
+    return schemaOf(this.fields, this.known)
   }
 
   /** Number of fields, number of fields with contradicting types, and number of samples that violate the plan. */
@@ -82,7 +87,7 @@ export class Samples {
 
   schemas(): EventSchema[] {
     return [...this.#byKey]
-      .map(([key, { fields }]) => ({ key, ...readKey(key), schema: schemaOf(fields) }))
+      .map(([key, { schema }]) => ({ key, ...readKey(key), schema }))
       .sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

@@ -14,7 +14,11 @@ interface Node {
   children: Map<string, Node>
 }
 
-export function schemaOf(fields: readonly FoundField[]): JsonSchema {
+/** Where a key that all sampled events have is also in all other events. Arrays are known only if all events were sampled. */
+export type Known = 'everywhere' | 'outside arrays' | 'nowhere'
+
+/** A key is required only if all events have it, not just those from which the fields were inferred. */
+export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchema {
   const root: Node = { children: new Map() }
   for (const field of fields) {
     let node = root
@@ -28,7 +32,16 @@ export function schemaOf(fields: readonly FoundField[]): JsonSchema {
     }
     node.field = field
   }
-  return { type: 'object', ...objectParts(root) }
+  return { type: 'object', ...objectParts(root, known) }
+}
+
+/** The innermost paths outside of arrays that all sampled events have. */
+export function commonPaths(fields: readonly FoundField[]): string[][] {
+  const paths = fields.filter(({ presence }) => presence === 1).map(({ path }) => keysOf(path))
+  const isWithin = (outer: string[], inner: string[]) =>
+    inner.length > outer.length && outer.every((key, index) => inner[index] === key)
+  const outside = paths.filter((path) => !path.includes('[]'))
+  return outside.filter((path) => !outside.some((other) => isWithin(path, other)))
 }
 
 function keysOf(path: string): string[] {
@@ -39,13 +52,13 @@ function keysOf(path: string): string[] {
   return keys
 }
 
-function objectParts(node: Node): Pick<JsonSchema, 'properties' | 'required'> {
+function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 'required'> {
   const properties: Array<[string, JsonSchema]> = []
   const required: string[] = []
   for (const [key, child] of node.children) {
     if (key === '[]') continue
-    properties.push([key, nodeSchema(child)])
-    if (child.field?.presence === 1) required.push(key)
+    properties.push([key, nodeSchema(child, known)])
+    if (child.field?.presence === 1 && known !== 'nowhere') required.push(key)
   }
   return {
     properties: Object.fromEntries(properties),
@@ -53,7 +66,7 @@ function objectParts(node: Node): Pick<JsonSchema, 'properties' | 'required'> {
   }
 }
 
-function nodeSchema(node: Node): JsonSchema {
+function nodeSchema(node: Node, known: Known): JsonSchema {
   const types = merged(node.field?.types.map(({ type }) => type) ?? ['object'])
   const schema: JsonSchema =
     types.length === 1 && types[0] !== undefined ? { type: types[0] } : { type: types }
@@ -62,11 +75,14 @@ function nodeSchema(node: Node): JsonSchema {
   )
   const [format] = formats
   if (formats.size === 1 && format !== undefined) schema.format = format
-  if (types.includes('object')) Object.assign(schema, objectParts(node))
+  if (types.includes('object')) Object.assign(schema, objectParts(node, known))
   const element = node.children.get('[]')
   if (types.includes('array') && element !== undefined) {
+    const inside = known === 'everywhere' ? known : 'nowhere'
     schema.items =
-      element.field === undefined ? { type: 'object', ...objectParts(element) } : nodeSchema(element)
+      element.field === undefined
+        ? { type: 'object', ...objectParts(element, inside) }
+        : nodeSchema(element, inside)
   }
   return schema
 }

@@ -38,4 +38,31 @@ export function describeCatalogue(newStore: () => Promise<string>): void {
     expect(plan).not.toHaveProperty('description')
     expect(new TrackingPlan({ ...plan, additionalEvents: false }).check('page', 'Home', {})).toEqual([])
   })
+
+  test('O17: a property that one old event lacks is not required, nor is a key in arrays of events that were not read', async () => {
+    const collector = await openCollector({ store: await newStore() })
+    const order = (properties: object) => ({ type: 'track', userId: 'ada', event: 'Order', properties })
+    const at = { city: 'Köln', street: 'Ring' }
+    await post(collector, '/v1/track', order({ total: 1, at: { city: null }, items: [{}] }))
+    const batch = Array.from({ length: 1100 }, () => order({ total: 1, note: 'x', at, items: [{ id: 1 }] }))
+    await post(collector, '/v1/batch', { batch })
+    await post(collector, '/v1/batch', { batch })
+    await post(collector, '/v1/batch', {
+      batch: batch.slice(0, 5).map((one) => ({ ...one, event: 'Short' })),
+    })
+
+    const entry = await (await fetch(`${collector.url}/api/catalogue/Order`)).json()
+    const plan = await (await fetch(`${collector.url}/api/catalogue?format=schema`)).json()
+
+    for (const { required, properties } of [entry.schema, plan.track.Order]) {
+      expect(required).toEqual(['at', 'items', 'total'])
+      expect(properties.at.required).toEqual(['city'])
+      expect(properties.items.items).not.toHaveProperty('required')
+    }
+    expect(
+      entry.fields.find(({ path }: { path: string }) => path === 'properties.note').presence,
+    ).toBeLessThan(1)
+    expect(plan.track.Short.required).toEqual(['at', 'items', 'note', 'total'])
+    expect(plan.track.Short.properties.items.items.required).toEqual(['id'])
+  })
 }

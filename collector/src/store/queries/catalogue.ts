@@ -1,8 +1,8 @@
 import { isNamed, keyOf, readKey, Samples, Shape } from '../../catalogue/samples.ts'
-import { schemaOf } from '../../catalogue/schema.ts'
+import { commonPaths } from '../../catalogue/schema.ts'
 import type { TrackingPlan } from '../../plan/plan.ts'
 import { equals } from '../../search/filter.ts'
-import { type Search, term } from '../../search/syntax.ts'
+import { type Comparison, type Search, term } from '../../search/syntax.ts'
 import { BUCKET_MS, bucketsOf, endOfBucket } from '../buckets.ts'
 import { Budget } from '../budget.ts'
 import type { TimeRange } from '../event-reader.ts'
@@ -25,6 +25,11 @@ const ENTRY_SAMPLES = 1000
 const SAMPLES_MS = 100
 /** Time limit of the searches for the events of rare entries. */
 const RARE_MS = 400
+/** Time limit of the searches for events that lack what all samples have. */
+const EXCEPTIONS_MS = 400
+/** How many such events are read at a time. */
+const EXCEPTIONS = 50
+const MAX_COMMON_PATHS = 100
 
 const SAMPLES_PER_PIECE = 200
 
@@ -158,20 +163,26 @@ export function* catalogueDetail(
   const shape = new Shape()
   for (const { id, message, violations } of records)
     if (message !== null) shape.add(entry.type, message, id, violations > 0)
-  const { counts, sampled, fields } = shape
+  yield* addExceptions(context, query, entry, shape, new Budget(EXCEPTIONS_MS))
+  const { counts, sampled, fields, schema } = shape
   return {
     ...entry,
     ...(sampled > 0 && counts),
     sampled,
     fields,
     example: records[0] ?? null,
-    schema: schemaOf(fields),
+    schema,
   }
 }
 
 export function* schemas(context: QueryContext, range: TimeRange): Query<InferredSchemas> {
   const entries = yield* countedEntries(context, range)
   const samples = yield* inferAll(context, range, entries)
+  const budget = new Budget(EXCEPTIONS_MS)
+  for (const entry of entries) {
+    const shape = samples.shape(entry.key)
+    if (shape !== undefined) yield* addExceptions(context, range, entry, shape, budget)
+  }
   const notSampled = entries.filter(({ key, accepted }) => accepted > 0 && samples.shape(key) === undefined)
   return {
     schemas: samples.schemas(),
@@ -180,7 +191,52 @@ export function* schemas(context: QueryContext, range: TimeRange): Query<Inferre
   }
 }
 
-function samplesOf({ type, name }: { type: string; name: string }): Search {
+/** Adds events that lack a property which all samples have, so that the rest of these properties is known to be everywhere. */
+function* addExceptions(
+  context: QueryContext,
+  range: TimeRange,
+  { key, accepted }: CatalogueEntry,
+  shape: Shape,
+  budget: Budget,
+): Query<void> {
+  if (shape.sampled >= accepted) {
+    shape.known = 'everywhere'
+    return
+  }
+  const kind = readKey(key)
+  for (let before: number | undefined; !budget.isUsedUp; ) {
+    const paths = commonPaths(shape.fields)
+    if (paths.length > MAX_COMMON_PATHS) return
+    const lacks: Search = { kind: 'or', parts: paths.map(isMissing) }
+    const search: Search = { kind: 'and', parts: [...samplesOf(kind).parts, lacks] }
+    const query = { ...range, search, before, order: 'newest', limit: EXCEPTIONS } as const
+    const { rows, isComplete, searchedTo } = yield* findEvents(context, query, budget)
+    const records = yield* recordsOf(
+      { ...context, isExact: true },
+      rows.map(({ seq }) => seq),
+    )
+    for (const { id, message, violations } of records)
+      if (message !== null) shape.add(kind.type, message, id, violations > 0)
+    if (rows.length < EXCEPTIONS) {
+      if (isComplete) shape.known = 'outside arrays'
+      return
+    }
+    before = searchedTo
+  }
+}
+
+function isMissing(path: string[]): Search {
+  const there: Comparison = {
+    kind: 'compare',
+    field: 'path',
+    path,
+    operator: '=',
+    values: [{ is: 'anything' }],
+  }
+  return { kind: 'not', part: there }
+}
+
+function samplesOf({ type, name }: { type: string; name: string }): Extract<Search, { kind: 'and' }> {
   const parts = [equals('type', type), equals('status', 'accepted')]
   return { kind: 'and', parts: isNamed(type) ? [...parts, equals('name', name)] : parts }
 }
