@@ -133,6 +133,25 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(late.map(({ reason }) => reason)).toEqual([null])
   })
 
+  test('what events inherit from their batch is deleted with the last of them', async () => {
+    const address = await newDatabase()
+    const { store } = await openPostgres(address)
+    const client = await connect(address)
+    const left = () => rowsOf(client, 'SELECT body FROM inherited ORDER BY seq')
+    const batch = (names: string[], inherited: string) => names.map((name) => newEvent(name, { inherited }))
+    await store.log.append([
+      ...batch(['a', 'b', 'c'], '{"context":{"n":1}}'),
+      ...batch(['d', 'e'], '{"context":{"n":2}}'),
+    ])
+    await store.log.append(batch(['f'], '{"context":{"n":3}}'))
+
+    expect(await store.delete(['1', '2', '4', '6'])).toBe(4)
+    expect(await left()).toEqual([['{"context":{"n":1}}'], ['{"context":{"n":2}}']])
+    await store.delete(['3'])
+    expect(await left()).toEqual([['{"context":{"n":2}}']])
+    expect(await bodiesOf(store)).toMatchObject([{ messageId: 'e', message: { context: { n: 2 } } }])
+  })
+
   test('a repeated id with other inherited fields is a conflict', async () => {
     const { store } = await openPostgres(await newDatabase())
     const inherited = JSON.stringify({ context: { place: 'Köln' } })

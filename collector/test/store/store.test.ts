@@ -171,6 +171,27 @@ test('the counts match the tables while events are added and deleted, and after 
   }
 })
 
+test('what events inherit from their batch is deleted with the last of them', async () => {
+  const path = newPath()
+  const store = openStore({ path })
+  const reader = new Database(path)
+  onTestFinished(() => {
+    reader.close()
+  })
+  const left = () => reader.prepare('SELECT body FROM inherited ORDER BY seq').raw().all().flat()
+  const batch = (names: string[], inherited: string) => names.map((name) => newEvent(name, { inherited }))
+  store.commit(
+    batchOf([...batch(['a', 'b', 'c'], '{"context":{"n":1}}'), ...batch(['d', 'e'], '{"context":{"n":2}}')]),
+  )
+  store.commit(batchOf(batch(['f'], '{"context":{"n":3}}')))
+
+  expect(await store.delete(['1', '2', '4', '6'])).toBe(4)
+  expect(left()).toEqual(['{"context":{"n":1}}', '{"context":{"n":2}}'])
+  await store.delete(['3'])
+  expect(left()).toEqual(['{"context":{"n":2}}'])
+  expect(store.events()).toMatchObject([{ messageId: 'e', message: { context: { n: 2 } } }])
+})
+
 test('F154: rejected events do not displace accepted ones, beyond a tenth of the limit', () => {
   const path = newPath()
   const store = openStore({ path, maxEvents: 1000 })

@@ -13,8 +13,6 @@ const ROWS_PER_SWEEP = 5000
 const ROWS_PER_SEARCH = 50_000
 /** Above this share of the events, rejected ones are deleted first: anybody can send them, and must not displace the others. */
 const REJECTED_SHARE = 0.1
-/** Events of one commit, which may share inherited fields, are at most this far apart. */
-const COMMIT_SPAN = 100_000
 const MAX_REQUESTS = 1_000_000
 
 export interface Trimmed {
@@ -151,8 +149,8 @@ export class Retention {
   #trimRejected(oldest: number, count: number, nowMs: number): Trimmed {
     const database = this.#database
     const first = Math.max(oldest, this.#rejectedFrom)
-    const rows = database.all<{ seq: number; inherited: number | null }>(
-      'SELECT seq, inherited FROM event INDEXED BY event_facts WHERE seq BETWEEN ? AND ? AND reason IS NOT NULL ORDER BY seq LIMIT ?',
+    const rows = database.all<{ seq: number }>(
+      'SELECT seq FROM event INDEXED BY event_facts WHERE seq BETWEEN ? AND ? AND reason IS NOT NULL ORDER BY seq LIMIT ?',
       first,
       first + ROWS_PER_SEARCH,
       count,
@@ -160,13 +158,6 @@ export class Retention {
     this.#rejectedFrom = rows.length < count ? first + ROWS_PER_SEARCH + 1 : (rows.at(-1)?.seq ?? 0) + 1
     const ids = rows.map(({ seq }) => String(seq))
     runNow(deleteEvents({ dialect: dialectOf(database), nowMs }, ids), executorOn(database))
-    database.run(
-      `DELETE FROM inherited WHERE seq IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM event
-        WHERE event.inherited = inherited.seq AND event.seq BETWEEN inherited.seq AND coalesce(
-          (SELECT next.seq FROM inherited AS next WHERE next.seq > inherited.seq ORDER BY next.seq LIMIT 1),
-          inherited.seq + ${COMMIT_SPAN}))`,
-      JSON.stringify(rows.flatMap(({ inherited }) => inherited ?? [])),
-    )
     return { hasDeleted: rows.length > 0, hasMore: true, hasSwept: false }
   }
 

@@ -1,17 +1,20 @@
 import { BUCKET_MS } from '../buckets.ts'
-import type { StepContext } from '../dialect.ts'
+import type { Dialect, StepContext } from '../dialect.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { countsOf } from './counts.ts'
 import { numbersOf } from './delivery-steps.ts'
 
+/** Events of one commit, which may share inherited fields, are at most this far apart. */
+const COMMIT_SPAN = 100_000
+
 /**
- * Deletes chosen events with their deliveries, and subtracts them from the counts. Their messageIds stay known: a repeat of a
+ * Deletes chosen events with their deliveries and the fields that no other event inherits, and subtracts them from the counts. Their messageIds stay known: a repeat of a
  * deleted event is a duplicate. Returns their number.
  */
 export function* deleteEvents({ dialect }: StepContext, eventIds: readonly string[]): Query<number> {
   const seqs = numbersOf(eventIds)
-  const there = yield* all<{ seq: number }>(
-    sql`SELECT seq FROM event WHERE ${dialect.among(seqs)} AND seq >= ${dialect.first} ORDER BY seq ${dialect.lockEvents}`,
+  const there = yield* all<{ seq: number; inherited: number | null }>(
+    sql`SELECT seq, inherited FROM event WHERE ${dialect.among(seqs)} AND seq >= ${dialect.first} ORDER BY seq ${dialect.lockEvents}`,
   )
   if (there.length === 0) return 0
   const found = there.map(({ seq }) => seq)
@@ -32,10 +35,24 @@ export function* deleteEvents({ dialect }: StepContext, eventIds: readonly strin
   )
   for (const table of ['attempt', 'delivery', 'event'] as const)
     yield sql`DELETE FROM ${raw(table)} WHERE ${dialect.among(found, table)}`
+  yield* deleteInherited(dialect, [...new Set(there.flatMap(({ inherited }) => inherited ?? []))])
   // Counts of 0 would be listed as event names that never came.
   for (const table of ['tally', 'delivery_tally'])
     yield sql`DELETE FROM ${raw(table)} WHERE count = 0 AND bucket BETWEEN ${times?.first ?? 0} AND ${times?.last ?? 0}`
   yield sql`DELETE FROM total WHERE count = 0`
   yield dialect.notifyOutcomes
   return found.length
+}
+
+/** Deletes those of these rows to which no event refers any more. */
+function* deleteInherited(dialect: Dialect, seqs: readonly number[]): Query<void> {
+  if (seqs.length === 0) return
+  const near = dialect.within({ first: Math.min(...seqs), last: Math.max(...seqs) + COMMIT_SPAN })
+  // Events that refer to a row come before the next row. The order makes the databases read only these, by the primary key.
+  yield sql`DELETE FROM inherited WHERE ${dialect.among(seqs, 'inherited')} AND (
+    SELECT event.seq FROM event WHERE event.inherited = inherited.seq AND ${near}
+      AND event.seq BETWEEN inherited.seq AND coalesce(
+        (SELECT later.seq FROM inherited AS later WHERE later.seq > inherited.seq ORDER BY later.seq LIMIT 1),
+        inherited.seq + ${raw(String(COMMIT_SPAN))})
+    ORDER BY event.seq LIMIT 1) IS NULL`
 }
