@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,6 +50,26 @@ test('-h means --help for every command', async () => {
   for (const command of [[], ['work'], ['keygen'], ['check'], ['healthcheck']]) {
     expect(await run(...command, '-h')).toMatchObject({ code: 0, out: help })
   }
+})
+
+test('the start names the database file, and none if there is no file', async () => {
+  const linesOf = async (...args: string[]) => {
+    const child = launch('--port', '0', ...args)
+    let out = ''
+    child.stdout?.on('data', (chunk) => {
+      out += chunk
+      child.kill('SIGINT')
+    })
+    await once(child, 'close')
+    return out
+  }
+  const folder = realpathSync(newFolder())
+
+  expect(await linesOf('--store', join(folder, 'own.db'))).toContain(
+    `stored in ${join(folder, 'own.db')}, about 1 GB`,
+  )
+  expect(await linesOf()).toMatch(/stored in \/.*\/trackpost-collector\.db,/)
+  expect(await linesOf('--store', ':memory:')).not.toContain('stored in')
 })
 
 test('an IPv6 address can be in brackets, as in a URL', async () => {

@@ -1,10 +1,13 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { sleep } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { keygen } from '../config/keygen.ts'
 import type { Config } from '../config/schema.ts'
+import { MEMORY } from '../open-store.ts'
 import { type CollectorOptions, readConfig } from '../options.ts'
 import { startCollector } from '../start.ts'
+import { isPostgres } from '../store/address.ts'
 import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
 import { underItsName, withEnvironment } from './environment.ts'
@@ -115,8 +118,9 @@ function newLog(values: Values): Log {
 async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
   const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
   const { signalled, hasStarted } = watchSignals()
+  const options = await readOptions(values)
   const collector = await startCollector({
-    ...(await readOptions(values)),
+    ...options,
     ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
@@ -128,6 +132,11 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     url: collector.url,
     version,
   })
+  const { store } = options
+  if (store !== undefined && store !== MEMORY && !isPostgres(store)) {
+    const file = resolve(store)
+    log.info(`events are stored in ${file}, about 1 GB for a million small ones`, { file })
+  }
   if (values['allow-public']) log.info('the collector does not speak TLS: use a TLS proxy in front of it')
   if (values['allow-public'] && values['admin-token'] === undefined) {
     log.info('the page and /api are closed to other machines: set --admin-token to open them')

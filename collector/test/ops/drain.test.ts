@@ -70,6 +70,7 @@ test('SIGTERM under load loses no event: the draining collector still responds, 
   expect(tracked.filter((id) => !all.includes(id))).toEqual([])
   expect(first.lines.map(({ message }) => message)).toEqual([
     expect.stringContaining('listens'),
+    expect.stringContaining('stored in'),
     'trackpost-collector drains for 3 s',
     'trackpost-collector ended by SIGTERM',
   ])
