@@ -138,7 +138,7 @@ export async function startCollector(...args: string[]): Promise<TestCollector> 
 
 async function launchCollector(...args: string[]): Promise<TestCollector> {
   const program = join(REPOSITORY, 'collector/bin/trackpost-collector.js')
-  const child = spawn(process.execPath, [program, '--port', '0', '--database', ':memory:', ...args], {
+  const child = spawn(process.execPath, [program, '--port', '0', '--store', ':memory:', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [line] = await once(child.stdout, 'data')

@@ -126,7 +126,7 @@ test('rejected events are printed with their reason', async () => {
 
 test('reconnects to a restarted collector, and prints the events that arrived in the meantime', async () => {
   const database = newFile('events.db', '')
-  const first = await startCollector('--database', database)
+  const first = await startCollector('--store', database)
   const port = new URL(first.url).port
   await track(first, 'before')
   const tail = start(['tail', first.url])
@@ -134,7 +134,7 @@ test('reconnects to a restarted collector, and prints the events that arrived in
   await first.stop()
   await tail.prints('; trying again')
 
-  const second = await startCollector('--database', database, '--port', port)
+  const second = await startCollector('--store', database, '--port', port)
   await track(second, 'after')
   await tail.prints('after')
   tail.child.kill('SIGINT')

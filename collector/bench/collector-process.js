@@ -24,7 +24,7 @@ export async function startCollectorProcess({ database, profile, bin = launcher 
   const flags = ['--import', watcher]
   if (profile !== undefined) flags.push('--cpu-prof', '--cpu-prof-dir', profile)
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [...flags, bin, '--port', '0', '--database', path], {
+  const child = spawn(process.execPath, [...flags, bin, '--port', '0', '--store', path], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const ended = new Promise((resolve) => child.once('exit', resolve))

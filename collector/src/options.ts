@@ -27,8 +27,6 @@ export interface CollectorOptions {
    * Any number of collectors may share a PostgreSQL database.
    */
   store?: string
-  /** The older name of `store`. */
-  database?: string
   /**
    * Address of a log on NATS JetStream, `nats://<host>[:port]`. This process writes events to the log, and processes with
    * `work` write them from there to the store. Without `store`, this process itself stores nothing. Default: no log.
@@ -89,11 +87,8 @@ export async function readConfig(given: ConfigInput | string | undefined): Promi
   return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
 }
 
-export function storeAddress({ store, database }: CollectorOptions): string {
-  if (store !== undefined && database !== undefined && store !== database) {
-    throw new ConfigError('store and database mean the same: set one of them')
-  }
-  return store ?? database ?? MEMORY
+export function storeAddress({ store }: CollectorOptions): string {
+  return store ?? MEMORY
 }
 
 /** Returns whether only this machine can reach the address. Throws if other machines can, unless `allowPublic` is true. */

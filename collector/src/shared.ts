@@ -23,9 +23,8 @@ export function roleOf({
   log,
   work,
   store,
-  database,
 }: CollectorOptions): Pick<Shared, 'role' | 'hasStore'> | undefined {
-  const hasStore = store !== undefined || database !== undefined
+  const hasStore = store !== undefined
   if (work && log === undefined) throw new ConfigError('work: expected --log nats://<host>, or log in code')
   if (work && !hasStore)
     throw new ConfigError('work: expected --store <address>, or store in code: where events are kept')

@@ -104,7 +104,6 @@ test('--help lists the options and exits with 0', async () => {
   for (const option of [
     'port',
     'host',
-    'database',
     'config',
     'region',
     'rate',
@@ -129,7 +128,7 @@ test('without a configuration, the collector listens, accepts any key, and exits
 })
 
 test('SIGTERM ends the collector with 0, even if nobody reads its output any more', async () => {
-  const { child, url } = await start('--database', ':memory:')
+  const { child, url } = await start('--store', ':memory:')
   child.stdout?.destroy()
   child.stderr?.destroy()
 
@@ -142,7 +141,7 @@ test('SIGTERM ends the collector with 0, even if nobody reads its output any mor
 
 test('--fail-rate, --browser-origin and --admin-token take effect', async () => {
   const { url } = await start(
-    ...['--database', ':memory:', '--fail-rate', '1', '--admin-token', 'a long token'],
+    ...['--store', ':memory:', '--fail-rate', '1', '--admin-token', 'a long token'],
     ...['--browser-origin', 'https://a.example', '--browser-origin', 'https://b.example'],
   )
   const send = async (origin: string) => (await post({ url }, '/v1/track', track(), { origin })).status
@@ -167,7 +166,7 @@ writeFileSync(
 
 test('check lists every rule of the plan that stored events break, and exits with 1', async () => {
   const database = join(newFolder(), 'events.db')
-  const collector = await openCollector({ database })
+  const collector = await openCollector({ store: database })
   await post(collector, '/v1/batch', {
     batch: [
       track({ event: 'Order', properties: { total: 1 } }),
@@ -181,7 +180,7 @@ test('check lists every rule of the plan that stored events break, and exits wit
   })
   await collector.close()
 
-  expect(await run('check', '--plan', plan, '--database', database)).toEqual({
+  expect(await run('check', '--plan', plan, '--store', database)).toEqual({
     code: 1,
     out: [
       'track:Order: properties.total must be number (2 events, the first is 2)',
@@ -192,12 +191,12 @@ test('check lists every rule of the plan that stored events break, and exits wit
     err: '',
   })
   expect(
-    await run('check', '--plan', plan, '--database', database, '--search', 'properties.total:1'),
+    await run('check', '--plan', plan, '--store', database, '--search', 'properties.total:1'),
   ).toMatchObject({
     code: 1,
     out: expect.stringContaining('2 events checked, 1 rule broken'),
   })
-  expect(await run('check', '--plan', plan, '--database', database, '--search', 'type:alias')).toMatchObject({
+  expect(await run('check', '--plan', plan, '--store', database, '--search', 'type:alias')).toMatchObject({
     code: 0,
     out: '1 event checked, 0 rules broken\n',
   })
@@ -206,7 +205,7 @@ test('check lists every rule of the plan that stored events break, and exits wit
 test.each([
   ['without a plan', [], /check: expected --plan/],
   ['with a missing plan', ['--plan', join(folder, 'none.json')], /none\.json cannot be read/],
-  ['with a missing database', ['--plan', plan, '--database', join(folder, 'no.db')], /no\.db does not exist/],
+  ['with a missing database', ['--plan', plan, '--store', join(folder, 'no.db')], /no\.db does not exist/],
 ])('check %s prints one line and exits with 1', async (_case, args, message) => {
   const { code, out, err } = await run('check', ...args)
 
@@ -217,7 +216,7 @@ test.each([
 
 test('--plan marks events that violate the plan, and --release-to sets the target of released events', async () => {
   const { url } = await start(
-    '--database',
+    '--store',
     ':memory:',
     '--plan',
     plan,
@@ -235,7 +234,7 @@ test('--plan marks events that violate the plan, and --release-to sets the targe
 test('--quiet prints nothing to stdout', async () => {
   const { port, release } = await holdPort()
   onTestFinished(release)
-  const child = launch('--port', String(port), '--database', ':memory:', '--quiet')
+  const child = launch('--port', String(port), '--store', ':memory:', '--quiet')
   let out = ''
   child.stdout?.on('data', (chunk) => {
     out += chunk
@@ -258,7 +257,7 @@ test('--quiet prints nothing to stdout', async () => {
 test('a port that is in use is reported in one line, with exit code 1', async () => {
   const first = await openCollector()
 
-  const { code, err } = await run('--port', String(first.port), '--database', ':memory:')
+  const { code, err } = await run('--port', String(first.port), '--store', ':memory:')
 
   expect(code).toBe(1)
   expect(err).toBe(`trackpost-collector: port ${first.port} is in use; use --port <another>\n`)
@@ -299,20 +298,15 @@ test.each([
     ['--store', 'postgres://ada:secret@127.0.0.1:1/x?sslmode=require'],
     /ECONNREFUSED 127\.0\.0\.1:1\): is it running there/,
   ],
-  ['a store and a database at once', ['--store', 'a.db', '--database', 'b.db'], /mean the same/],
   ['a rate of zero', ['--rate', '0'], /--rate/],
   ['an unknown region', ['--region', 'mars'], /--region: expected default or eu/],
   ['a missing config file', ['--config', join(folder, 'none.json')], /none\.json: cannot be read \(ENOENT\)/],
   ['a config file that is not JSON', ['--config', broken], /broken\.json: not JSON/],
   ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],
-  [
-    'a file that is not a database',
-    ['--database', notDatabase],
-    /: store: .*not-a-database cannot be opened/,
-  ],
+  ['a file that is not a database', ['--store', notDatabase], /: store: .*not-a-database cannot be opened/],
   [
     'a database in a missing folder',
-    ['--database', join(folder, 'no', 'x.db')],
+    ['--store', join(folder, 'no', 'x.db')],
     /cannot be opened \(.*its folder does not exist/,
   ],
   ['an address that is not loopback', ['--host', '0.0.0.0'], /--allow-public/],
@@ -338,7 +332,7 @@ test('the settings that keygen prints for the SDK and for the config work togeth
 
 test('on SIGTERM, the request in flight is finished', async () => {
   const database = join(newFolder(), 'events.db')
-  const { child, url } = await start('--database', database)
+  const { child, url } = await start('--store', database)
   const body = JSON.stringify(track({ messageId: 'under-way' }))
   let finish = () => {}
   const stream = new ReadableStream({
@@ -376,13 +370,13 @@ test('on SIGTERM, the request in flight is finished', async () => {
   // A keep-alive connection would delay the exit until its time limit.
   expect(headers.get('connection')).toBe('close')
   expect(await once(child, 'exit')).toEqual([0, null])
-  const after = await openCollector({ database })
+  const after = await openCollector({ store: database })
   expect(after.events()).toMatchObject([{ messageId: 'under-way' }])
 })
 
 test('after kill -9 under load, every event that got 200 is stored, and a batch that is sent again is stored once', async () => {
   const database = join(newFolder(), 'events.db')
-  const { child, url } = await start('--database', database)
+  const { child, url } = await start('--store', database)
   const answered = new Set<string>()
   const sent: Array<Array<Record<string, unknown>>> = []
   const sender = async () => {
@@ -397,7 +391,7 @@ test('after kill -9 under load, every event that got 200 is stored, and a batch 
   }
   await Promise.all(Array.from({ length: 4 }, sender))
 
-  const collector = await openCollector({ database })
+  const collector = await openCollector({ store: database })
   const kept = new Set(collector.events({ status: 'accepted' }).map(({ messageId }) => messageId))
   expect(answered.size).toBeGreaterThan(1000)
   expect([...answered].filter((id) => !kept.has(id))).toEqual([])

@@ -67,8 +67,8 @@ test('each of 500 ids posted twenty times at once is accepted exactly once', asy
 
 test('two collectors on one file accept an id once in total', async () => {
   const database = databaseFile()
-  const first = await openCollector({ database })
-  const second = await openCollector({ database })
+  const first = await openCollector({ store: database })
+  const second = await openCollector({ store: database })
   const batch = Array.from({ length: 60 }, (_, index) => track({ messageId: `shared-${index}` }))
 
   await Promise.all(
@@ -81,11 +81,11 @@ test('two collectors on one file accept an id once in total', async () => {
 
 test('known ids survive a restart', async () => {
   const database = databaseFile()
-  const first = await startCollector({ port: 0, database })
+  const first = await startCollector({ port: 0, store: database })
   await post(first, '/v1/track', track({ messageId: 'kept' }))
   await first.close()
 
-  const second = await openCollector({ database })
+  const second = await openCollector({ store: database })
   await post(second, '/v1/track', track({ messageId: 'kept' }))
 
   expect(second.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])

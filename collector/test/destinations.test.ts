@@ -201,12 +201,12 @@ test('pending deliveries to a webhook survive a restart', async () => {
   const config = webhook(url, { firstDelay: 50 })
   // The clock stands still before the restart, so the first collector cannot make the second attempt.
   const clock = fakeClock()
-  const first = await startCollector({ port: 0, database, config, clock })
+  const first = await startCollector({ port: 0, store: database, config, clock })
   await post(first, '/v1/track', track({ messageId: 'pending' }))
   await expect.poll(() => received.length).toBe(1)
   await first.close()
 
-  const second = await openCollector({ database, config, clock })
+  const second = await openCollector({ store: database, config, clock })
 
   await expect
     .poll(() => {

@@ -27,7 +27,7 @@ test('the stream sends a message at least every two seconds, even if nothing has
 test('the stream and the statistics contain the id of the process, which changes after a restart', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const told = async () => {
-    const collector = await openCollector({ database })
+    const collector = await openCollector({ store: database })
     const leave = new AbortController()
     const { body } = await fetch(`${collector.url}/api/stream`, { signal: leave.signal })
     const reader = body?.pipeThrough(new TextDecoderStream()).getReader()

@@ -59,7 +59,7 @@ if (stay) {
 await collector.close()
 
 async function openCollector() {
-  const open = (port) => startCollector({ port, database: ':memory:' })
+  const open = (port) => startCollector({ port, store: ':memory:' })
   if (!stay) return open(0)
   try {
     return await open(PAGE_PORT)

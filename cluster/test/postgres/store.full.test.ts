@@ -484,12 +484,3 @@ test('no message about an address contains its password', async () => {
   expect(messages[1]).toContain('store: postgres://127.0.0.1:1/db cannot be opened (')
   expect(messages[2]).toContain('percent-encoded')
 })
-
-test('the older option `database` means the same as `store`; two different values are refused', async () => {
-  const collector = await startCollector({ port: 0, database: ':memory:', store: ':memory:' })
-  await collector.close()
-
-  await expect(startCollector({ port: 0, database: 'a.db', store: 'b.db' })).rejects.toThrow(
-    'store and database mean the same',
-  )
-})

@@ -8,8 +8,6 @@ type Environment = Readonly<Record<string, string | undefined>>
 const PREFIX = 'TRACKPOST_COLLECTOR_'
 /** Variables that the command line of the SDK reads too, with the same meaning. */
 const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
-/** Flags with the same meaning. If one is given as a flag, the variable of the other is ignored. */
-const SAME: Readonly<Record<string, string>> = { store: 'database', database: 'store' }
 /** Flags that have no variable, because they print something and exit. */
 const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
 
@@ -38,7 +36,7 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
   const added: string[] = []
   for (const [flag, { type, multiple }] of Object.entries(flags)) {
     const [variable, value] = settingOf(flag, environment)
-    if (value === '' || given.has(flag) || given.has(SAME[flag] ?? flag) || NOT_SET_THERE.has(flag)) continue
+    if (value === '' || given.has(flag) || NOT_SET_THERE.has(flag)) continue
     if (type === 'boolean') {
       if (isTrue(variable, value)) added.push(`--${flag}`)
     } else if (multiple) {

@@ -16,7 +16,6 @@ Usage: trackpost-collector [options]
   --store <address>    SQLite file, :memory:, or
                        postgres://user:password@host/database, which any number
                        of collectors may share  (trackpost-collector.db)
-  --database <path>    the same under its older name
   --log <address>      nats://<host>: write events into this log, from where
                        workers carry them to the store; without --store this
                        process keeps nothing itself  (none)
@@ -70,7 +69,6 @@ export const COLLECTOR_FLAGS = {
   port: { type: 'string', default: '8787' },
   host: { type: 'string', default: '127.0.0.1' },
   store: { type: 'string' },
-  database: { type: 'string' },
   log: { type: 'string' },
   config: { type: 'string' },
   region: { type: 'string' },
@@ -100,7 +98,6 @@ export const KEYGEN_FLAGS = {
 export const CHECK_FLAGS = {
   plan: { type: 'string' },
   store: { type: 'string' },
-  database: { type: 'string' },
   search: { type: 'string' },
   help: HELP_FLAG,
 } as const satisfies Flags

@@ -63,7 +63,8 @@ async function runCheck(args: readonly string[]): Promise<number> {
     import('./check-database.ts'),
   ])
   const search = values.search === undefined ? {} : { q: values.search }
-  const { checked, broken } = await checkDatabase(storeOf(values), loadPlan(values.plan).plan, search)
+  const store = values.store ?? DEFAULT_STORE
+  const { checked, broken } = await checkDatabase(store, loadPlan(values.plan).plan, search)
   for (const { key, path, message, count, firstSeq } of broken) {
     const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
     process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)
@@ -108,7 +109,7 @@ function newLog(values: Values): Log {
     format: readLogFormat(values['log-format']),
     isQuiet: values.quiet,
     secrets: [values['admin-token'], values['read-token'], writeKey],
-    addresses: [values.store, values.database, values.log],
+    addresses: [values.store, values.log],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
     stderr: (line) => process.stderr.write(line),
@@ -191,17 +192,9 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
 }
 
 /** If a log is given, there is a store only if a flag names one. */
-function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
-  const { log, store, database } = values
-  if (log === undefined) return { store: storeOf(values) }
-  return store === undefined && database === undefined ? { log } : { log, store: storeOf(values) }
-}
-
-function storeOf({ store, database }: { store?: string; database?: string }): string {
-  if (store !== undefined && database !== undefined) {
-    throw new ConfigError('--store and --database mean the same: set one of them')
-  }
-  return store ?? database ?? DEFAULT_STORE
+function storeOption({ log, store }: Values): Pick<CollectorOptions, 'store' | 'log'> {
+  if (log === undefined) return { store: store ?? DEFAULT_STORE }
+  return store === undefined ? { log } : { log, store }
 }
 
 /** Returns the exit code. */

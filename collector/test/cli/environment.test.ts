@@ -14,13 +14,13 @@ test('the help names every flag, and fits into 80 columns', () => {
 test('environment variables set flags of every type', () => {
   expect(
     read({
-      TRACKPOST_COLLECTOR_DATABASE: '/data/a b=c.db',
+      TRACKPOST_COLLECTOR_STORE: '/data/a b=c.db',
       TRACKPOST_COLLECTOR_ALLOW_PUBLIC: 'true',
       TRACKPOST_COLLECTOR_QUIET: '0',
       TRACKPOST_COLLECTOR_BROWSER_ORIGIN: 'https://a.example, https://b.example',
     }),
   ).toEqual([
-    '--database=/data/a b=c.db',
+    '--store=/data/a b=c.db',
     '--browser-origin=https://a.example',
     '--browser-origin=https://b.example',
     '--allow-public',
@@ -36,11 +36,6 @@ test('every flag has a variable, except those that print something and exit', ()
 
 test.each([['--port=1'], ['--port', '1']])('a flag wins over the environment: %s', (...args) => {
   expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual(args)
-})
-
-test('--database and --store mean the same, so each of them wins over the variable of the other', () => {
-  expect(read({ TRACKPOST_COLLECTOR_STORE: 'a.db' }, '--database', 'b.db')).toEqual(['--database', 'b.db'])
-  expect(read({ TRACKPOST_COLLECTOR_DATABASE: 'a.db' }, '--store=b.db')).toEqual(['--store=b.db'])
 })
 
 test('an empty variable counts as not set', () => {

@@ -11,7 +11,7 @@ const readiness = async (url: string) => {
 
 test('SIGTERM under load loses no event: the draining collector still responds, and every event that got 200 is stored', async () => {
   const database = join(newFolder(), 'events.db')
-  const first = await start(['--port', '0', '--database', database, '--drain', '3'])
+  const first = await start(['--port', '0', '--store', database, '--drain', '3'])
   const { port } = new URL(first.url)
   const analytics = new Analytics({
     writeKey: 'shop',
@@ -58,7 +58,7 @@ test('SIGTERM under load loses no event: the draining collector still responds, 
   // The SDK and the hand-written clients got 200 during the drain.
   expect(delivered.size).toBeGreaterThan(before.delivered)
   expect(answered.size).toBeGreaterThan(before.answered)
-  const kept = await openCollector({ database, port: Number(port) })
+  const kept = await openCollector({ store: database, port: Number(port) })
   const ids = () => kept.events({ status: 'accepted' }).map(({ messageId }) => String(messageId))
   const known = new Set(ids())
   expect([...answered, ...delivered].filter((id) => !known.has(id))).toEqual([])
@@ -80,7 +80,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   'a second signal, %s, ends the drain at once, and events that got 200 are stored',
   async (second) => {
     const database = join(newFolder(), 'events.db')
-    const { child, url, ended } = await start(['--port', '0', '--database', database, '--drain', '600'])
+    const { child, url, ended } = await start(['--port', '0', '--store', database, '--drain', '600'])
     child.kill('SIGTERM')
     await expect.poll(() => readiness(url)).toMatchObject({ code: 503, status: 'draining' })
     expect((await post({ url }, '/v1/track', track({ messageId: 'late' }))).status).toBe(200)
@@ -88,12 +88,12 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     child.kill(second)
 
     expect(await ended).toEqual([null, second])
-    expect((await openCollector({ database })).events()).toMatchObject([{ messageId: 'late' }])
+    expect((await openCollector({ store: database })).events()).toMatchObject([{ messageId: 'late' }])
   },
 )
 
 test('Ctrl+C ends the collector without a drain, since a person waits', async () => {
-  const { child, lines, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
+  const { child, lines, ended } = await start(['--port', '0', '--store', ':memory:', '--drain', '600'])
 
   child.kill('SIGINT')
 
@@ -102,7 +102,7 @@ test('Ctrl+C ends the collector without a drain, since a person waits', async ()
 })
 
 test('healthcheck reports the state of /readyz: ready, draining, or not running', async () => {
-  const { child, url, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
+  const { child, url, ended } = await start(['--port', '0', '--store', ':memory:', '--drain', '600'])
   const { port } = new URL(url)
   const check = () =>
     run(['healthcheck'], { TRACKPOST_COLLECTOR_PORT: port, TRACKPOST_COLLECTOR_HOST: '0.0.0.0' })
@@ -129,7 +129,7 @@ test('all settings can come from the environment, and no log line contains a sec
   const { child, url, lines, stderr, ended } = await start([], {
     ...secrets,
     TRACKPOST_COLLECTOR_PORT: '0',
-    TRACKPOST_COLLECTOR_DATABASE: ':memory:',
+    TRACKPOST_COLLECTOR_STORE: ':memory:',
     TRACKPOST_COLLECTOR_BROWSER_ORIGIN: 'https://a.example,https://b.example',
     TRACKPOST_HOST: 'http://10.0.0.1:8787',
   })
@@ -162,7 +162,7 @@ test.each([
     /: TRACKPOST_COLLECTOR_LOG_FORMAT: expected text or json/,
   ],
 ])('%s is reported in one line, with exit code 1', async (_what, added, message) => {
-  const { code, out, err } = await run(['--port', '0', '--database', ':memory:'], added)
+  const { code, out, err } = await run(['--port', '0', '--store', ':memory:'], added)
 
   expect({ code, out }).toEqual({ code: 1, out: '' })
   expect(err).toMatch(message)
@@ -174,7 +174,7 @@ test('a failed start is also logged as JSON', async () => {
   const { code, out, err } = await run([
     '--port',
     String(first.port),
-    '--database',
+    '--store',
     ':memory:',
     '--log-format',
     'json',

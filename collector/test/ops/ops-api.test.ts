@@ -25,7 +25,7 @@ const newPath = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 
 const ready = { part: 'store', isReady: true, isRequired: true, reason: null, waiting: 0 }
 
 test('a running collector is alive and ready', async () => {
-  const collector = await openCollector({ database: newPath() })
+  const collector = await openCollector({ store: newPath() })
 
   expect(await askJson(collector, '/healthz')).toEqual({ status: 200, body: { status: 'alive' } })
   expect(await askJson(collector, '/readyz')).toEqual({
@@ -36,7 +36,7 @@ test('a running collector is alive and ready', async () => {
 
 test('a collector whose database file was removed is alive but not ready, and says why', async () => {
   const database = newPath()
-  const collector = await openCollector({ database })
+  const collector = await openCollector({ store: database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
 
   expect(await askJson(collector, '/readyz')).toEqual({
@@ -70,7 +70,7 @@ test('the metrics count requests, events, appends and deliveries', async () => {
   onTestFinished(() => void refusing.close())
   const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`
   const collector = await openCollector({
-    database: newPath(),
+    store: newPath(),
     config: { destinations: [{ name: 'Hook', type: 'webhook', url }] },
   })
   const same = track()
@@ -105,7 +105,7 @@ test('the metrics count requests, events, appends and deliveries', async () => {
 
 test('pending deliveries are counted, with the age of the oldest', async () => {
   const collector = await openCollector({
-    database: newPath(),
+    store: newPath(),
     config: {
       destinations: [{ name: 'Hook', type: 'webhook', url: 'http://127.0.0.1:9/', firstDelay: 60_000 }],
     },
@@ -120,7 +120,7 @@ test('pending deliveries are counted, with the age of the oldest', async () => {
 
 test('failed appends are counted separately', async () => {
   const database = newPath()
-  const collector = await openCollector({ database })
+  const collector = await openCollector({ store: database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
 

@@ -210,7 +210,7 @@ test('npx starts the collector, and prints its version', async () => {
     code: 0,
     output: expect.stringContaining(version),
   })
-  const child = spawn('npx', ['trackpost-collector', '--port', '0', '--database', ':memory:'], {
+  const child = spawn('npx', ['trackpost-collector', '--port', '0', '--store', ':memory:'], {
     cwd: project.folder,
     detached: true,
   })

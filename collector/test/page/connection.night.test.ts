@@ -131,7 +131,7 @@ test('a list that could not be loaded shows no number of events; a loaded list k
 
 test('a stopped collector with open connections is not shown as live', async () => {
   const script = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
-  const child = spawn(process.execPath, [script, '--port', '0', '--database', ':memory:'])
+  const child = spawn(process.execPath, [script, '--port', '0', '--store', ':memory:'])
   onTestFinished(() => {
     child.kill('SIGKILL')
   })

@@ -179,7 +179,7 @@ test.each([
 test('a database of recorded events can be checked against a plan', async () => {
   const folder = newFolder()
   const database = join(folder, 'events.db')
-  const collector = await startCollector({ port: 0, database })
+  const collector = await startCollector({ port: 0, store: database })
   await post(collector, '/v1/batch', {
     batch: [
       track({ event: 'Order Completed', properties: { total: 'x' } }),

@@ -17,7 +17,7 @@ const nobody = { hold() {}, resume() {} }
 test('the WAL is checkpointed while events arrive', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const faults: unknown[] = []
-  const collector = await openCollector({ database, onFault: (_what, cause) => faults.push(cause) })
+  const collector = await openCollector({ store: database, onFault: (_what, cause) => faults.push(cause) })
   const size = (file: string) => statSync(file).size
   const send = () => post(collector, '/v1/batch', { batch: Array.from({ length: 1000 }, () => track()) })
 

@@ -14,7 +14,7 @@ function newFolder(): string {
 
 async function openTwo(config = {}): Promise<[Collector, Collector]> {
   const database = join(newFolder(), 'events.db')
-  return [await openCollector({ database, config }), await openCollector({ database, config })]
+  return [await openCollector({ store: database, config }), await openCollector({ store: database, config })]
 }
 
 test('a wait sees events that another collector on the same file has accepted', async () => {
@@ -129,7 +129,7 @@ test('two events never have the same idempotency key, even in different database
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
   const database = join(newFolder(), 'events.db')
   for (const path of [database, join(newFolder(), 'events.db'), database]) {
-    const collector = await startCollector({ port: 0, database: path, config })
+    const collector = await startCollector({ port: 0, store: path, config })
     await post(collector, '/v1/track', track())
     await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(1)
     collector.clear()
@@ -144,7 +144,7 @@ test('F152: after a restore from a backup, new events do not have the idempotenc
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
   const database = join(newFolder(), 'events.db')
   const run = async (delivered: number) => {
-    const collector = await startCollector({ port: 0, database, config })
+    const collector = await startCollector({ port: 0, store: database, config })
     await post(collector, '/v1/track', track())
     await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(delivered)
     await collector.close()
@@ -164,7 +164,7 @@ test('if the database of a collector is removed, a fault is reported, and no req
   const folder = newFolder()
   const faults: string[] = []
   const collector = await openCollector({
-    database: join(folder, 'events.db'),
+    store: join(folder, 'events.db'),
     onFault: (what) => faults.push(what),
   })
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
@@ -178,8 +178,8 @@ test('if the database of a collector is removed, a fault is reported, and no req
 test('if one collector replaces the file because its disk is full, the others use the new file', async () => {
   const database = join(newFolder(), 'events.db')
   const faults: string[] = []
-  const first = await openCollector({ database, onFault: (what) => faults.push(what) })
-  const second = await openCollector({ database, onFault: (what) => faults.push(what) })
+  const first = await openCollector({ store: database, onFault: (what) => faults.push(what) })
+  const second = await openCollector({ store: database, onFault: (what) => faults.push(what) })
   for (let sent = 0; sent < 3; sent++) await post(second, '/v1/track', track())
   await expect.poll(() => first.count()).toBe(3)
   const api = async () => ((await (await fetch(`${second.url}/api/count`)).json()) as { count: number }).count
