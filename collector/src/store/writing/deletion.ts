@@ -8,8 +8,8 @@ import { numbersOf } from './delivery-steps.ts'
 const COMMIT_SPAN = 100_000
 
 /**
- * Deletes chosen events with their deliveries and the fields that no other event inherits, and subtracts them from the counts. Their messageIds stay known: a repeat of a
- * deleted event is a duplicate. Returns their number.
+ * Deletes chosen events with their deliveries and the fields that no other event inherits, and subtracts them from the counts.
+ * Their messageIds stay known: a repeat of a deleted event is a duplicate. Returns their number.
  */
 export function* deleteEvents({ dialect }: StepContext, eventIds: readonly string[]): Query<number> {
   const seqs = numbersOf(eventIds)
