@@ -226,3 +226,24 @@ test('what is told of a rate limit after a refusal has the code of the rate limi
 
   expect(told.code).toBe('retries_exhausted')
 })
+
+test.each([1, 4])(
+  'where every second request fails at random, at most 4 good events in 1,000 are given up, %i at once',
+  async (atOnce) => {
+    let given = 0
+    for (const seed of SEEDS) {
+      const clock = new FakeClock(undefined, seed)
+      const reply: Reply = (request) => status(clock.random() < 0.5 ? 503 : 200)(request)
+      const { analytics } = createAnalytics({ flushAt: 1, maxConcurrentRequests: atOnce }, [reply], clock)
+      analytics.on('error', ({ reason }) => (given += Number(reason.code === 'retries_exhausted')))
+      analytics.on('warning', () => {})
+      for (let sent = 0; sent < 60; sent++) {
+        analytics.track({ userId: 'ada', event: 'Good' })
+        await clock.advance(1_000)
+      }
+    }
+
+    // Of 480 events, 4 in 1,000.
+    expect(given).toBeLessThanOrEqual(2)
+  },
+)

@@ -216,3 +216,40 @@ test('a close in the midst of 3,000 passes leaves nothing without an outcome', a
 
   expect([told, late, analytics.stats.pending]).toEqual([3_000, 1, 0])
 })
+
+test('a listener that is added in the same turn after calls found no room is told of each of them', async () => {
+  const { analytics } = createAnalytics({ maxQueueSize: 2 }, [silence])
+  trackPurchases(analytics, 5)
+  const codes: string[] = []
+  analytics.on('error', ({ code }) => codes.push(code))
+  await settled()
+
+  expect(codes).toEqual(['queue_full', 'queue_full', 'queue_full'])
+})
+
+test('a flush inside a handler does not wait for what is inside plugins, and one outside does', async () => {
+  const { analytics, clock } = createAnalytics()
+  const summaries: unknown[] = []
+  let finish = (): void => {}
+  await analytics.register({
+    name: 'slow',
+    type: 'enrichment',
+    version: '1.0.0',
+    isLoaded: () => true,
+    load: async () => {},
+    track: (ctx) => {
+      void analytics.flush().then((summary) => summaries.push(summary))
+      return new Promise((resolve) => {
+        finish = () => resolve(ctx)
+      })
+    },
+  })
+  trackPurchases(analytics, 1)
+  await settled()
+  expect(summaries).toEqual([{ delivered: 0, failed: 0, pending: 1 }])
+
+  const flushing = analytics.flush()
+  finish()
+  await clock.advance(1)
+  expect(await flushing).toEqual({ delivered: 1, failed: 0, pending: 0 })
+})
