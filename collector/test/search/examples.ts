@@ -10,6 +10,7 @@ export async function send(collector: Collector): Promise<void> {
         event: 'Order Completed',
         userId: 'bob',
         properties: { total: 80.5, items: [{ id: 'x' }] },
+        _metadata: { jsRuntime: 'node' },
       }),
       item('c', {
         event: 'Viewed',
@@ -43,6 +44,8 @@ export const SEARCHES: ReadonlyArray<[q: string, found: string]> = [
   ['event:order*', ''],
   ['event:Order*', 'ab'],
   ['user:ada', 'acde'],
+  // Not in the name of the field `_metadata`.
+  ['ADA', 'acde'],
   ['user:ada,bob type:track', 'abcef'],
   ['id:anon', 'c'],
   ['anonymous:*', 'c'],

@@ -95,7 +95,7 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
           // The message is stored as JSON, which escapes quotes and some other characters.
           const inJson = JSON.stringify(variant).slice(1, -1)
           return [
-            contains(dialect, 'body', inJson),
+            contains(dialect, withoutKeys('body', inJson), inJson),
             inheritedContains(dialect, inJson, slice),
             contains(dialect, 'reason', variant),
             contains(dialect, 'event.name', variant),
@@ -116,7 +116,27 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
 function inheritedContains(dialect: Dialect, text: string, { first, last }: Bounds): Sql {
   return sql`event.inherited IN (SELECT seq FROM inherited
       WHERE seq BETWEEN coalesce((SELECT max(seq) FROM inherited WHERE seq <= ${first}), 0) AND ${last}
-        AND ${contains(dialect, 'body', text)})`
+        AND ${contains(dialect, withoutKeys('body', text), text)})`
+}
+
+/** What clients write into every message, so that a word within it would find everything: `ada` is in `_metadata`. */
+const OWN_KEYS = [
+  ...[
+    '_metadata',
+    'anonymousId',
+    'context',
+    'integrations',
+    'jsRuntime',
+    'library',
+    'messageId',
+    'nodeVersion',
+  ],
+  ...['originalTimestamp', 'properties', 'receivedAt', 'sentAt', 'timestamp', 'traits', 'userId', 'version'],
+]
+
+function withoutKeys(column: string, text: string): string {
+  const within = OWN_KEYS.filter((key) => key.toLowerCase().includes(text.toLowerCase()))
+  return within.reduce((rest, key) => `replace(${rest}, '"${key}":', '":')`, column)
 }
 
 function isOfDelivery({ field }: Comparison): boolean {
