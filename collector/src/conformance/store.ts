@@ -677,6 +677,20 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     expect(await found('identify')).toEqual([])
   })
 
+  test('a page has at most as many users as it was asked for, and the pages together have each user once', async () => {
+    const { log, reader } = await openOne()
+    await log.append(['a', 'b', 'c', 'a', 'd', 'b'].map((userId, n) => newEvent(`m${n}`, { userId })))
+
+    const pages: string[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const { users, next } = await reader.ask('users', { q: '', limit: 2, ...(cursor && { cursor }) })
+      pages.push(users.map(({ id }) => id).join(''))
+      cursor = next
+    }
+
+    expect(pages).toEqual(['bd', 'ac'])
+  })
+
   test('the events of a user can be read in the order of their own time', async () => {
     const { log, reader } = await openOne()
     const at = (iso: string) => ({ timestampMs: Date.parse(iso) })

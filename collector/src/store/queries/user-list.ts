@@ -25,7 +25,7 @@ interface FoundUser {
 }
 
 /**
- * Users in the order of their last event, newest first. The cursor is the lowest sequence number that was read. A user with an
+ * Users in the order of their last event, newest first. The page goes on before the sequence number of the cursor. A user with an
  * event newer than this page was listed on an earlier page, and is left out.
  */
 export function* listUsers(
@@ -67,7 +67,11 @@ export function* listUsers(
     last = slice.first - 1
   }
   found.sort((a, b) => b.lastSeq - a.lastSeq)
-  return { users: yield* entriesOf(context, found), next, isComplete }
+  // A segment may have thousands of users, and each takes time. Those that are left out come on the next page. But not in a
+  // search: its users may be listed by traits that are older than the page.
+  const users = query.q === '' ? found.slice(0, query.limit) : found
+  if (users.length < found.length) next = cursorOf(users.at(-1)?.lastSeq ?? 1)
+  return { users: yield* entriesOf(context, users), next, isComplete }
 }
 
 /** For anonymousIds, selects only events without a userId: an event with both ids counts for the userId. */
@@ -194,13 +198,14 @@ function* peopleOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<str
             ${withoutUser(column)} ORDER BY seq ${raw(direction)} LIMIT ${limit}) AS few`
     const identifies = sql`FROM event WHERE event.seq IN (${some('DESC', NEWEST_READ)} UNION ${some('ASC', OLDEST_READ)})
       AND kind = 'identify' AND reason IS NULL`
-    const rows = yield* all<{ id: string; newest: number | null; oldest: number | null }>(
-      sql`SELECT id, (SELECT max(event.seq) ${identifies}) AS newest, (SELECT min(event.seq) ${identifies}) AS oldest
+    const rows = yield* all<{ id: string; ends: string | null }>(
+      // Both as one text, so that the events of a user are looked up once.
+      sql`SELECT id, (SELECT CAST(max(event.seq) AS text) || ' ' || CAST(min(event.seq) AS text) ${identifies}) AS ends
           FROM ${dialect.ids(ids)}`,
     )
-    for (const { id, newest, oldest } of rows) {
-      if (newest !== null && oldest !== null)
-        found.push({ key: `${column}${id}`, seqs: [...new Set([newest, oldest])] })
+    for (const { id, ends } of rows) {
+      if (ends !== null)
+        found.push({ key: `${column}${id}`, seqs: [...new Set(ends.split(' ').map(Number))] })
     }
   }
   const records = yield* recordsOf(
