@@ -1,6 +1,6 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { Pill, QueryState, say, Text } from '../components/basics.tsx'
+import { Choice, Pill, QueryState, say, Text } from '../components/basics.tsx'
 import { byCount } from '../components/filter-menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { about } from '../lib/basics.ts'
@@ -14,6 +14,9 @@ import { visibleText } from '../lib/visible-text.ts'
 
 type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
 
+/** So many sources are a choice of one click; more are a list. */
+const FEW_SOURCES = 5
+
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   {
     title: '503 once',
@@ -24,6 +27,11 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
     title: 'Rate limit',
     meaning: 'The next 3 requests get 429 with Retry-After: 2.',
     rule: { status: 429, headers: { 'retry-after': '2' }, times: 3 },
+  },
+  {
+    title: 'Outage',
+    meaning: 'Every request gets 503, until you remove it.',
+    rule: { status: 503, times: null },
   },
   { title: '400 once', meaning: 'The next request is refused with 400 Bad Request.', rule: { status: 400 } },
   { title: '401 once', meaning: 'The next request is refused with 401 Unauthorized.', rule: { status: 401 } },
@@ -119,17 +127,7 @@ export function FaultsScreen() {
       <section class="block">
         <div class="block-head">
           <h3>Set a fault</h3>
-          <label class="fault-source">
-            for{' '}
-            <select value={source.value} onChange={(event) => (source.value = event.currentTarget.value)}>
-              <option value="">all sources</option>
-              {sourceNames().map((name) => (
-                <option key={name} value={name}>
-                  {visibleText(name)}
-                </option>
-              ))}
-            </select>
-          </label>
+          <SourceChoice source={source} />
         </div>
         <div class="sheet">
           <ul class="fault-rows presets">
@@ -163,6 +161,30 @@ export function FaultsScreen() {
         </div>
       </section>
     </Screen>
+  )
+}
+
+function SourceChoice({ source }: { source: Signal<string> }) {
+  const options = [
+    ['', 'all sources'] as const,
+    ...sourceNames().map((name) => [name, visibleText(name)] as const),
+  ]
+  if (options.length <= FEW_SOURCES + 1) {
+    return (
+      <Choice label="for" value={source.value} options={options} onChoose={(name) => (source.value = name)} />
+    )
+  }
+  return (
+    <label class="fault-source">
+      for{' '}
+      <select value={source.value} onChange={(event) => (source.value = event.currentTarget.value)}>
+        {options.map(([name, text]) => (
+          <option key={name} value={name}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }
 
