@@ -95,6 +95,32 @@ test('the filters show what has arrived, with numbers, and can be combined and r
   await expect.poll(() => names(page)).toHaveLength(5)
 })
 
+test('one choice of the status shows what did not arrive: not accepted, or given up by a destination', async () => {
+  const hook = { name: 'Hook', type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 }
+  const collector = await openCollector({
+    config: {
+      sources: [
+        { name: 'app', writeKey: 'app' },
+        { name: 'shop', writeKey: 'shop', destinations: [] },
+      ],
+      destinations: [hook],
+    },
+  })
+  const app = { authorization: basic('app') }
+  await post(collector, '/v1/track', track({ event: 'Given up' }), app)
+  await post(collector, '/v1/track', track({ event: 'Arrived', messageId: 'once' }))
+  await post(collector, '/v1/track', track({ event: 'Arrived', messageId: 'once' }))
+  await post(collector, '/v1/track', track({ event: '' }))
+  const page = await openPage(collector)
+  await page.locator('.deliveries .pill.bad').waitFor()
+
+  await page.getByRole('button', { name: 'Status', exact: true }).click()
+  await page.getByRole('button', { name: 'did not arrive' }).click()
+  await shows(page, 'without a name', 'Given up')
+  await page.getByRole('button', { name: 'Remove Status: did not arrive' }).click()
+  await expect.poll(() => names(page)).toHaveLength(4)
+})
+
 test('an active fault is seen on every screen, and can be limited to one source and removed', async () => {
   const { collector, page } = await openWithFour()
   await page.goto(`${collector.url}/#/faults`)

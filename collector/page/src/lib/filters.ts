@@ -4,6 +4,8 @@ import { termsOf } from './search-line.ts'
 export interface Filter {
   title: string
   fields: readonly string[]
+  /** Terms in brackets that belong to it too. */
+  whole?: string
 }
 
 const FIELD = /^([a-z]+):./
@@ -17,7 +19,7 @@ export function filterTerm(line: string, filter: Filter): { text: string; index:
   const terms = termsOf(line)
   if (terms.some(({ text }) => text === 'OR')) return undefined
   const found = terms.flatMap(({ text }, index) =>
-    filter.fields.includes(FIELD.exec(text)?.[1] ?? '') ? [{ text, index }] : [],
+    filter.fields.includes(FIELD.exec(text)?.[1] ?? '') || text === filter.whole ? [{ text, index }] : [],
   )
   return found.length === 1 ? found[0] : undefined
 }

@@ -28,7 +28,12 @@ import { FirstSteps } from './first-steps.tsx'
 
 const KIND: Filter = { title: 'Kind', fields: ['type'] }
 const SOURCE: Filter = { title: 'Source', fields: ['source'] }
-const STATUS: Filter = { title: 'Status', fields: ['status', 'reason', 'delivery', 'warning', 'violation'] }
+const LOST = '(status:rejected -reason:duplicate OR delivery:failed)'
+const STATUS: Filter = {
+  title: 'Status',
+  fields: ['status', 'reason', 'delivery', 'warning', 'violation'],
+  whole: LOST,
+}
 
 /** From this width in pixels, the search box has room for an example. */
 const EXAMPLE_FROM = 860
@@ -190,6 +195,7 @@ function states(): FilterOption[] {
   if (stats === undefined) return []
   const { accepted, rejected, byReason } = stats
   return [
+    { text: 'did not arrive', term: LOST },
     { text: 'accepted', term: 'status:accepted', count: accepted },
     { text: 'not accepted', term: 'status:rejected', count: rejected },
     ...byCount(byReason).map(([code, count]) => ({
