@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { openPage, panel, row, search } from './support.ts'
+import { openPage, panel, row, search, shows } from './support.ts'
 
 useBrowser()
 
@@ -108,6 +108,20 @@ test('a user has one timeline before and after signing in, and a history of trai
   const history = page.locator('.trait-history')
   await history.locator('del', { hasText: 'free' }).waitFor()
   await history.locator('ins', { hasText: 'pro' }).waitFor()
+})
+
+test('the catalogue links what breaks the plan, and counts only accepted events that are not in it, as `check` does', async () => {
+  const collector = await openCollector({
+    plan: { additionalEvents: false, track: { Bought: { required: ['total'] }, Refunded: {} } },
+  })
+  await post(collector, '/v1/track', track({ event: 'Bought', properties: {} }))
+  await post(collector, '/v1/track', track({ event: 'Opened' }))
+  await post(collector, '/v1/track', track({ event: 'Refused', userId: undefined }))
+  const page = await openPage(collector, { at: 'catalogue' })
+
+  await page.getByText('2 violations, 1 not in the plan, 1 not seen yet (Refunded)').waitFor()
+  await page.getByRole('link', { name: '2 violations' }).click()
+  await shows(page, 'Opened', 'Bought')
 })
 
 test('the catalogue shows types with their share, marks inconsistent ones, and can be exported', async () => {

@@ -4,7 +4,7 @@ import { Sparkline } from '../components/charts.tsx'
 import { Menu } from '../components/menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { count, plural, shortCount } from '../lib/format.ts'
-import { go, hrefWith, route } from '../lib/router.ts'
+import { go, href, hrefWith, route } from '../lib/router.ts'
 import type { Catalogue, CatalogueEntry } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
@@ -98,15 +98,25 @@ function Plan({
   plan: NonNullable<Catalogue['plan']>
   entries: readonly CatalogueEntry[]
 }) {
-  const unplanned = entries.filter(({ isPlanned, name }) => isPlanned === false && name).length
+  // Like `check`, which looks at accepted events only.
+  const unplanned = entries.filter(
+    ({ isPlanned, name, accepted }) => isPlanned === false && name && accepted > 0,
+  ).length
   const violations = entries.reduce((sum, entry) => sum + (entry.violations ?? 0), 0)
   return (
     <p>
       Tracking plan <strong>{plan.title}</strong> with {plural(plan.events, 'event')}:{' '}
-      {plural(violations, 'violation')}, {unplanned} not in the plan
+      <a href={href('events', { q: 'violation:*' })}>{plural(violations, 'violation')}</a>, {unplanned} not in
+      the plan
       {plan.unseen.length > 0 && (
         <>
-          , {plan.unseen.length} not seen yet (<Text value={plan.unseen.slice(0, 10).join(', ')} />
+          , {plan.unseen.length} not seen yet (
+          <Text
+            value={plan.unseen
+              .slice(0, 10)
+              .map((key) => key.replace(/^track:/, ''))
+              .join(', ')}
+          />
           {plan.unseen.length > 10 && '…'})
         </>
       )}
