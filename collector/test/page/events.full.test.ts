@@ -316,6 +316,20 @@ test('after a click on Pause, or after scrolling down, the list stops and new ev
   expect(await page.locator('.new-events').count()).toBe(0)
 })
 
+test('a flood is counted before it is drawn, and a request shows only its first events', async () => {
+  const { collector, page } = await openWithMix()
+  const many = Array.from({ length: 150 }, (_, index) => track({ event: `Many ${index}` }))
+  await post(collector, '/v1/batch', { batch: many })
+  await page.locator('.new-events', { hasText: '150 new events' }).waitFor()
+  expect(await names(page)).toHaveLength(4)
+  await row(page, 'Many 149').waitFor()
+
+  await page.goto(`${collector.url}/#/requests`)
+  await page.locator('.list .row').first().click()
+  await panel(page).getByText('the first 20').waitFor()
+  expect(await panel(page).locator('.event-rows .row').count()).toBe(20)
+})
+
 test('a page that is scrolled down does not fetch rows that it does not show', async () => {
   const { collector, page } = await openWithMix()
   const many = Array.from({ length: 300 }, (_, index) => ({

@@ -15,10 +15,16 @@ export interface View<T> {
 /** From this many events in a second, a list that shows each of them cannot be read or clicked. */
 const BUSY = 25
 
-/** Whether so many events came in the last whole second. So the first second of a burst is shown. */
+/** So many in the current second are more than a screen has room for: what was drawn would be gone before it is read. */
+const FLOOD = 100
+
+/** Whether many events came in the last whole second, or a flood in this one. So the first second of a small burst is shown. */
 function isBusy({ stats }: StreamMessage): boolean {
-  const last = stats.perSecond.at(-2)
-  return last !== undefined && last.accepted + last.rejected > BUSY
+  const countOf = (at: number) => {
+    const second = stats.perSecond.at(at)
+    return second === undefined ? 0 : second.accepted + second.rejected
+  }
+  return countOf(-2) > BUSY || countOf(-1) > FLOOD
 }
 
 interface FeedHooks<T extends Item> {

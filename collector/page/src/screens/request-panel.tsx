@@ -9,6 +9,9 @@ import type { RequestDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
+/** Below them is what the request itself says. The list of events shows them all. */
+const FIRST_EVENTS = 20
+
 export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
   const request = query.data?.id === id ? query.data : undefined
@@ -34,11 +37,14 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
           {request.events.total > 0 && (
             <section class="panel-section">
               <div class="section-head">
-                <h3>{plural(request.events.total, 'event')}</h3>
+                <h3>
+                  {plural(request.events.total, 'event')}
+                  {request.events.total > FIRST_EVENTS && <span class="soft"> the first {FIRST_EVENTS}</span>}
+                </h3>
                 <a href={href('events', { q: `request:${request.id}` })}>Show in the list</a>
               </div>
               <EventRows
-                events={request.eventList}
+                events={request.eventList.slice(0, FIRST_EVENTS)}
                 label="Events of this request"
                 q={`request:${request.id}`}
               />
