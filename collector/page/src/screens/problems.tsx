@@ -110,7 +110,12 @@ function ProblemCard({ problem, most, from }: { problem: Problem; most: number; 
               ({count(n)})
             </span>
           ))}
-          {sources.length > 5 && ` and ${sources.length - 5} more`}, as <code>{visibleText(reason)}</code>
+          {sources.length > 5 && ` and ${sources.length - 5} more`}
+          {(kind === 'event' || kind === 'request') && (
+            <>
+              , as <code>{visibleText(reason)}</code>
+            </>
+          )}
         </p>
       </div>
       <div class="problem-side">

@@ -25,7 +25,9 @@ export function UsersScreen() {
   const q = params.get('q') ?? ''
   const [limit, setLimit] = useState(PAGE_SIZE)
   const parameters = new URLSearchParams({ limit: String(limit), ...(q === '' ? {} : { q }) })
-  const query = useQuery<{ users: UserSummary[]; next: string | null }>(`api/users?${parameters}`)
+  const query = useQuery<{ users: UserSummary[]; next: string | null; isComplete: boolean }>(
+    `api/users?${parameters}`,
+  )
   const users = query.data?.users
   // Beside the list, there is room for one user at once.
   const id = chosen ?? (isNarrow.value ? undefined : users?.[0]?.id)
@@ -66,6 +68,11 @@ export function UsersScreen() {
         <div class="scroll is-table">
           {users?.length === 0 && (
             <Nothing title={q === '' ? 'No users yet' : 'No user matches'}>
+              {query.data?.isComplete === false && (
+                <p>
+                  There are too many events to search them all in time. The whole userId is found at once.
+                </p>
+              )}
               {q === '' && <p>A user appears with the first event that has a userId or an anonymousId.</p>}
             </Nothing>
           )}
