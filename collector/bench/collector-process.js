@@ -17,14 +17,15 @@ const watcher = new URL('./loop-delay.js', import.meta.url).href
  * @param options.database An existing file; by default a new one, removed at the end.
  * @param options.bin The program; by default that of this checkout.
  * @param options.profile A folder for a CPU profile of its main thread.
+ * @param options.args More arguments of its command line.
  */
-export async function startCollectorProcess({ database, profile, bin = launcher } = {}) {
+export async function startCollectorProcess({ database, profile, bin = launcher, args = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const path = database ?? join(folder, 'events.db')
   const flags = ['--import', watcher]
   if (profile !== undefined) flags.push('--cpu-prof', '--cpu-prof-dir', profile)
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [...flags, bin, '--port', '0', '--store', path], {
+  const child = spawn(process.execPath, [...flags, bin, '--port', '0', '--store', path, ...args], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const ended = new Promise((resolve) => child.once('exit', resolve))
