@@ -26,13 +26,25 @@ export interface FoundField {
 }
 
 interface Entry {
-  keys: string[]
   count: number
   types: Map<
     string,
     { type: JsonType; format?: 'date-time'; count: number; example: unknown; exampleId: string }
   >
   values: Map<string, unknown>
+}
+
+/**
+ * The paths are a tree. A map by whole paths would have to read the path of every value, and a client chooses the length of its
+ * keys.
+ */
+interface Path {
+  keys: readonly string[]
+  parent: Path | undefined
+  children: Map<string, Path>
+  entry?: Entry
+  /** The objects that were found in the array whose elements have this path: their number, and the event of the first. */
+  objects?: { count: number; exampleId: string }
 }
 
 const MAX_PATHS = 500
@@ -42,9 +54,8 @@ const MAX_SHOWN = 200
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 export class Inference {
-  readonly #entries = new Map<string, Entry>()
-  /** The objects that were found in the arrays at each path: their number, and the event of the first. */
-  readonly #objects = new Map<string, { count: number; exampleId: string }>()
+  readonly #top: Path = { keys: [], parent: undefined, children: new Map() }
+  readonly #found: Array<Path & { entry: Entry }> = []
   #samples = 0
 
   get samples(): number {
@@ -54,16 +65,17 @@ export class Inference {
   /** @param root `properties` or `traits`. */
   add(root: string, data: unknown, id: string): void {
     this.#samples++
-    if (typeof data === 'object' && data !== null) this.#addObject(data, [root], id)
+    if (typeof data === 'object' && data !== null) this.#addObject(data, childOf(this.#top, root), id)
   }
 
-  #addObject(data: object, path: readonly string[], id: string): void {
-    for (const [key, value] of Object.entries(data)) this.#addValue(value, [...path, key], id)
+  #addObject(data: object, path: Path, id: string): void {
+    for (const [key, value] of Object.entries(data)) this.#addValue(value, path, key, id)
   }
 
-  #addValue(value: unknown, keys: string[], id: string): void {
-    const entry = this.#entryFor(keys)
-    if (entry === undefined) return
+  #addValue(value: unknown, parent: Path, key: string, id: string): void {
+    const path = this.#pathTo(parent, key)
+    if (path === undefined) return
+    const { entry } = path
     entry.count++
     const { type, format } = typeOf(value)
     const typeKey = format ?? type
@@ -80,51 +92,52 @@ export class Inference {
     } else known.count++
     if (example !== undefined && entry.values.size < MAX_VALUES)
       entry.values.set(JSON.stringify(example), example)
-    if (keys.length > MAX_DEPTH) return
-    if (type === 'object') this.#addObject(value as object, keys, id)
+    if (path.keys.length > MAX_DEPTH) return
+    if (type === 'object') this.#addObject(value as object, path, id)
     if (type !== 'array') return
-    const inside = [...keys, '[]']
-    const array = keyOf(inside)
+    const inside = childOf(path, '[]')
     for (const element of value as unknown[]) {
-      if (typeOf(element).type !== 'object') this.#addValue(element, inside, id)
+      if (typeOf(element).type !== 'object') this.#addValue(element, path, '[]', id)
       else {
-        const objects = this.#objects.get(array)
-        if (objects === undefined) this.#objects.set(array, { count: 1, exampleId: id })
-        else objects.count++
+        inside.objects ??= { count: 0, exampleId: id }
+        inside.objects.count++
         this.#addObject(element as object, inside, id)
       }
     }
   }
 
-  #entryFor(keys: string[]): Entry | undefined {
-    const key = keyOf(keys)
-    const known = this.#entries.get(key)
-    if (known !== undefined) return known
+  #pathTo(parent: Path, key: string): (Path & { entry: Entry }) | undefined {
+    const known = parent.children.get(key)
+    if (known !== undefined && hasEntry(known)) return known
     // Limited, because an object whose keys are ids can have any number of paths.
-    if (this.#entries.size >= MAX_PATHS) return undefined
-    const entry: Entry = { keys, count: 0, types: new Map(), values: new Map() }
-    this.#entries.set(key, entry)
-    return entry
+    if (this.#found.length >= MAX_PATHS) return undefined
+    const path = Object.assign(childOf(parent, key), {
+      entry: { count: 0, types: new Map(), values: new Map() },
+    })
+    this.#found.push(path)
+    return path
   }
 
   /** How often a path could have occurred: once in each object of its array or, outside of arrays, once in each event. */
-  #countAround(keys: readonly string[]): number {
-    const array = keys.lastIndexOf('[]', keys.length - 2)
-    return this.#objects.get(keyOf(keys.slice(0, array + 1)))?.count ?? Math.max(1, this.#samples)
+  #countAround({ parent }: Path): number {
+    let around = parent
+    while (around !== undefined && around.keys.at(-1) !== '[]') around = around.parent
+    return around?.objects?.count ?? Math.max(1, this.#samples)
   }
 
   fields(): FoundField[] {
-    return [...this.#entries.values()]
-      .map(({ keys, count: ownCount, types, values }): FoundField => {
+    return this.#found
+      .map((path): FoundField => {
+        const { keys, objects } = path
+        const { count: ownCount, types, values } = path.entry
         const found = [...types.values()]
         // Objects beside other elements of an array.
-        const objects = this.#objects.get(keyOf(keys))
         if (objects !== undefined) found.push({ type: 'object', ...objects, example: undefined })
         found.sort((a, b) => b.count - a.count)
         const count = ownCount + (objects?.count ?? 0)
         return {
           path: fieldPath(keys),
-          presence: presenceOf(count, this.#countAround(keys)),
+          presence: presenceOf(count, this.#countAround(path)),
           type: found[0]?.type ?? 'null',
           isInconsistent: isInconsistent(found.map(({ type }) => type)),
           types: found.map(({ example, ...type }) => ({
@@ -139,8 +152,16 @@ export class Inference {
   }
 }
 
-function keyOf(keys: readonly string[]): string {
-  return keys.join('\u0000')
+function childOf(parent: Path, key: string): Path {
+  const known = parent.children.get(key)
+  if (known !== undefined) return known
+  const child: Path = { keys: [...parent.keys, key], parent, children: new Map() }
+  parent.children.set(key, child)
+  return child
+}
+
+function hasEntry(path: Path): path is Path & { entry: Entry } {
+  return path.entry !== undefined
 }
 
 /** Rounded, but 1 only if it is everywhere. */
