@@ -44,7 +44,7 @@ async function closeOnce(core: Core, timeoutMs: number | undefined): Promise<Flu
     await shutDown(core)
     const leftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (core.clock.monotonic() - beganMs)
     if (core.callbackWork.size > 0 && leftMs > 0)
-      await holdFor(core, Promise.all(core.callbackWork), Math.min(CALLBACK_PATIENCE_MS, leftMs))
+      await holdFor(core, Promise.allSettled(core.callbackWork), Math.min(CALLBACK_PATIENCE_MS, leftMs))
   }
   return summary
 }

@@ -54,6 +54,22 @@ describe('closeAndFlush and a promise that a callback has returned', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
+  test('it waits for one promise although another one is rejected meanwhile', async () => {
+    const { analytics, clock } = createAnalytics()
+    const event = { userId: 'ada', event: 'Order Completed' }
+    analytics.track(event, () => after(clock, 100).then(() => assert.fail()) as never)
+    analytics.track(event, () => after(clock, 400) as never)
+    const closed = vi.fn()
+    void analytics.closeAndFlush().then(closed)
+    await settled()
+
+    await clock.advance(399)
+    expect(closed).not.toHaveBeenCalled()
+    await clock.advance(1)
+
+    expect(closed).toHaveBeenCalledTimes(1)
+  })
+
   test.each<[string, () => unknown]>([
     ['a rejected promise', () => Promise.reject(new Error('kaputt'))],
     ['no promise', () => 5],
