@@ -38,8 +38,12 @@ export interface CompressionOptions {
 const CLOSED = new Error('the client was closed')
 /** After so many 5xx for compressed bodies in a row, the next body is sent unencoded: the compression may be the cause. */
 const FAILURES_TO_DOUBT = 2
-/** After so many bodies that were accepted in such a doubt, it is the cause. One alone may have come after an outage. */
+/**
+ * After so many bodies that were accepted in such a doubt, it is the cause. One alone may have come after an outage. A service
+ * that has accepted a compressed body may fail at random, which gives a few of them by chance.
+ */
 const PROOFS = 2
+const PROOFS_IF_UNDERSTOOD = 6
 
 /**
  * Compresses request bodies with gzip, until the service, the runtime or the HTTP client turns out not to support it.
@@ -87,7 +91,8 @@ export class Compression implements Encoder {
       if (isAccepted && this.#suspects.delete(range) && !this.#isUnderstood) {
         this.#turnOff('the service refused a compressed body with 400 and took the same one uncompressed')
       }
-      if (isAccepted && this.#isDoubted() && ++this.#proofs === PROOFS) {
+      const proofs = this.#isUnderstood ? PROOFS_IF_UNDERSTOOD : PROOFS
+      if (isAccepted && this.#isDoubted() && ++this.#proofs === proofs) {
         this.#turnOff('the service failed on compressed bodies with a 5xx and took uncompressed ones')
       }
       this.#failures = 0

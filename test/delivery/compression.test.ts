@@ -256,6 +256,22 @@ describe('a service', () => {
     ])
   })
 
+  test('that has accepted a compressed body is given more chances, because it may fail at random', async () => {
+    const isDown = (index: number) => index > 0 && index % 3 !== 0
+    const { encodings, warnings } = await answersOf((_is, index) => (isDown(index) ? 503 : 200), 16)
+
+    expect(encodings).toBe(`gzip${' gzip gzip plain'.repeat(5)}`)
+    expect(warnings).toEqual([])
+  })
+
+  test('that no longer takes compressed bodies gets uncompressed ones in the end', async () => {
+    const isFailing = (isCompressed: boolean, index: number) => isCompressed && index > 0
+    const { encodings, warnings } = await answersOf((...of) => (isFailing(...of) ? 503 : 200), 21)
+
+    expect(encodings).toBe(`gzip${' gzip gzip plain'.repeat(6)} plain plain`)
+    expect(warnings).toHaveLength(1)
+  })
+
   test('that has an outage and then accepts an uncompressed body still gets compressed ones', async () => {
     const isDown = (index: number) => index < 5 || (index > 7 && index < 10)
     const { encodings, warnings } = await answersOf((_is, index) => (isDown(index) ? 503 : 200), 13)
