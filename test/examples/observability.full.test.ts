@@ -43,29 +43,26 @@ function run(
 const example = (heading: string): string =>
   blocks.get(heading) ?? `throw new Error('no code under ${heading}')`
 
+test('docs/troubleshooting.md: its program says whether the service can be reached and takes the key', async () => {
+  const guide = readFileSync(`${repository}docs/troubleshooting.md`, 'utf8')
+  const [, program = '', output] = /^```js\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```$/m.exec(guide) ?? []
+  const fine = await run(program)
+  const wrong = await run(program, { TRACKPOST_WRITE_KEY: 'wk_of_somebody_else' })
+  receiver.faults.push({ status: 503 })
+  const down = await run(program)
+
+  expect(fine).toMatchObject({ code: 0, stdout: output, stderr: '' })
+  expect(wrong.stdout).toContain('authorized: false')
+  expect(wrong.stdout).toContain('[401] Unauthorized: the credentials were refused')
+  expect(wrong.stderr).toBe(`${receiver.url}/v1/batch\n`)
+  expect(down.stdout).toMatch(/reachable: true,\s+authorized: undefined,\s+status: 503/)
+  expect(receiver.events).toEqual([])
+})
+
 describe('docs/observability.md', () => {
   test('has only code blocks that are run here', () => {
-    expect([...blocks.keys()]).toEqual(['Does it work', 'How is it doing', 'A log', 'Channels'])
+    expect([...blocks.keys()]).toEqual(['How is it doing', 'A log', 'Channels'])
     expect(page.match(/^```/gm)).toHaveLength(2 * blocks.size)
-  })
-
-  test('Does it work', async () => {
-    const fine = await run(example('Does it work'))
-    const wrong = await run(example('Does it work'), { TRACKPOST_WRITE_KEY: 'wk_of_somebody_else' })
-    receiver.faults.push({ status: 503 })
-    const down = await run(example('Does it work'))
-
-    expect(fine).toMatchObject({
-      code: 0,
-      stdout: '{ reachable: true, authorized: true, status: 200 }\n',
-      stderr: '',
-    })
-    expect(wrong.stdout).toBe('{ reachable: true, authorized: false, status: 401 }\n')
-    expect(wrong.stderr).toContain(
-      `${receiver.url}/v1/batch: [401] Unauthorized: the credentials were refused`,
-    )
-    expect(down.stdout).toBe('{ reachable: true, authorized: undefined, status: 503 }\n')
-    expect(receiver.events).toEqual([])
   })
 
   test('How is it doing', async () => {
