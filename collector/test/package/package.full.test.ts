@@ -111,21 +111,6 @@ test('until the first response, no unneeded code is loaded', async () => {
   expect(own.reduce((sum, path) => sum + statSync(path).size, 0)).toBeLessThan(410_000)
 })
 
-test('publint and attw find no problem', async () => {
-  const [publint, attw] = await Promise.all([
-    runTool('publint', ['--strict', project.tarball], project.folder),
-    // The entries that only trackpost-cluster and its like import are ES modules alone.
-    runTool(
-      'attw',
-      [project.tarball, '--exclude-entrypoints', 'ports', 'sql', 'conformance'],
-      project.folder,
-    ),
-  ])
-
-  expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })
-  expect(attw).toMatchObject({ code: 0, output: expect.stringContaining('No problems found') })
-}, 60_000)
-
 const body = `
   const collector = await startCollector({ port: 0 })
   const response = await fetch(collector.url + '/v1/track', {
