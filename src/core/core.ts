@@ -38,7 +38,8 @@ export interface Flush {
   /** The failures in a row when the flush began, and the number of failures after which it resolves. */
   sinceFailures: number
   readonly attempts: number
-  readonly beganMs: number
+  /** The end of the turn in which it began, when its events have become due; `Infinity` before. */
+  beganMs: number
   readonly isClose: boolean
   /** Whether failures of the service do not end the wait. */
   readonly isPatient: boolean

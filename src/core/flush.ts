@@ -50,7 +50,7 @@ export function flush(
           : isClose
             ? attempts
             : Math.min(attempts, MAX_FLUSH_FAILURES),
-      beganMs: clock.monotonic(),
+      beganMs: Number.POSITIVE_INFINITY,
       isClose,
       isPatient,
       deadlineMs: clock.monotonic() + (timeoutMs ?? Number.POSITIVE_INFINITY),

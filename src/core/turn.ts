@@ -8,6 +8,7 @@ import { afterLoop, soon } from '../runtime/clock.ts'
 import { isEnding } from '../runtime/exit.node.ts'
 import type { Core } from './core.ts'
 import { armInterval, pump } from './pump.ts'
+import { noteDue } from './service.ts'
 import {
   contextOf,
   countWork,
@@ -189,6 +190,13 @@ export function tellLeft(core: Core, item: Item): void {
   }
 }
 
+/** A flush never waits for less time than its events, which are told first. */
+function beginFlushes({ flushes, service, line, clock }: Core): void {
+  noteDue(service, line.dueOrder, clock.monotonic())
+  const nowMs = clock.monotonic()
+  for (const flush of flushes) flush.beganMs = Math.min(flush.beganMs, nowMs)
+}
+
 /** Sends what is due. */
 function start(core: Core): void {
   const { line, settings, service } = core
@@ -197,6 +205,7 @@ function start(core: Core): void {
   const isEnough = line.readyLength >= settings.flushAt || line.readyBytes >= service.ceiling.bytes
   catchUp(core)
   if (core.isFlushRequested || isNearlyFull || isEnough) line.makeAllDue()
+  if (core.isFlushRequested) beginFlushes(core)
   core.isFlushRequested = false
   pump(core)
   armInterval(core)

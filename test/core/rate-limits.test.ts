@@ -165,3 +165,15 @@ test('F33 200 clients, an outage that ends at 60 s: at most 25 % of them in the 
   expect(returns.filter((atMs) => atMs < 61_000).length).toBeLessThanOrEqual(50)
   expect(herd.every(({ analytics }) => analytics.stats.delivered === 1)).toBe(true)
 })
+
+test('a flush is told no sooner than its events, even if its turn went on for a while after the call', async () => {
+  const { analytics, clock } = createAnalytics({}, [status(429, { 'retry-after': '5' })])
+  const codes: (string | undefined)[] = []
+  analytics.track({ userId: 'ada', event: 'Order Completed' }, (error) => codes.push(error?.code))
+  const flushing = analytics.flush()
+  clock.stall(30)
+  await clock.advance(20_000)
+
+  expect(await flushing).toEqual({ delivered: 0, failed: 1, pending: 0 })
+  expect(codes).toEqual(['retries_exhausted'])
+})
