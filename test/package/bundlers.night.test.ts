@@ -1,8 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { nodeResolve } from '@rollup/plugin-node-resolve'
@@ -13,70 +9,30 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import webpack from 'webpack'
 import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
 import { runNode, WRITE_KEY } from '../examples/run-node.ts'
+import type { Loopback } from '../support/loopback.ts'
+import { CLIENT_PEM } from '../support/token-server.ts'
 import { createProject, type Project, runTool } from './project.ts'
-
-const TOKEN = 'an-access-token'
-const CLIENT_KEY = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-}).privateKey
+import { startTokenServer, TOKEN } from './token-server.ts'
 
 let project: Project
 let receiver: Receiver
-let tokenServer: Server
+let tokenServer: Loopback
 
 beforeAll(async () => {
   project = await createProject()
   receiver = await startReceiver({ writeKey: WRITE_KEY, token: TOKEN })
-  tokenServer = createServer((request, response) => {
-    request.resume().on('end', () => {
-      response.writeHead(200, { 'Content-Type': 'application/json' })
-      response.end(JSON.stringify({ access_token: TOKEN, token_type: 'Bearer', expires_in: 3_600 }))
-    })
-  }).listen(0, '127.0.0.1')
-  await once(tokenServer, 'listening')
+  tokenServer = await startTokenServer()
 })
 afterAll(async () => {
-  tokenServer?.closeAllConnections()
-  tokenServer?.close()
-  await Promise.all([receiver?.close(), project?.remove()])
+  await Promise.all([tokenServer?.close(), receiver?.close(), project?.remove()])
 })
 
 type Bundle = (entry: string, folder: string) => Promise<string>
 
 /** The functions return the path of the main file. docs/self-hosted.md documents the setting for rollup. */
 const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundle }> = {
-  esbuild: {
-    source: 'oauth.mjs',
-    async bundle(entry, folder) {
-      const outfile = join(folder, 'main.mjs')
-      await build({
-        entryPoints: [entry],
-        bundle: true,
-        platform: 'node',
-        format: 'esm',
-        minify: true,
-        outfile,
-      })
-      return outfile
-    },
-  },
-  'esbuild, to CommonJS': {
-    source: 'oauth.cjs',
-    async bundle(entry, folder) {
-      const outfile = join(folder, 'main.cjs')
-      await build({
-        entryPoints: [entry],
-        bundle: true,
-        platform: 'node',
-        format: 'cjs',
-        minify: true,
-        outfile,
-      })
-      return outfile
-    },
-  },
+  esbuild: { source: 'oauth.mjs', bundle: esbuildTo('esm', 'main.mjs') },
+  'esbuild, to CommonJS': { source: 'oauth.cjs', bundle: esbuildTo('cjs', 'main.cjs') },
   rollup: {
     // Rollup puts inlined modules after the entry: at a top-level await they would not have run yet. So this program
     // uses `then`.
@@ -114,6 +70,14 @@ const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundl
   },
 }
 
+function esbuildTo(format: 'esm' | 'cjs', name: string): Bundle {
+  return async (entry, folder) => {
+    const outfile = join(folder, name)
+    await build({ entryPoints: [entry], bundle: true, platform: 'node', format, minify: true, outfile })
+    return outfile
+  }
+}
+
 function runWebpack(entry: string, path: string, filename: string): Promise<string> {
   return new Promise((resolve, reject) => {
     webpack({ entry, target: 'node', mode: 'production', output: { path, filename } }, (error, stats) => {
@@ -139,9 +103,9 @@ test.each(Object.entries(BUNDLERS))(
 
       const exit = await runNode([file], {
         TRACKPOST_WRITE_KEY: WRITE_KEY,
-        CLIENT_KEY,
+        CLIENT_KEY: CLIENT_PEM,
         TRACKPOST_HOST: receiver.url,
-        AUTH_SERVER: `http://127.0.0.1:${(tokenServer.address() as AddressInfo).port}`,
+        AUTH_SERVER: tokenServer.url,
       })
 
       expect(exit).toMatchObject({ code: 0, stderr: '' })
