@@ -116,7 +116,7 @@ export function storedNumber(text: string): string | undefined {
 /** Formats a value from `parseExact`, or a part of one, as JSON. */
 export function stringifyExact(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent)
-  const marked = JSON.stringify(mark()).slice(1, -1)
+  const marked = `\\u0001${mark().slice(1)}`
   if (!text?.includes(marked)) return text
   return text.replace(new RegExp(`"\\${marked}([^"]*)"`, 'g'), '$1')
 }

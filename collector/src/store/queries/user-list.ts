@@ -25,8 +25,8 @@ interface FoundUser {
 }
 
 /**
- * Users in the order of their last event, newest first. The page goes on before the sequence number of the cursor. A user with an
- * event newer than this page was listed on an earlier page, and is left out.
+ * Users in the order of their last event, newest first. The page goes on before the sequence number of the cursor. A user with
+ * an event newer than this page was listed on an earlier page, and is left out.
  */
 export function* listUsers(
   context: QueryContext,

@@ -108,7 +108,7 @@ interface Pending {
 
 /** Runs queries in a separate thread, on a separate connection. The thread starts with the first query. */
 export class WorkerReader implements FileReader {
-  readonly #data: Omit<ReaderWorkerData, 'mark'>
+  readonly #data: ReaderWorkerData
   readonly #now: () => number
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #pending = new Map<number, Pending>()
@@ -121,7 +121,7 @@ export class WorkerReader implements FileReader {
     now: () => number,
     onFault: (what: string, cause: unknown) => void,
   ) {
-    this.#data = data
+    this.#data = { ...data, mark: mark() }
     this.#now = now
     this.#onFault = onFault
   }
@@ -150,7 +150,7 @@ export class WorkerReader implements FileReader {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    const worker = new Worker(workerUrl('reader'), { workerData: { ...this.#data, mark: mark() } })
+    const worker = new Worker(workerUrl('reader'), { workerData: this.#data })
     this.#worker = worker
     worker.unref()
     worker.on('message', (reply: Reply) => this.#settle(reply))
