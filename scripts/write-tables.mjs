@@ -1,6 +1,6 @@
 // Writes the tables of the documents that repeat what other files say: settings, error codes, local events, limits from the
-// sources, and figures from bench/results.md and bench/compared.md, which `npm run bench` and `node bench/compared.mjs` write. Usage: `npm run tables`. A test fails when a table
-// is out of date.
+// sources, and figures from bench/results.md and bench/compared.md, which `npm run bench` and `node bench/compared.mjs` write.
+// Usage: `npm run tables`. A test fails when a table is out of date.
 //
 // In a document, a table stands between `<!-- table: name -->` and `<!-- end of table -->`.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -156,18 +156,19 @@ const PACKAGES = {
 
 const NAMES = Object.values(PACKAGES).map((name) => `\`${name}\``)
 
-/** A table of bench/compared.md; or, with `titles`, its rows with these titles, for the clients of `PACKAGES`. */
-function compared(title, titles) {
-  const section = read('bench/compared.md')
-    .split(/^## /m)
-    .find((one) => one.startsWith(`${title}\n`))
-  const rows = (section ?? '').trim().split('\n').slice(2)
-  if (titles === undefined) return rows.join('\n')
-  return titles.map((text) => {
-    const row = rows.map(cellsOf).find(([cell]) => cell === text)
-    if (row === undefined) throw new Error(`bench/compared.md has no row "${text}"`)
-    return row.slice(0, NAMES.length + 1)
-  })
+/** The lines of a table of bench/compared.md. */
+function compared(title) {
+  const sections = read('bench/compared.md').split(/^## /m)
+  return (sections.find((one) => one.startsWith(`${title}\n`)) ?? '').trim().split('\n').slice(2)
+}
+
+/** A row of such a table, for the clients of `PACKAGES`. */
+function comparedRow(title, text) {
+  const row = compared(title)
+    .map(cellsOf)
+    .find(([cell]) => cell === text)
+  if (row === undefined) throw new Error(`bench/compared.md has no row "${text}"`)
+  return row.slice(0, NAMES.length + 1)
 }
 
 /** A row with a figure of each client. */
@@ -180,8 +181,8 @@ const roundedMs = (value) =>
   String(Number(value) >= 100 ? Math.round(Number(value)) : Number(value).toFixed(2))
 
 const TABLES = {
-  'compared-installed': () => compared('Installed'),
-  'compared-faults': () => compared('Faults'),
+  'compared-installed': () => compared('Installed').join('\n'),
+  'compared-faults': () => compared('Faults').join('\n'),
   settings: ({ SETTINGS }) =>
     table(
       ['setting', 'type, default and range'],
@@ -221,11 +222,12 @@ const TABLES = {
     table(
       ['', ...NAMES],
       [
-        ...compared('Faults', [
+        comparedRow(
+          'Faults',
           'good events that arrive, if the service refuses a batch of ten because of one bad event (400)',
-          'an object that your code changes after the call',
-        ]),
-        ...compared('Installed', ['packages installed']),
+        ),
+        comparedRow('Faults', 'an object that your code changes after the call'),
+        comparedRow('Installed', 'packages installed'),
         figures(
           'CPU time per event in a burst, as a multiple of a hand-written `POST`, in a warm process',
           'burst',
