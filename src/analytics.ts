@@ -177,7 +177,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   /**
    * Accepts no further events and flushes. At the timeout, open requests are aborted. Every remaining event then fails with
    * `shutdown_timeout`, or stays in the spool with the outcome `deferred`, before the promise resolves. Events that are tracked
-   * after this call fail with `closed`. A second call waits for the first. Never rejects.
+   * after this call fail with `closed`. Waits up to 1 s, within the timeout, for promises that callbacks have returned. A second
+   * call waits for the first. Never rejects.
    *
    * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 75,000), or a callback,
    * which is called with `(undefined, summary)`.

@@ -192,8 +192,8 @@ export function tellLeft(core: Core, item: Item): void {
 
 /** A flush never waits for less time than its events, which are told first. */
 function beginFlushes({ flushes, service, line, clock }: Core): void {
-  noteDue(service, line.dueOrder, clock.monotonic())
   const nowMs = clock.monotonic()
+  noteDue(service, line.dueOrder, nowMs)
   for (const flush of flushes) flush.beganMs = Math.min(flush.beganMs, nowMs)
 }
 
