@@ -1,4 +1,5 @@
 import type { Operator } from '../search/syntax.ts'
+import type { Budget } from './budget.ts'
 import type { TimeRange } from './event-reader.ts'
 import type { Query, Sql, SqlValue } from './sql.ts'
 
@@ -95,6 +96,7 @@ export interface Dialect {
     reasons: readonly string[],
     bounds: Bounds,
     range: { fromMs: number; toMs: number },
+    budget: Budget,
   ): Query<ReasonExample[]>
 
   /** Ignores the case of ASCII letters. */

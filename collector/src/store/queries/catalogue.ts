@@ -4,7 +4,7 @@ import type { TrackingPlan } from '../../plan/plan.ts'
 import { equals } from '../../search/filter.ts'
 import { type Comparison, type Search, term } from '../../search/syntax.ts'
 import { BUCKET_MS, bucketsOf, endOfBucket } from '../buckets.ts'
-import { Budget } from '../budget.ts'
+import type { Budget } from '../budget.ts'
 import type { TimeRange } from '../event-reader.ts'
 import type { Catalogue, CatalogueDetail, CatalogueEntry, InferredSchemas } from '../query-results.ts'
 import { all, type Query, sql } from '../sql.ts'
@@ -101,7 +101,7 @@ function* inferAll(
 ): Query<Samples> {
   const samples = new Samples()
   yield* addNewest(context, range, samples)
-  const budget = new Budget(RARE_MS)
+  const budget = context.budget.part(RARE_MS)
   for (const { key, type, accepted } of entries) {
     if ((samples.shape(key)?.sampled ?? 0) >= Math.min(accepted, RARE_SAMPLES)) continue
     const search = samplesOf(readKey(key))
@@ -121,8 +121,9 @@ function* inferAll(
   return samples
 }
 
-function* addNewest({ dialect }: QueryContext, range: TimeRange, samples: Samples): Query<void> {
-  const budget = new Budget(SAMPLES_MS)
+function* addNewest(context: QueryContext, range: TimeRange, samples: Samples): Query<void> {
+  const { dialect } = context
+  const budget = context.budget.part(SAMPLES_MS)
   const { fromMs, toMs } = closed(range)
   for (const slice of dialect.slices(yield* dialect.boundsOf(range), 'newest', 'rows')) {
     const rows = yield* all<{
@@ -154,7 +155,7 @@ export function* catalogueDetail(
   const found = yield* findEvents(
     context,
     { ...query, search: samplesOf(kind), order: 'newest', limit: ENTRY_SAMPLES },
-    new Budget(SAMPLES_MS),
+    context.budget.part(SAMPLES_MS),
   )
   const records = yield* recordsOf(
     { ...context, isExact: true },
@@ -163,7 +164,7 @@ export function* catalogueDetail(
   const shape = new Shape()
   for (const { id, message, violations } of records)
     if (message !== null) shape.add(entry.type, message, id, violations > 0)
-  yield* addExceptions(context, query, entry, shape, new Budget(EXCEPTIONS_MS))
+  yield* addExceptions(context, query, entry, shape, context.budget.part(EXCEPTIONS_MS))
   const { counts, sampled, fields, schema } = shape
   return {
     ...entry,
@@ -178,7 +179,7 @@ export function* catalogueDetail(
 export function* schemas(context: QueryContext, range: TimeRange): Query<InferredSchemas> {
   const entries = yield* countedEntries(context, range)
   const samples = yield* inferAll(context, range, entries)
-  const budget = new Budget(EXCEPTIONS_MS)
+  const budget = context.budget.part(EXCEPTIONS_MS)
   for (const entry of entries) {
     const shape = samples.shape(entry.key)
     if (shape !== undefined) yield* addExceptions(context, range, entry, shape, budget)

@@ -10,6 +10,8 @@ import { closed, type QueryContext } from './context.ts'
 
 const MAX_PROBLEMS = 200
 const MAX_SOURCES = 20
+/** Time limit of the search for the newest event of each reason. */
+const EXAMPLES_MS = 60
 const SEVERITIES = ['error', 'warning', 'info']
 
 export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
@@ -24,7 +26,11 @@ export function* problems(context: QueryContext, range: TimeRange): Query<Proble
   return { problems: ordered(found), isComplete }
 }
 
-function* problemsOfEvents({ dialect }: QueryContext, range: TimeRange, bounds: Bounds): Query<Problem[]> {
+function* problemsOfEvents(
+  { dialect, budget }: QueryContext,
+  range: TimeRange,
+  bounds: Bounds,
+): Query<Problem[]> {
   const { first, end } = bucketsOf(range)
   const rows = yield* all<{ reason: Reason; source: string; count: number; last: number }>(
     sql`SELECT reason, source.name AS source, sum(count) AS count, max(bucket) AS last FROM tally
@@ -59,6 +65,7 @@ function* problemsOfEvents({ dialect }: QueryContext, range: TimeRange, bounds: 
     [...byReason.keys()],
     bounds,
     closed(range),
+    budget.part(EXAMPLES_MS),
   )) {
     const problem = byReason.get(reason)
     if (problem === undefined) continue

@@ -1,5 +1,5 @@
 import { isPlace, MAX_UNCLEAR } from '../../search/meanings.ts'
-import { Budget } from '../budget.ts'
+import type { Budget } from '../budget.ts'
 import type {
   Bounds,
   Dialect,
@@ -16,9 +16,6 @@ import { type SliceSizes, slicesOf } from '../slices.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
-
-/** Time limit of `newestByReason`. */
-const EXAMPLES_MS = 60
 
 /** A slice of rows lies within one segment (see `SEGMENT_BITS`), because the indexes begin with the segment. */
 const SIZES: Readonly<Record<SliceKind, SliceSizes>> = {
@@ -134,10 +131,10 @@ function* newestByReason(
   reasons: readonly string[],
   bounds: Bounds,
   { fromMs, toMs }: { fromMs: number; toMs: number },
+  budget: Budget,
 ): Query<ReasonExample[]> {
   const missing = new Set(reasons)
   const found: ReasonExample[] = []
-  const budget = new Budget(EXAMPLES_MS)
   for (const { first, last } of slicesOf(bounds, 'newest', SIZES.index, 1)) {
     if (missing.size === 0 || budget.isUsedUp) break
     const rows = yield* all<ReasonExample>(
