@@ -34,11 +34,12 @@ const builtSuites = [
 
 /** Setups run once for all files of a suite. */
 const installed = 'test/support/project.setup.ts'
+const packages = 'test/support/packages.setup.ts'
 const setups: Record<string, string[]> = {
   package: [installed],
-  frameworks: ['test/support/frameworks.setup.ts', installed],
-  runtimes: ['test/support/runtimes.setup.ts', 'test/support/frameworks.setup.ts', installed],
-  serverless: ['test/support/runtimes.setup.ts', installed],
+  frameworks: [packages, installed],
+  runtimes: [packages, installed],
+  serverless: [packages, installed],
 }
 
 /** Only a test that hangs reaches these limits. */

@@ -62,7 +62,7 @@ const STEPS = {
     inFull: true,
   },
   clickhouse: {
-    command: ['node', 'cluster/scripts/chdb.mjs'],
+    command: ['node', 'scripts/fetch-packages.mjs', 'cluster/test/clickhouse'],
     mayFail: 'the tests on ClickHouse',
     inFull: true,
   },

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
-import { findFrameworks } from '../../scripts/fetch-frameworks.mjs'
+import { findPackages } from '../../scripts/fetch-packages.mjs'
 import { type Running, startNode, WRITE_KEY } from '../examples/run-node.ts'
 import { createProject, type Project, REPOSITORY, run } from '../package/project.ts'
 import { skip } from '../support/runtimes.ts'
@@ -19,7 +19,7 @@ let receiver: Receiver
 let service: Running | undefined
 
 beforeAll(async () => {
-  const frameworks = findFrameworks()
+  const frameworks = findPackages('test/frameworks')
   if (frameworks !== undefined) project = await createProject(frameworks)
 })
 afterAll(() => project?.remove())
@@ -53,7 +53,7 @@ const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
   async 'Next.js'(project) {
     const app = join(project.folder, 'nextjs')
     await cp(join(REPOSITORY, 'examples/frameworks/nextjs'), app, { recursive: true })
-    const program = join(findFrameworks() as string, 'node_modules/next/dist/bin/next')
+    const program = join(findPackages('test/frameworks') as string, 'node_modules/next/dist/bin/next')
     const built = await run(process.execPath, [program, 'build', app], project.folder)
     if (built.code !== 0) throw new Error(built.output)
     return [program, 'start', app, '--hostname', '127.0.0.1', '--port', '0']
@@ -61,7 +61,7 @@ const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
 }
 
 async function start(name: string): Promise<string> {
-  if (project === undefined) skip('the frameworks are not in the cache: node scripts/fetch-frameworks.mjs')
+  if (project === undefined) skip('the frameworks are not in the cache: npm run frameworks')
   const args = await (PREPARE[name] as (typeof PREPARE)[string])(project as Project)
   service = startNode(args, {
     TRACKPOST_WRITE_KEY: WRITE_KEY,

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fetchPackages } from '../../scripts/fetch-packages.mjs'
 import { ENTRIES } from '../../tsup.config.ts'
-import { compiler, installCompilers, VERSIONS } from './compilers.ts'
 import { createProject, type Project, REPOSITORY, run } from './project.ts'
 
 /** Imports entry points of the package, and uses the parts whose types depend on types of the runtime. */
@@ -78,12 +78,20 @@ const RESOLUTIONS = {
   bundler: { options: { module: 'esnext', moduleResolution: 'bundler' }, files: ['program.ts'] },
 } as const
 
+/**
+ * The oldest and the newest version of TypeScript that the types support, and versions between them that changed how
+ * types are checked.
+ */
+const VERSIONS = ['5.0', '5.2', '5.6', '5.9', '6.0', '7.0'] as const
+
 /** True with `npm run test:package -- --full`: tests all combinations. */
 const isFull = process.env['TEST_FULL'] === '1'
 
 let project: Project
+/** The folder of the compilers. */
+let compilers: string
 beforeAll(async () => {
-  ;[project] = await Promise.all([createProject(), installCompilers()])
+  ;[project, compilers] = await Promise.all([createProject(), fetchPackages('test/package/compilers')])
 }, 300_000)
 afterAll(() => project?.remove())
 
@@ -136,7 +144,13 @@ async function complaints(
   const program = PROGRAM + OTHERS + (version === '5.0' ? '' : AWAIT_USING) + addition
   for (const file of files) await project.write(name(file), program)
   const path = await project.write(name('tsconfig.json'), JSON.stringify({ compilerOptions, files }))
-  const args = [compiler(version), '--project', path, '--pretty', 'false']
+  const args = [
+    join(compilers, `node_modules/typescript-${version}/bin/tsc`),
+    '--project',
+    path,
+    '--pretty',
+    'false',
+  ]
   const { output } = await run(process.execPath, args, project.folder)
   const ours = /^(?:[^\s(]*trackpost\/dist\/|[^\s(]*program\.[cm]?ts|error )/
   return output.split('\n').filter((line) => ours.test(line))

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { findFrameworks } from '../../scripts/fetch-frameworks.mjs'
+import { findPackages } from '../../scripts/fetch-packages.mjs'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
 import { type Life, startLife } from '../support/life.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
@@ -171,7 +171,11 @@ async function runInNext(id: string): Promise<Results> {
     logLevel: 'silent',
   })
   const host = join(project.folder, 'features/next-host.mjs')
-  const { line, ended } = start(id, runtime('node-24'), [host, findFrameworks() as string, bundle])
+  const { line, ended } = start(id, runtime('node-24'), [
+    host,
+    findPackages('test/frameworks') as string,
+    bundle,
+  ])
   const { results } = JSON.parse(await line())
   expect(await ended).toMatchObject({ end: 0 })
   return results
@@ -233,7 +237,7 @@ async function runExit(id: string): Promise<Results> {
 }
 
 interface Run {
-  /** The runtime's name in scripts/runtimes.json. */
+  /** The runtime's name in test/runtimes/package.json. */
   readonly needs: string
   readonly run: (id: string) => Promise<Results>
 }
@@ -275,8 +279,8 @@ const done = new Map<string, Promise<Results>>()
 function resultsOf({ id }: Platform): Promise<Results> {
   const { needs, run } = RUN[id] as Run
   runtime(needs)
-  if (id === 'next' && findFrameworks() === undefined) {
-    skip('Next.js is not in the cache: node scripts/fetch-frameworks.mjs')
+  if (id === 'next' && findPackages('test/frameworks') === undefined) {
+    skip('Next.js is not in the cache: npm run frameworks')
   }
   if (id === 'lambda' && process.platform !== 'linux') skip('the state of a process is read from /proc')
   const results = done.get(id) ?? run(id)

@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
+import { findRuntime, versionOf } from '../support/runtimes.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
 import { bundleWorker, startWorker } from '../support/workerd.ts'
 
@@ -15,7 +15,7 @@ const WRITE_KEY = 'wk_Runtimes_7'
 /** A runtime, and a module system in which the package is loaded. */
 interface Case {
   readonly name: string
-  /** The runtime's name in scripts/runtimes.json. */
+  /** The runtime's name in test/runtimes/package.json. */
   readonly binary: string
   readonly title: string
   readonly modules: string
@@ -142,7 +142,7 @@ async function runCase(
       const results = JSON.parse(text)
       // workerd has `process.versions` only with this flag.
       expect(results.version !== undefined).toBe(flags.includes('nodejs_compat'))
-      return { ...results, version: MANIFEST[binary]?.version }
+      return { ...results, version: versionOf(binary) }
     } finally {
       worker.stop()
     }

@@ -145,7 +145,8 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun'])('worker threads, on %s',
     life.child.kill('SIGUSR2')
 
     expect(await life.line()).toBe('delivered')
-    expect(received.sort()).toEqual(numbered('Thread', 50))
+    // The thread's own request may arrive late, when the service is up: what it has in flight is sent again.
+    expect([...new Set(received)].sort()).toEqual(numbered('Thread', 50))
   })
 })
 

@@ -1,15 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'vitest'
-import { findChdb } from '../../scripts/chdb.mjs'
+import { findPackages } from '../../../scripts/fetch-packages.mjs'
 
-const chdb = findChdb()
+const packages = findPackages('cluster/test/clickhouse')
+/** The native library is optional, since there is none for some platforms. */
+const library = packages && join(packages, 'node_modules/@chdb/lib-linux-x64-gnu')
+const chdb = library && existsSync(library) ? join(packages, 'node_modules/chdb/index.js') : undefined
 const program = fileURLToPath(new URL('./clickhouse-server.mjs', import.meta.url))
 
 /** `test`, or `test.skip` without chdb, so that the tests count as skipped. */

@@ -1,2 +1,0 @@
-export function findFrameworks(): string | undefined
-export function fetchFrameworks(): string

@@ -1,0 +1,2 @@
+export declare function findPackages(folder: string): string | undefined
+export declare function fetchPackages(folder: string): Promise<string>
