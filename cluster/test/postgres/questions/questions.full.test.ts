@@ -119,13 +119,9 @@ function sampleOf(asked: Question[]): Question[] {
   return asked.filter((_, index) => index % 6 === 0)
 }
 
-/** Repeats the query as long as its result is incomplete because of a time limit. */
 async function outcomeOf(reader: EventReader, { name, parameters }: Question): Promise<unknown> {
   try {
-    for (let turn = 0; ; turn++) {
-      const result = await reader.ask(name, parameters as never)
-      if ((result as { isComplete?: boolean } | null)?.isComplete !== false || turn > 200) return result
-    }
+    return await reader.ask(name, parameters as never)
   } catch (cause) {
     if (cause instanceof SearchSyntaxError) return { refused: cause.message, at: cause.position }
     return { failed: `${reader.constructor.name}: ${(cause as Error).message}` }
