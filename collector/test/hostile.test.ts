@@ -427,3 +427,20 @@ test('connections over the limit are dropped, and existing ones continue', async
   expect(await answer).toMatch(/^HTTP\/1\.1 200 /)
   for (const socket of held) socket.destroy()
 })
+
+test('F160: the event of another source does not wait for all full batches of one', async () => {
+  const collector = await openCollector()
+  let answered = 0
+  const flood = Array.from({ length: 60 }, async () => {
+    await post(collector, '/v1/batch', batchOf(500_000), { authorization: basic('much') })
+    answered++
+  })
+  await Promise.race(flood)
+
+  const { status } = await post(collector, '/v1/track', track(), { authorization: basic('little') })
+  const before = answered
+  await Promise.all(flood)
+
+  expect(status).toBe(200)
+  expect(before).toBeLessThan(30)
+})

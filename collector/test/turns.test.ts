@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Authenticator } from '../src/auth/caller.ts'
 import { LoginLimit } from '../src/auth/login-limit.ts'
 import { RateLimit } from '../src/auth/rate-limit.ts'
@@ -27,7 +27,7 @@ test('work that does not fit into a turn of the event loop waits for the next tu
   }
   setImmediate(count)
   const work = async (name: string, bytes: number) => {
-    await turns.enter(bytes)
+    await turns.enter('a sender', bytes)
     done.push([name, turn])
   }
 
@@ -41,11 +41,25 @@ test('work that does not fit into a turn of the event loop waits for the next tu
   ])
 })
 
+test('work of another sender does not wait for all that one has sent', async () => {
+  const turns = new Turns()
+  const done: string[] = []
+  const work = async (sender: string, bytes: number) => {
+    await turns.enter(sender, bytes)
+    done.push(sender)
+  }
+
+  await Promise.all([...Array.from({ length: 20 }, () => work('much', 500_000)), work('little', 100)])
+
+  // The first of `much` had begun.
+  expect(done.indexOf('little')).toBeLessThanOrEqual(2)
+})
+
 test('work that was begun goes on before other work begins', async () => {
   const turns = new Turns()
   const done: string[] = []
   const work = async (name: string, isContinued = false) => {
-    await turns.enter(200_000, isContinued)
+    await (isContinued ? turns.goOn(200_000) : turns.enter('a sender', 200_000))
     done.push(name)
   }
 
@@ -59,7 +73,7 @@ test('work waits while connections arrive, but not forever', async () => {
   let isDone = false
   let accepting = 0
   const work = async () => {
-    await turns.enter(1)
+    await turns.enter('a sender', 1)
     isDone = true
   }
   turns.accepted()
@@ -76,13 +90,9 @@ test('work waits while connections arrive, but not forever', async () => {
 })
 
 test('a batch of 5,000 numbers is checked in steps, so that other requests can run in between', async () => {
-  const entered: number[] = []
   const turns = new Turns()
-  const enter = turns.enter.bind(turns)
-  turns.enter = (bytes, isContinued) => {
-    entered.push(bytes)
-    return enter(bytes, isContinued)
-  }
+  const enter = vi.spyOn(turns, 'enter')
+  const goOn = vi.spyOn(turns, 'goOn')
   const kept: NewEvent[] = []
   const url = await serveTracking(turns, (events) => {
     kept.push(...events)
@@ -94,7 +104,7 @@ test('a batch of 5,000 numbers is checked in steps, so that other requests can r
   expect(response.status).toBe(200)
   expect(kept.filter(({ reason }) => reason === 'bad_item')).toHaveLength(5000)
   // One step for the parsing and the first 250 items, then one for every further 250.
-  expect(entered).toHaveLength(1 + 19)
+  expect([enter.mock.calls.length, goOn.mock.calls.length]).toEqual([1, 19])
 })
 
 test('no item of a batch with 5,001 items is accepted, and the request does not get 200', async () => {

@@ -1,3 +1,5 @@
+import { FairQueue } from '../fair-queue.ts'
+
 /** Bytes of JSON that are parsed and checked in one turn of the event loop. This takes about ten milliseconds. */
 const BYTES_PER_TURN = 131_072
 
@@ -12,14 +14,14 @@ interface Waiting {
 /**
  * Spreads the work of requests over turns of the event loop, so that no request has to wait for the work of all others.
  *
- * Work that does not fit into the current turn waits for a later one, in the order of arrival. While clients connect, all work
+ * Work that does not fit into the current turn waits for a later one; the senders take turns. While clients connect, all work
  * waits. Node.js accepts one connection per turn: if each turn took forty milliseconds, the last of a thousand connections
  * would wait forty seconds.
  */
 export class Turns {
-  #waiting: Waiting[] = []
+  readonly #waiting = new FairQueue<Waiting>()
   /** Work that continues: it comes first, so that few requests at a time have their messages in memory. */
-  #continuing: Waiting[] = []
+  readonly #continuing: Waiting[] = []
   #bytesLeft = BYTES_PER_TURN
   #isScheduled = false
   #hasAccepted = false
@@ -30,12 +32,17 @@ export class Turns {
     this.#hasAccepted = true
   }
 
-  /**
-   * Resolves when there is room for work on this many bytes.
-   *
-   * @param isContinued Whether a part of the work of this request is done already.
-   */
-  async enter(bytes: number, isContinued = false): Promise<void> {
+  /** Resolves when there is room for the first part of the work of a request, on this many bytes. */
+  enter(sender: string, bytes: number): Promise<void> {
+    return this.#enter(bytes, (waiting) => this.#waiting.add(sender, bytes, waiting))
+  }
+
+  /** Resolves when there is room for a further part. */
+  goOn(bytes: number): Promise<void> {
+    return this.#enter(bytes, (waiting) => this.#continuing.push(waiting))
+  }
+
+  async #enter(bytes: number, wait: (waiting: Waiting) => void): Promise<void> {
     this.#schedule()
     // An unused turn takes work of any size, since work that is larger than a turn must run at some time.
     const isFree = this.#waiting.length + this.#continuing.length === 0 && !this.#hasAccepted
@@ -43,8 +50,7 @@ export class Turns {
       this.#bytesLeft -= bytes
       return
     }
-    const list = isContinued ? this.#continuing : this.#waiting
-    await new Promise<void>((start) => list.push({ bytes, start }))
+    await new Promise<void>((start) => wait({ bytes, start }))
   }
 
   #schedule(): void {
@@ -65,7 +71,7 @@ export class Turns {
 
   #release(): void {
     while (this.#bytesLeft > 0) {
-      const next = this.#continuing.shift() ?? this.#waiting.shift()
+      const next = this.#continuing.shift() ?? this.#waiting.take()
       if (next === undefined) return
       this.#bytesLeft -= next.bytes
       next.start()

@@ -82,7 +82,7 @@ export class TrackingApi {
     try {
       const { turns } = this.#parts
       await received.turn()
-      await turns.enter(received.likelyBytes)
+      await turns.enter(authorization ?? notes.address, received.likelyBytes)
       if (!response.destroyed) await this.#read(request, response, path, received.decode(), early, notes)
     } finally {
       received.release()
@@ -294,7 +294,7 @@ async function inSteps<Item>(
   const stepBytes = (bytes / items.length) * ITEMS_PER_STEP
   for (const [index, item] of items.entries()) {
     // The first step does not wait for a turn of its own.
-    if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes, true)
+    if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.goOn(stepBytes)
     events.push(toEvent(item, index))
   }
   return events

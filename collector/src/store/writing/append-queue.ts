@@ -1,3 +1,4 @@
+import { FairQueue } from '../../fair-queue.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventGroup, NewEvent } from '../ports.ts'
 
@@ -20,8 +21,10 @@ const MAX_EVENTS = 100_000
 /** The limit on characters in the queue: large events would fill the memory long before they reach `MAX_EVENTS`. */
 const MAX_SIZE = 128 * 1024 * 1024
 
+/** The sources take turns, by the number of their events. */
 export class AppendQueue {
-  readonly #waiting: Append[] = []
+  readonly #waiting = new FairQueue<Append>()
+  #waitingEvents = 0
   #unsettled = 0
   #size = 0
 
@@ -30,7 +33,7 @@ export class AppendQueue {
   }
 
   get waitingEvents(): number {
-    return this.#waiting.reduce((sum, { events }) => sum + events.length, 0)
+    return this.#waitingEvents
   }
 
   /** The number of events that wait or are in a running commit. */
@@ -47,12 +50,13 @@ export class AppendQueue {
     if (isOver) return Promise.reject(new Error('too many events wait for the database'))
     this.#unsettled += count
     this.#size += size
+    this.#waitingEvents += count
     return new Promise((resolve, reject) => {
       const leave = () => {
         this.#unsettled -= count
         this.#size -= size
       }
-      this.#waiting.push({
+      this.#waiting.add(what.events[0]?.source ?? '', count, {
         events: what.events,
         groups: what.groups,
         size,
@@ -70,21 +74,26 @@ export class AppendQueue {
 
   /** Removes and returns as many of the first appends as fit into one commit. */
   take(): Append[] {
-    let count = 0
+    const taken: Append[] = []
     let eventCount = 0
     let sum = 0
-    for (const { events, size, groups } of this.#waiting) {
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      const { events, size, groups } = next
       const isFull = eventCount + events.length > EVENTS_PER_COMMIT || sum + size > SIZE_PER_COMMIT
-      if (count > 0 && (groups !== undefined || isFull)) break
-      count++
+      if (taken.length > 0 && (groups !== undefined || isFull)) break
+      taken.push(next)
+      this.#waiting.take()
       eventCount += events.length
       sum += size
       if (groups !== undefined) break
     }
-    return this.#waiting.splice(0, count)
+    this.#waitingEvents -= eventCount
+    return taken
   }
 
   takeAll(): Append[] {
-    return this.#waiting.splice(0)
+    const taken: Append[] = []
+    while (this.#waiting.length > 0) taken.push(...this.take())
+    return taken
   }
 }
