@@ -69,3 +69,45 @@ test('the row of the opened event is visible after following a link, after a cli
   await panel(page).locator('h2', { hasText: 'Event 129' }).waitFor()
   await expect.poll(() => wholeSelected(page)).toBe('Event 129')
 })
+
+test('a click in the middle of a row opens the event, and a click on the sign beside its name shows only this name', async () => {
+  const collector = await openWithMany()
+  const page = await openPage(collector)
+  for (const width of [1440, 1280, 1100, 900, 768]) {
+    await page.setViewportSize({ width, height: 800 })
+    const one = page.locator('.list .row:has(.name)').nth(2)
+    // A person's hand is no more exact than this.
+    const { x, y, width: wide, height } = (await one.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+    for (const part of [0.45, 0.5, 0.55]) {
+      await page.mouse.move(x + wide * part, y + height / 2)
+      const isOnRow = await page.evaluate(
+        ([left, top]) => document.elementFromPoint(left, top)?.closest('button') === null,
+        [x + wide * part, y + height / 2] as const,
+      )
+      expect({ width, part, isOnRow }).toEqual({ width, part, isOnRow: true })
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 800 })
+  await row(page, 'Event 140').click()
+  await panel(page).locator('h2', { hasText: 'Event 140' }).waitFor()
+  await page.keyboard.press('Escape')
+  await row(page, 'Event 141').locator('.name').hover()
+  await row(page, 'Event 141').locator('.name .narrow').click()
+  await page.locator('.chip', { hasText: 'Event 141' }).waitFor()
+})
+
+test('a row says in words that its event breaks the tracking plan or has a warning', async () => {
+  const collector = await openCollector({ plan: { track: { Bought: { required: ['total'] } } } })
+  await post(collector, '/v1/track', track({ event: 'Bought', properties: {} }))
+  await post(collector, '/v1/track', track({ event: 'Late', timestamp: '2026-05-17T09:30:00' }))
+  const page = await openPage(collector)
+
+  const broken = row(page, 'Bought').locator('.status .pill')
+  expect(await broken.textContent()).toBe('breaks the plan')
+  expect(await broken.getAttribute('title')).toBe('accepted, but:\n1 violation of the tracking plan')
+  await row(page, 'Late').locator('.status .pill', { hasText: 'has a warning' }).waitFor()
+  await row(page, 'Bought').locator('.status').hover()
+  await row(page, 'Bought').locator('.status .narrow').click()
+  await page.getByRole('button', { name: 'Status: breaks the tracking plan', exact: true }).waitFor()
+  expect(await page.locator('.list .row').count()).toBe(1)
+})

@@ -16,12 +16,15 @@ export function Cell({
   addTerm,
   title,
   children,
+  after,
 }: {
   class: string
   term?: string | undefined
   addTerm?: AddTerm | undefined
   title?: string
   children: ComponentChildren
+  /** Shown after the value that `term` stands for. */
+  after?: ComponentChildren
 }) {
   return (
     <span class={`cell ${className}`} role="gridcell" {...(title === undefined ? {} : { title })}>
@@ -43,6 +46,7 @@ export function Cell({
           <Icon name="search" />
         </button>
       )}
+      {after}
     </span>
   )
 }
@@ -52,6 +56,36 @@ export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | '
   if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'
   if (event.type === 'batch') return 'refused request'
   return 'without a name'
+}
+
+/** What is odd about an event that arrived: a word for its row, the search for others like it, and everything in sentences. */
+function oddityOf({ violations, warnings = [] }: EventSummary) {
+  const [warning] = warnings
+  if (violations === 0 && warning === undefined) return undefined
+  const sentences = [
+    ...(violations > 0 ? [`${plural(violations, 'violation')} of the tracking plan`] : []),
+    ...warnings.map((code) => helpFor(code)?.meaning ?? code),
+  ]
+  return {
+    word: violations > 0 ? 'breaks the plan' : 'has a warning',
+    term: violations > 0 ? 'violation:*' : `warning:${warning}`,
+    text: sentences.join('\n'),
+  }
+}
+
+/** A search for the events with the status that the row of this event shows. */
+export function statusTermOf(event: EventSummary): string {
+  return event.reason === null ? (oddityOf(event)?.term ?? 'status:accepted') : `reason:${event.reason}`
+}
+
+function RowStatus({ event }: { event: EventSummary }) {
+  const oddity = oddityOf(event)
+  if (event.reason !== null || oddity === undefined) return <Status event={event} />
+  return (
+    <Pill tone="warn" title={`accepted, but:\n${oddity.text}`}>
+      {oddity.word}
+    </Pill>
+  )
 }
 
 export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
@@ -167,11 +201,7 @@ interface RowProps {
 const receivedAtOf: TimeOf = ({ receivedAt }) => receivedAt
 
 export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, addTerm, href }: RowProps) {
-  const { type, name, userId, anonymousId, source, reason, violations, warnings } = event
-  const oddities = [
-    ...(violations > 0 ? [`${plural(violations, 'violation')} of the tracking plan`] : []),
-    ...(warnings ?? []).map((code) => helpFor(code)?.meaning ?? code),
-  ]
+  const { type, name, userId, anonymousId, source } = event
   const userTerm =
     userId !== null
       ? termFor('user', userId)
@@ -187,7 +217,12 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, ad
       <Cell class="kind" term={type === null ? undefined : `type:${type}`} addTerm={addTerm}>
         {type ?? '?'}
       </Cell>
-      <Cell class="name" term={name === null ? undefined : termFor('name', name)} addTerm={addTerm}>
+      <Cell
+        class="name"
+        term={name === null ? undefined : termFor('name', name)}
+        addTerm={addTerm}
+        after={<Preview event={event} />}
+      >
         <span class={name === null && type !== 'identify' ? 'title soft' : 'title'}>
           {href === undefined ? (
             <Name value={titleOf(event)} />
@@ -197,7 +232,6 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, ad
             </a>
           )}
         </span>
-        <Preview event={event} />
       </Cell>
       <Cell class="user" term={userTerm} addTerm={addTerm} title={visibleText(userId ?? anonymousId ?? '')}>
         {userId !== null ? (
@@ -216,13 +250,8 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, ad
       >
         {source === '' ? '–' : <Text value={source} />}
       </Cell>
-      <Cell class="status" term={reason === null ? 'status:accepted' : `reason:${reason}`} addTerm={addTerm}>
-        <Status event={event} />
-        {oddities.length > 0 && (
-          <Pill tone="warn" title={oddities.join('\n')}>
-            !
-          </Pill>
-        )}
+      <Cell class="status" term={statusTermOf(event)} addTerm={addTerm}>
+        <RowStatus event={event} />
       </Cell>
       <Cell class="deliveries">
         <Deliveries outcomes={event.destinations} />

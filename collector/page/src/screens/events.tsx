@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Icon } from '../components/basics.tsx'
-import { EventCells, isRepeat } from '../components/event-cells.tsx'
+import { EventCells, isRepeat, statusTermOf } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import {
   byCount,
@@ -174,7 +174,7 @@ function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: str
         ? termFor('user', of.userId)
         : of.anonymousId && termFor('anonymous', of.anonymousId),
     s: of.source === '' ? null : termFor('source', of.source),
-    r: of.reason === null ? 'status:accepted' : `reason:${of.reason}`,
+    r: statusTermOf(of),
   }
   const term = terms[event.key]
   if (term === undefined || term === null) return
