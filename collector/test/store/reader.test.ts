@@ -2,13 +2,20 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { newEvent } from '../../src/conformance/new-event.ts'
-import { EVERYTHING } from '../../src/search/syntax.ts'
+import { parseSearch } from '../../src/search/parse.ts'
+import { EVENT_VOCABULARY, EVERYTHING } from '../../src/search/syntax.ts'
+import { Budget } from '../../src/store/budget.ts'
+import { inNumbers } from '../../src/store/cursor.ts'
+import type { QueryName, QueryParameters, QueryResult } from '../../src/store/event-reader.ts'
+import { stepsOf } from '../../src/store/queries/index.ts'
 import { type Query, raw } from '../../src/store/sql.ts'
+import { dialectOf } from '../../src/store/sqlite/dialect.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
-import { runInTurns } from '../../src/store/sqlite/steps.ts'
+import { executorOn, runInTurns, runNow } from '../../src/store/sqlite/steps.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
+import { systemClock } from '../../src/system-clock.ts'
 import { batchOf } from './batch-of.ts'
 
 function openReader() {
@@ -83,4 +90,44 @@ test('a running query can be cancelled between two of its statements', async () 
   await expect(runInTurns(endless(), () => [], gone.signal)).rejects.toThrow('the client has gone')
 
   expect(pieces).toBe(3)
+})
+
+function openStore(): SyncStore {
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Runs a query whose statements take 30 ms each. */
+function askSlowly<N extends QueryName>(
+  { database }: SyncStore,
+  limitMs: number,
+  name: N,
+  parameters: QueryParameters<N>,
+): QueryResult<N> {
+  let nowMs = 0
+  vi.spyOn(systemClock, 'monotonic').mockImplementation(() => nowMs)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const execute = executorOn(database)
+  const context = { dialect: dialectOf(database), nowMs: 0, plan: null, budget: new Budget(limitMs) }
+  return runNow(stepsOf(context, name, inNumbers(parameters)), (statement) => {
+    nowMs += 30
+    return execute(statement)
+  })
+}
+
+test('the first answer to a search comes after half of the time, and each further one uses all of it', () => {
+  const store = openStore()
+  store.commit(batchOf(Array.from({ length: 12_000 }, (_, n) => newEvent(`m${n}`))))
+  const search = parseSearch('nowhere', EVENT_VOCABULARY)
+  const ask = (limitMs: number, more: { cursor?: string } = {}) =>
+    askSlowly(store, limitMs, 'events', { search, order: 'newest', limit: 200, isFull: false, ...more })
+  const read = ({ next }: { next: string | null }) => inNumbers({ cursor: next ?? '' }).before ?? 0
+
+  const first = ask(180)
+  const second = ask(180, { cursor: first.next ?? '' })
+
+  expect([first.isComplete, second.isComplete]).toEqual([false, false])
+  expect(read(first) - read(second)).toBeGreaterThan(1.5 * (12_000 - read(first)))
 })

@@ -8,12 +8,17 @@ import { findEvents } from './find.ts'
 import { endOfPage, PageRoom } from './page-room.ts'
 import { recordsOf, summariesOf, timeAt } from './records.ts'
 
+/** Time limit of the first answer to a search. Until it comes, nothing shows that the search has begun. */
+const FIRST_ANSWER_MS = 75
+
 export function* listEvents(
   context: QueryContext,
   query: InNumbers<QueryParameters<'events'>>,
 ): Query<EventsPage> {
+  const isFirst = !query.isFull && query.before === undefined && query.after === undefined
+  const budget = isFirst ? context.budget.part(FIRST_ANSWER_MS) : context.budget
   // Reads one more event than the page can have, to find out whether there is a next page.
-  const found = yield* findEvents(context, { ...query, limit: query.limit + 1 }, context.budget)
+  const found = yield* findEvents(context, { ...query, limit: query.limit + 1 }, budget)
   const seqs = found.rows.slice(0, query.limit).map(({ seq }) => seq)
   const room = new PageRoom()
   const events: Array<EventSummary | EventRecord> = query.isFull
