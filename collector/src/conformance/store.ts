@@ -677,6 +677,33 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     expect(await found('identify')).toEqual([])
   })
 
+  test('the name of a user with many events comes from the newest identify, and what it lacks from the first one', async () => {
+    const { log, reader } = await openOne()
+    const identify = (messageId: string, userId: string, traits: object) =>
+      newEvent(messageId, {
+        kind: 'identify',
+        name: null,
+        userId,
+        body: JSON.stringify({ type: 'identify', userId, traits }),
+      })
+    const tracks = (of: string, length: number) =>
+      Array.from({ length }, (_, n) => newEvent(`${of}${n}`, { userId: of }))
+    await log.append([
+      identify('1', 'busy', { name: 'Old name', email: 'busy@example.com' }),
+      identify('2', 'calm', { name: 'Calm' }),
+      ...tracks('busy', 130),
+      ...tracks('calm', 3),
+      identify('3', 'busy', { name: 'New name' }),
+    ])
+
+    const { users } = await reader.ask('users', { q: '', limit: 10 })
+
+    expect(users.map(({ id, name, email, count }) => [id, name, email, count])).toEqual([
+      ['busy', 'New name', 'busy@example.com', 132],
+      ['calm', 'Calm', null, 4],
+    ])
+  })
+
   test('a page has at most as many users as it was asked for, and the pages together have each user once', async () => {
     const { log, reader } = await openOne()
     await log.append(['a', 'b', 'c', 'a', 'd', 'b'].map((userId, n) => newEvent(`m${n}`, { userId })))

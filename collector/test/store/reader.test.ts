@@ -131,3 +131,18 @@ test('the first answer to a search comes after half of the time, and each furthe
   expect([first.isComplete, second.isComplete]).toEqual([false, false])
   expect(read(first) - read(second)).toBeGreaterThan(1.5 * (12_000 - read(first)))
 })
+
+test('the first 100 users have names and numbers of events, even if the time is used up', () => {
+  const store = openStore()
+  const people = Array.from({ length: 150 }, (_, n) => {
+    const body = JSON.stringify({ type: 'identify', userId: `u${n}`, traits: { name: `Person ${n}` } })
+    return newEvent(`m${n}`, { kind: 'identify', name: null, userId: `u${n}`, body })
+  })
+  store.commit(batchOf(people))
+  const { users } = askSlowly(store, 0, 'users', { q: '', limit: 150 })
+
+  expect(users).toHaveLength(150)
+  expect(users.slice(0, 100).map(({ name, count }) => [name, count])).toEqual(
+    Array.from({ length: 100 }, (_, n) => [`Person ${149 - n}`, 1]),
+  )
+})

@@ -10,7 +10,8 @@ import { recordsOf } from './records.ts'
 /** Users are searched in segments of this many sequence numbers, newest first. A page ends at the end of a segment. */
 const SEGMENT_SIZE = 4096
 const MAX_SEGMENTS = 64
-const IDS_PER_STATEMENT = 50
+/** As many as the page shows at first, so that these always have a name and a number of events. */
+const IDS_PER_STATEMENT = 100
 const COLUMNS = ['user_id', 'anonymous_id'] as const
 /** Events in one slice whose traits are searched. */
 const MAX_IDENTIFIES = 500
@@ -141,13 +142,9 @@ function* entriesOf({ dialect, budget }: QueryContext, users: readonly FoundUser
   for (let start = 0; start < users.length; start += IDS_PER_STATEMENT) {
     const part = users.slice(start, start + IDS_PER_STATEMENT)
     const times = yield* timesOf(dialect, part)
-    const counts = new Map<string, number>()
-    if (!budget.isUsedUp) {
-      for (const column of COLUMNS) yield* addCounts(dialect, column, part, counts)
-    }
-    // The first users have names even then: a list without names is of little use.
     const isLate = start > 0 && budget.isUsedUp
-    const people = isLate ? new Map<string, Person>() : yield* peopleOf(dialect, part)
+    const counts = isLate ? new Map<string, number>() : yield* countsOf(dialect, part)
+    const people = isLate ? new Map<string, Person>() : yield* peopleOf(dialect, part, counts)
     for (const { id, column, lastSeq } of part) {
       const isUser = column === 'user_id'
       entries.push({
@@ -170,42 +167,84 @@ function* timesOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<numb
   return new Map(rows.map(({ seq, at }) => [seq, at]))
 }
 
-function* addCounts(
-  dialect: Dialect,
-  column: IdColumn,
-  users: readonly FoundUser[],
-  counts: Map<string, number>,
-): Query<void> {
-  const ids = users.filter((user) => user.column === column).map(({ id }) => id)
-  if (ids.length === 0) return
-  const theirs = dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect)
-  const rows = yield* all<{ id: string; count: number }>(
-    sql`SELECT id, (SELECT count(*) FROM ${theirs} ${withoutUser(column)}) AS count FROM ${dialect.ids(ids)}`,
-  )
-  for (const { id, count } of rows) counts.set(`${column}${id}`, count)
+/** `event where ...`: the events of these ids, joined with a table `ids`. */
+function eventsOf(dialect: Dialect, column: IdColumn, ids: readonly string[]): Sql {
+  const same = dialect.equals(column, raw('ids.id'))
+  return sql`${dialect.lookup(column, same, dialect, dialect.ids(ids))} ${withoutUser(column)}`
+}
+
+function idsIn(users: readonly FoundUser[], column: IdColumn): string[] {
+  return users.filter((user) => user.column === column).map(({ id }) => id)
+}
+
+function* countsOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<string, number>> {
+  const counts = new Map<string, number>()
+  for (const column of COLUMNS) {
+    const ids = idsIn(users, column)
+    if (ids.length === 0) continue
+    const rows = yield* all<{ id: string; count: number }>(
+      sql`SELECT id, count(*) AS count FROM ${eventsOf(dialect, column, ids)} GROUP BY id`,
+    )
+    for (const { id, count } of rows) counts.set(`${column}${id}`, count)
+  }
+  return counts
 }
 
 type Person = Pick<UserEntry, 'name' | 'email'>
 
-/** From the newest `identify` of each user; what it lacks comes from the first one. */
-function* peopleOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<string, Person>> {
-  const found: Array<{ key: string; seqs: number[] }> = []
-  for (const column of COLUMNS) {
-    const ids = users.filter((user) => user.column === column).map(({ id }) => id)
-    if (ids.length === 0) continue
+/** The newest and the oldest `identify` of each user that are looked for. */
+interface Identifies {
+  id: string
+  newest: number | null
+  oldest: number | null
+}
+
+function* identifiesOf(
+  dialect: Dialect,
+  column: IdColumn,
+  ids: readonly string[],
+  isFew: (id: string) => boolean,
+): Query<Identifies[]> {
+  const few = ids.filter(isFew)
+  const many = ids.filter((id) => !isFew(id))
+  const found: Identifies[] = []
+  const isIdentify = sql`kind = 'identify' AND reason IS NULL`
+  if (few.length > 0) {
+    const rows = yield* all<Identifies>(
+      sql`SELECT id, max(seq) AS newest, min(seq) AS oldest FROM ${eventsOf(dialect, column, few)} AND ${isIdentify} GROUP BY id`,
+    )
+    found.push(...rows)
+  }
+  if (many.length > 0) {
     const some = (direction: string, limit: number) =>
       sql`SELECT seq FROM (SELECT seq FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect)}
             ${withoutUser(column)} ORDER BY seq ${raw(direction)} LIMIT ${limit}) AS few`
-    const identifies = sql`FROM event WHERE event.seq IN (${some('DESC', NEWEST_READ)} UNION ${some('ASC', OLDEST_READ)})
-      AND kind = 'identify' AND reason IS NULL`
     const rows = yield* all<{ id: string; ends: string | null }>(
       // Both as one text, so that the events of a user are looked up once.
-      sql`SELECT id, (SELECT CAST(max(event.seq) AS text) || ' ' || CAST(min(event.seq) AS text) ${identifies}) AS ends
-          FROM ${dialect.ids(ids)}`,
+      sql`SELECT id, (SELECT CAST(max(event.seq) AS text) || ' ' || CAST(min(event.seq) AS text) FROM event
+            WHERE event.seq IN (${some('DESC', NEWEST_READ)} UNION ${some('ASC', OLDEST_READ)}) AND ${isIdentify}) AS ends
+          FROM ${dialect.ids(many)}`,
     )
     for (const { id, ends } of rows) {
-      if (ends !== null)
-        found.push({ key: `${column}${id}`, seqs: [...new Set(ends.split(' ').map(Number))] })
+      const [newest = null, oldest = null] = ends?.split(' ').map(Number) ?? []
+      found.push({ id, newest, oldest })
+    }
+  }
+  return found
+}
+
+/** From the newest `identify` of each user; what it lacks comes from the first one. */
+function* peopleOf(
+  dialect: Dialect,
+  users: readonly FoundUser[],
+  counts: ReadonlyMap<string, number>,
+): Query<Map<string, Person>> {
+  const found: Array<{ key: string; seqs: number[] }> = []
+  for (const column of COLUMNS) {
+    const isFew = (id: string) => (counts.get(`${column}${id}`) ?? 0) <= NEWEST_READ + OLDEST_READ
+    for (const { id, newest, oldest } of yield* identifiesOf(dialect, column, idsIn(users, column), isFew)) {
+      if (newest !== null && oldest !== null)
+        found.push({ key: `${column}${id}`, seqs: [...new Set([newest, oldest])] })
     }
   }
   const records = yield* recordsOf(

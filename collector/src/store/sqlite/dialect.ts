@@ -61,8 +61,10 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
     // Within one segment, no join with the segments is needed, and the rows come in the order of the index.
     if (beside === undefined && from === to)
       return sql`event ${by} WHERE ${SEGMENT} = ${from} AND ${condition} AND seq BETWEEN ${first} AND ${last}`
-    return sql`${beside === undefined ? NOTHING : sql`${beside} CROSS JOIN `}(WITH RECURSIVE part(n) AS
+    // Segment by segment, because the entries of one segment are on few pages, which stay in the cache for all rows of `beside`.
+    return sql`(WITH RECURSIVE part(n) AS
         (SELECT ${from} UNION ALL SELECT n + 1 FROM part WHERE n < ${to}) SELECT n FROM part) AS part
+      ${beside === undefined ? NOTHING : sql`CROSS JOIN ${beside}`}
       CROSS JOIN event ${by} ON ${SEGMENT} = part.n AND ${condition}
       WHERE seq BETWEEN ${first} AND ${last}`
   },
