@@ -38,8 +38,10 @@ async function findEntry(
     case 'requests':
       readQuery('none', parameters)
       return reader.ask('request', { id })
-    case 'catalogue':
-      return reader.ask('catalogueEntry', { key: id, ...readRange(readQuery('range', parameters), now()) })
+    case 'catalogue': {
+      const { view, ...range } = readQuery('catalogueEntry', parameters)
+      return reader.ask('catalogueEntry', { key: id, ...readRange(range, now()), isFull: view === 'full' })
+    }
     default: {
       const { by, order, limit, cursor } = readQuery('user', parameters)
       return reader.ask('user', { id, by, order, limit, cursor })

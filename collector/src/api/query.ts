@@ -81,6 +81,11 @@ const SCHEMAS = {
     order: order.default('newest'),
     limit: integer.min(1).max(1000).default(100),
   }),
+  catalogueEntry: z.strictObject({
+    ...rangeFields,
+    /** `summary` leaves out the schema. */
+    view: z.enum(['full', 'summary']).default('full'),
+  }),
   catalogue: z.strictObject({
     ...rangeFields,
     format: z.enum(['list', 'schema']).default('list'),

@@ -63,7 +63,8 @@ export interface Queries {
   request: { parameters: { id: string }; result: RequestDetail | null }
   overview: { parameters: TimeRange; result: Overview }
   catalogue: { parameters: TimeRange; result: Catalogue }
-  catalogueEntry: { parameters: TimeRange & { key: string }; result: CatalogueDetail | null }
+  /** Without `isFull`, there is no schema: the search for its exceptions takes long. */
+  catalogueEntry: { parameters: TimeRange & { key: string; isFull: boolean }; result: CatalogueDetail | null }
   schemas: { parameters: TimeRange; result: InferredSchemas }
   users: { parameters: { q: string; limit: number; cursor?: Cursor | undefined }; result: UsersPage }
   /** `by` is the time by which the events are ordered; default: that of receipt. */

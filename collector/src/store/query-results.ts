@@ -193,7 +193,7 @@ export interface InferredSchemas {
 export interface CatalogueDetail extends CatalogueEntry {
   fields: FoundField[]
   example: EventRecord | null
-  schema: JsonSchema
+  schema: JsonSchema | null
 }
 
 export interface Step {

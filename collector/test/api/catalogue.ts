@@ -62,6 +62,9 @@ export function describeCatalogue(newStore: () => Promise<string>): void {
     expect(
       entry.fields.find(({ path }: { path: string }) => path === 'properties.note').presence,
     ).toBeLessThan(1)
+    const summary = await (await fetch(`${collector.url}/api/catalogue/Order?view=summary`)).json()
+    expect(summary).toMatchObject({ key: 'track:Order', sampled: 1000, schema: null })
+    expect(summary.fields.map(({ path }: { path: string }) => path)).toContain('properties.note')
     expect(plan.track.Short.required).toEqual(['at', 'items', 'note', 'total'])
     expect(plan.track.Short.properties.items.items.required).toEqual(['id'])
   })

@@ -146,6 +146,11 @@ test('the catalogue shows types with their share, marks inconsistent ones, and c
   await panel(page).locator('.json', { hasText: '3.00' }).waitFor()
 
   await page.goBack()
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await panel(page).getByRole('button', { name: 'Copy JSON Schema' }).click()
+  await page.locator('.notice', { hasText: 'JSON Schema copied' }).waitFor()
+  const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()))
+  expect(copied.properties.total.type).toEqual(['integer', 'string'])
   await page.getByRole('button', { name: 'Export' }).click()
   const waiting = page.waitForEvent('download')
   await page.getByRole('link', { name: 'As a tracking plan (JSON Schema)' }).click()

@@ -439,7 +439,7 @@ function otherQuestions(): Question[] {
       'page:Viewed',
       'nobody',
     ])
-      add('catalogueEntry', { key, ...range })
+      for (const isFull of [true, false]) add('catalogueEntry', { key, isFull, ...range })
   }
   for (const q of ['', 'a', 'ADA', 'zoë', 'ZOË', '%', '_', 'anon', 'nobody', '\\', 'y'])
     add('users', { q, limit: 500 })

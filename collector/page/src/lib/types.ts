@@ -153,7 +153,6 @@ export interface CatalogueDetails extends CatalogueEntry {
   sampled: number
   fields: Field[]
   example: (EventSummary & { message: Message | null }) | null
-  schema: unknown
 }
 
 export interface Destination {

@@ -1,12 +1,13 @@
 import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
 import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { Ago, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Name, Pill, QueryState, say, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
 import { count, plural, share } from '../lib/format.ts'
+import { getJson, type RequestError } from '../lib/http.ts'
 import { goBack, href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
@@ -18,7 +19,8 @@ export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>
 }
 
 export function EntryPanel({ entryKey }: { entryKey: string }) {
-  const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
+  const path = `api/catalogue/${encodeURIComponent(entryKey)}`
+  const query = useQuery<CatalogueDetails>(`${path}?view=summary`)
   const entry = query.data?.key === entryKey ? query.data : undefined
   const close = useCallback(() => goBack(hrefWith({ key: undefined })), [])
   return (
@@ -42,7 +44,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
             <a class="button" href={href('events', { q: entry.q })}>
               Show {plural(entry.count, 'event')}
             </a>
-            <button type="button" onClick={() => copy(stringifyExact(entry.schema, 2), 'JSON Schema')}>
+            <button type="button" onClick={() => void copySchema(path)}>
               Copy JSON Schema
             </button>
           </p>
@@ -65,6 +67,16 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
       )}
     </SidePanel>
   )
+}
+
+/** The schema is asked for only now, because with many events it takes half a second. */
+async function copySchema(path: string): Promise<void> {
+  try {
+    const { schema } = await getJson<{ schema: unknown }>(path)
+    await copy(stringifyExact(schema, 2), 'JSON Schema')
+  } catch (cause) {
+    say((cause as RequestError).message)
+  }
 }
 
 function Facts({ entry }: { entry: CatalogueDetails }) {

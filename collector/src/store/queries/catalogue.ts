@@ -147,7 +147,7 @@ function* addNewest(context: QueryContext, range: TimeRange, samples: Samples): 
 
 export function* catalogueDetail(
   context: QueryContext,
-  query: TimeRange & { key: string },
+  query: TimeRange & { key: string; isFull: boolean },
 ): Query<CatalogueDetail | null> {
   const kind = readKey(query.key)
   const [entry] = yield* countedEntries(context, query, kind)
@@ -164,7 +164,7 @@ export function* catalogueDetail(
   const shape = new Shape()
   for (const { id, message, violations } of records)
     if (message !== null) shape.add(entry.type, message, id, violations > 0)
-  yield* addExceptions(context, query, entry, shape, context.budget.part(EXCEPTIONS_MS))
+  if (query.isFull) yield* addExceptions(context, query, entry, shape, context.budget.part(EXCEPTIONS_MS))
   const { counts, sampled, fields, schema } = shape
   return {
     ...entry,
@@ -172,7 +172,7 @@ export function* catalogueDetail(
     sampled,
     fields,
     example: records[0] ?? null,
-    schema,
+    schema: query.isFull ? schema : null,
   }
 }
 
