@@ -14,7 +14,7 @@ import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EventRows } from './latest-events.tsx'
 
-const PAGE_SIZE = 100
+const PAGE_SIZE = 50
 /** Maximum number of users in one response of the collector. */
 const MAX_USERS = 500
 const MAX_EVENTS = 1000
@@ -98,7 +98,7 @@ export function UsersScreen() {
           )}
           {query.data !== undefined && query.data.next !== null && limit < MAX_USERS && (
             <p class="more-row">
-              <button type="button" onClick={() => setLimit(limit + PAGE_SIZE)}>
+              <button type="button" onClick={() => setLimit(Math.min(MAX_USERS, limit * 2))}>
                 Show more
               </button>
             </p>

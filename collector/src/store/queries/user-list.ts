@@ -10,7 +10,7 @@ import { recordsOf } from './records.ts'
 /** Users are searched in segments of this many sequence numbers, newest first. A page ends at the end of a segment. */
 const SEGMENT_SIZE = 4096
 const MAX_SEGMENTS = 64
-/** As many as the page shows at first, so that these always have a name and a number of events. */
+/** The first of these always have a name and a number of events, even if the time is used up. */
 const IDS_PER_STATEMENT = 100
 const COLUMNS = ['user_id', 'anonymous_id'] as const
 /** Events in one slice whose traits are searched. */
