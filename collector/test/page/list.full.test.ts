@@ -73,7 +73,7 @@ test('the row of the opened event is visible after following a link, after a cli
 test('a click in the middle of a row opens the event, and a click on the sign beside its name shows only this name', async () => {
   const collector = await openWithMany()
   const page = await openPage(collector)
-  for (const width of [1440, 1280, 1100, 900, 768]) {
+  for (const width of [1440, 1280, 1100, 900, 768, 390]) {
     await page.setViewportSize({ width, height: 800 })
     const one = page.locator('.list .row:has(.name)').nth(2)
     // A person's hand is no more exact than this.

@@ -211,3 +211,42 @@ test('a dialog that is longer than the window is shown from its beginning', asyn
     0,
   ])
 })
+
+test('in rows of two lines, times and destinations stand in one column, whatever the status says', async () => {
+  const hook = { type: 'webhook' as const, url: 'http://127.0.0.1:9/', firstDelay: 60_000 }
+  const collector = await openCollector({
+    config: {
+      destinations: [
+        { ...hook, name: 'CRM' },
+        { ...hook, name: 'Warehouse' },
+      ],
+    },
+    plan: { track: { Bought: { required: ['total'] } } },
+  })
+  await post(collector, '/v1/track', track({ event: 'Bought', properties: {} }))
+  await post(collector, '/v1/track', track({ event: 'Looked', timestamp: '2026-05-17T09:30:00' }))
+  await post(collector, '/v1/identify', { userId: 'ada', traits: { plan: 'pro' } })
+  const page = await openPage(collector, { viewport: { width: 768, height: 800 } })
+  await row(page, 'Bought').locator('.deliveries .pill', { hasText: '0 of 2' }).waitFor()
+
+  for (const width of [768, 390]) {
+    await page.setViewportSize({ width, height: 800 })
+    const places = await page.locator('.list .row:has(.kind)').evaluateAll(
+      (rows, hasSource) =>
+        rows.map((one) => {
+          const { top } = one.getBoundingClientRect()
+          const box = (selector: string) => one.querySelector(selector)?.getBoundingClientRect()
+          return {
+            time: box('.time')?.right,
+            // To the pixel: the parts of a pixel depend on the font.
+            line: Math.abs((box('.kind')?.top ?? 0) - top - 31) < 1,
+            deliveries: box('.deliveries')?.right,
+            source: hasSource ? box('.source')?.right : undefined,
+          }
+        }),
+      width === 390,
+    )
+    expect(places).toHaveLength(3)
+    expect({ width, places }).toEqual({ width, places: Array(3).fill(places[0]) })
+  }
+})

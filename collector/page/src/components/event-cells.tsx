@@ -155,7 +155,7 @@ function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
             tone={arrived === wanted.length ? 'good' : failed.length > 0 ? 'plain' : 'info'}
             title={title}
           >
-            {arrived}/{wanted.length}
+            {arrived} of {wanted.length}
           </Pill>
         )
       )}
