@@ -161,7 +161,9 @@ export interface CatalogueEntry {
   name: string
   count: number
   accepted: number
+  /** Includes `repeated`, the harmless duplicates. */
   rejected: number
+  repeated: number
   firstSeen: string
   lastSeen: string
   sources: Array<{ name: string; count: number }>

@@ -68,7 +68,7 @@ test('every request is listed, and a refused one shows its error and the positio
   const page = await openPage(collector, { at: 'requests' })
 
   await row(page, '/v1/bathc').locator('.pill', { hasText: '404' }).waitFor()
-  await row(page, 'invalid_json').click()
+  await row(page, 'invalid JSON').click()
   await panel(page).locator('.explanation', { hasText: 'invalid_json' }).waitFor()
   expect(await panel(page).locator('pre mark').textContent()).toBe('"')
   expect(await panel(page).locator('pre:has(mark)').textContent()).toContain('"userId":"Zoë"')
@@ -115,13 +115,18 @@ test('the catalogue links what breaks the plan, and counts only accepted events 
     plan: { additionalEvents: false, track: { Bought: { required: ['total'] }, Refunded: {} } },
   })
   await post(collector, '/v1/track', track({ event: 'Bought', properties: {} }))
-  await post(collector, '/v1/track', track({ event: 'Opened' }))
+  await post(collector, '/v1/track', track({ event: 'Opened', messageId: 'same' }))
+  await post(collector, '/v1/track', track({ event: 'Opened', messageId: 'same' }))
   await post(collector, '/v1/track', track({ event: 'Refused', userId: undefined }))
   const page = await openPage(collector, { at: 'catalogue' })
 
   await page.getByText('2 violations, 1 not in the plan, 1 not seen yet (Refunded)').waitFor()
+  // A harmless repeat is not lost.
+  const lost = (event: string) => page.locator('.entries tr', { hasText: event }).locator('.bad-text')
+  expect(await lost('Refused').textContent()).toBe('1')
+  expect(await lost('Opened').textContent()).toBe('')
   await page.getByRole('link', { name: '2 violations' }).click()
-  await shows(page, 'Opened', 'Bought')
+  await shows(page, 'Opened', 'Opened', 'Bought')
 })
 
 test('the catalogue shows types with their share, marks inconsistent ones, and can be exported', async () => {

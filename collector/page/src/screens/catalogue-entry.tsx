@@ -18,6 +18,11 @@ export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>
   return name || type
 }
 
+/** Events that were not accepted, without harmless repeats. */
+export function lostOf({ rejected, repeated }: Pick<CatalogueEntry, 'rejected' | 'repeated'>): number {
+  return rejected - repeated
+}
+
 export function EntryPanel({ entryKey }: { entryKey: string }) {
   const path = `api/catalogue/${encodeURIComponent(entryKey)}`
   const query = useQuery<CatalogueDetails>(`${path}?view=summary`)
@@ -98,12 +103,12 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
           </span>
         ))}
       </dd>
-      {entry.rejected > 0 && (
+      {lostOf(entry) > 0 && (
         <>
           <dt>Not accepted</dt>
           <dd>
-            <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected` })}>
-              {count(entry.rejected)}
+            <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected -reason:duplicate` })}>
+              {count(lostOf(entry))}
             </a>
           </dd>
         </>

@@ -8,7 +8,7 @@ import { go, href, hrefWith, route } from '../lib/router.ts'
 import type { Catalogue, CatalogueEntry } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { EntryPanel, entryTitle } from './catalogue-entry.tsx'
+import { EntryPanel, entryTitle, lostOf } from './catalogue-entry.tsx'
 
 export function CatalogueScreen() {
   const { params } = route.value
@@ -144,6 +144,9 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
           <th scope="col" class="number">
             Count
           </th>
+          <th scope="col" class="number">
+            Lost
+          </th>
           <th scope="col">Properties</th>
           <th scope="col" class="wide-only">
             Sources
@@ -168,16 +171,8 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
             <td class="wide-only">
               <Sparkline values={entry.sparkline} label={`${count(entry.count)} events over time`} />
             </td>
-            <td class="number">
-              {shortCount(entry.count)}
-              {entry.rejected > 0 && (
-                <span class="bad-text" title={`${count(entry.rejected)} not accepted`}>
-                  {' '}
-                  ({shortCount(entry.rejected)}
-                  <span class="sr-only"> not accepted</span>)
-                </span>
-              )}
-            </td>
+            <td class="number">{shortCount(entry.count)}</td>
+            <td class="number bad-text">{lostOf(entry) > 0 && shortCount(lostOf(entry))}</td>
             <td>
               {entry.properties ?? <span title="No event was sampled">–</span>}
               {entry.inconsistent !== null && entry.inconsistent > 0 && (

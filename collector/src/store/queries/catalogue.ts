@@ -64,6 +64,7 @@ function* countedEntries(
     AND kind IN ('track', 'page', 'screen', 'identify', 'group', 'alias') ${which} AND count > 0`
   const rows = yield* all<EntryCount>(
     sql`SELECT kind, name, sum(count) AS count, coalesce(sum(count) FILTER (WHERE reason = ''), 0) AS accepted,
+          coalesce(sum(count) FILTER (WHERE reason = 'duplicate'), 0) AS repeated,
           min(bucket) AS first, max(bucket) AS last
         FROM tally WHERE ${where} GROUP BY kind, name ORDER BY 3 DESC, kind, name LIMIT ${MAX_ENTRIES + 1}`,
   )
@@ -248,12 +249,13 @@ interface EntryCount {
   name: string
   count: number
   accepted: number
+  repeated: number
   first: number
   last: number
 }
 
 function newEntry(row: EntryCount, plan: TrackingPlan | null): CatalogueEntry {
-  const { kind, name, count, accepted, first, last } = row
+  const { kind, name, count, accepted, repeated, first, last } = row
   const key = keyOf(kind, name)
   return {
     key,
@@ -262,6 +264,7 @@ function newEntry(row: EntryCount, plan: TrackingPlan | null): CatalogueEntry {
     count,
     accepted,
     rejected: count - accepted,
+    repeated,
     firstSeen: new Date(first * BUCKET_MS).toISOString(),
     lastSeen: endOfBucket(last),
     sources: [],
