@@ -24,7 +24,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   bad_field: ['Send an object there: { ... }, not a text, number or array.', 'properties'],
   too_many_items: ['Send at most 5,000 events in a request. The client of this project does that by itself.'],
   duplicate: [
-    'Nothing: a client that got no response sent it again, and deduplication dropped it.',
+    'Nothing has to be done: a client that got no response sent it again, and deduplication dropped it.',
     'messageId',
   ],
   dedup_conflict: [

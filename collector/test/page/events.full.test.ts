@@ -112,7 +112,7 @@ test('an opened event shows its destinations with every attempt, and why others 
   const page = await openPage(collector)
 
   await post(collector, '/v1/track', track({ event: 'Sent', integrations: { Warehouse: false } }))
-  await row(page, 'Sent').locator('.deliveries', { hasText: '1/1' }).waitFor()
+  await row(page, 'Sent').locator('.deliveries', { hasText: '1 of 1' }).waitFor()
   await row(page, 'Sent').click()
   const list = panel(page).locator('.deliveries-list')
   await list

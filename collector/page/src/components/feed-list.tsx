@@ -170,6 +170,9 @@ function Empty({
   if (!isFiltered) return <>{children}</>
   return (
     <Nothing title={`No ${noun} matches`}>
+      <p>
+        A word is searched in the whole {noun}. Press <kbd>?</kbd> to see what else a search can say.
+      </p>
       <a class="button" href={hrefWith({ q: undefined, from: undefined, to: undefined })}>
         Show all {noun}s
       </a>

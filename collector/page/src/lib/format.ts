@@ -122,6 +122,11 @@ export function exactDateAndTime(iso: string): string {
   return Number.isNaN(Date.parse(iso)) ? iso : exactTime.format(new Date(iso))
 }
 
+/** With an upper-case first letter, as a sentence begins. */
+export function capitalised(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
 /** Formats `just now` or `5 min ago`. */
 export function ago(iso: string, nowMs: number): string {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)

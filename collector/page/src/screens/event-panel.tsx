@@ -5,8 +5,8 @@ import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
-import { helpFor } from '../lib/basics.ts'
-import { dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
+import { codeInWords, helpFor } from '../lib/basics.ts'
+import { capitalised, dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
 import { href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails } from '../lib/types.ts'
@@ -82,7 +82,7 @@ function Explanation({ event }: { event: EventDetails }) {
       {reason !== null && (
         <div class={`explanation ${help?.severity ?? 'error'}`}>
           <p>
-            <Status event={event} /> <strong>{help?.meaning ?? reason}</strong>
+            <Status event={event} /> <strong>{capitalised(help?.meaning ?? reason)}</strong>
           </p>
           {help !== undefined && <p>{help.remedy}</p>}
           {first !== null && (
@@ -96,7 +96,8 @@ function Explanation({ event }: { event: EventDetails }) {
       {(warnings ?? []).map((code) => (
         <div class="explanation warning" key={code}>
           <p>
-            <Pill tone="warn">{code}</Pill> <strong>{helpFor(code)?.meaning}</strong>
+            <Pill tone="warn">{codeInWords(code)}</Pill>{' '}
+            <strong>{capitalised(helpFor(code)?.meaning ?? code)}</strong>
           </p>
           <p>
             {helpFor(code)?.remedy}{' '}

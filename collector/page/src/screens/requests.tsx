@@ -4,6 +4,7 @@ import { type Column, FeedList } from '../components/feed-list.tsx'
 import { FilterMenu, type FilterOption, sourceOptions, TimeFilter } from '../components/filter-menu.tsx'
 import { ExportMenu } from '../components/list-tools.tsx'
 import { SearchLine } from '../components/search-line.tsx'
+import { codeInWords, helpFor } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
 import { bytes, clock, dateAndTime, duration, plural } from '../lib/format.ts'
@@ -75,7 +76,7 @@ export function RequestsScreen() {
         <>
           <SearchLine
             label="Search requests"
-            placeholder="status>=400 path:/v1/batch"
+            placeholder="Search requests: a word, or status>=400 path:/v1/batch"
             line={line}
             onLine={setLine}
             suggestions={SUGGESTIONS}
@@ -121,8 +122,8 @@ function RequestCells({ request, addTerm, isTwoLine }: CellsProps) {
           <Text value={path} />
         </span>{' '}
         {code !== null && (
-          <span class="bad-text" title={problem?.message ?? code}>
-            {code}
+          <span class="bad-text" title={`${code}: ${problem?.message ?? helpFor(code)?.meaning ?? ''}`}>
+            {codeInWords(code)}
           </span>
         )}
         {request.fault !== null && <Pill tone="info">fault</Pill>}
