@@ -11,11 +11,11 @@ export {
 } from './compat/analytics.ts'
 export { CompatError } from './compat/error.ts'
 export {
+  type AliasMessage,
+  type EventMessage,
+  type GroupIdentifyMessage,
+  type IdentifyMessage,
   PostHog,
-  type PostHogAliasMessage,
-  type PostHogEventMessage,
   type PostHogEventOptions,
-  type PostHogGroupIdentifyMessage,
-  type PostHogIdentifyMessage,
   type PostHogOptions,
 } from './compat/posthog.ts'

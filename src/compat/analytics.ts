@@ -32,11 +32,14 @@ export interface CompatMessage {
   /** `alias`: the former id. */
   previousId?: string | number | undefined
   /** `track`, `page` and `screen`: any object. */
-  properties?: object | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: as in @types/analytics-node
+  properties?: any
   /** `identify` and `group`: any object. */
-  traits?: object | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: as in @types/analytics-node
+  traits?: any
   /** Facts about the event. */
-  context?: object | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: as in @types/analytics-node
+  context?: any
   /** Destination switches. */
   integrations?: object | undefined
   /** When the event happened. Default: now. */

@@ -33,6 +33,8 @@ export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey'
   axiosInstance?: AxiosLike | undefined
   /** Only `retries` is used: it is the default of `retryCount`. Default: none. */
   axiosRetryConfig?: { retries?: number; [name: string]: unknown } | undefined
+  /** Has no effect, as in `analytics-node`. Set the property `flushed` of the client. */
+  flushed?: boolean | undefined
 }
 
 /** The options of `@rudderstack/rudder-sdk-node` 3. The settings of Trackpost are accepted too. */
@@ -76,6 +78,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     maxInternalQueueSize,
     gzip,
     logLevel: _logLevel,
+    flushed: _flushed,
     errorHandler,
     axiosInstance,
     axiosRetryConfig,

@@ -84,7 +84,7 @@ export interface PostHogEventOptions extends Omit<AnalyticsSettings, 'writeKey'>
 }
 
 /** The argument of {@link PostHog.capture}. */
-export interface PostHogEventMessage {
+export interface EventMessage {
   /** Id of the user. Without it, the event fails with `invalid`: there are no generated ids. */
   distinctId?: string | undefined
   /** Name of the event. `$pageview` becomes a page view, and `$screen` a screen view. */
@@ -106,7 +106,7 @@ export interface PostHogEventMessage {
 }
 
 /** The argument of {@link PostHog.identify}. */
-export interface PostHogIdentifyMessage {
+export interface IdentifyMessage {
   /** Id of the user. */
   distinctId: string
   /** Facts about the user, or `{ $set, $set_once, $anon_distinct_id }`. */
@@ -117,7 +117,7 @@ export interface PostHogIdentifyMessage {
 }
 
 /** The argument of {@link PostHog.alias}. */
-export interface PostHogAliasMessage {
+export interface AliasMessage {
   /** Id of the user. */
   distinctId: string
   /** The other id of the user. */
@@ -127,7 +127,7 @@ export interface PostHogAliasMessage {
 }
 
 /** The argument of {@link PostHog.groupIdentify}. */
-export interface PostHogGroupIdentifyMessage {
+export interface GroupIdentifyMessage {
   /** Kind of the group, sent as `context.groupType`. */
   groupType: string
   /** Id of the group. */
@@ -174,7 +174,7 @@ export class PostHog {
   }
 
   /** Records an event. */
-  capture(message: PostHogEventMessage): void {
+  capture(message: EventMessage): void {
     this.#capture(message)
   }
 
@@ -183,37 +183,37 @@ export class PostHog {
    *
    * @returns Resolves when the event has its outcome. As in `posthog-node`, a loss does not reject it: see `on`.
    */
-  captureImmediate(message: PostHogEventMessage): Promise<void> {
+  captureImmediate(message: EventMessage): Promise<void> {
     return new Promise((resolve) => this.#capture(message, () => resolve()))
   }
 
   /** Records who a user is. `$set` is unwrapped, and `$anon_distinct_id` becomes the `anonymousId`. */
-  identify(message: PostHogIdentifyMessage): void {
+  identify(message: IdentifyMessage): void {
     this.#identify(message)
   }
 
   /** Does the same as `identify`, and sends it at once. Settles as {@link captureImmediate}. */
-  identifyImmediate(message: PostHogIdentifyMessage): Promise<void> {
+  identifyImmediate(message: IdentifyMessage): Promise<void> {
     return new Promise((resolve) => this.#identify(message, () => resolve()))
   }
 
   /** Ties another id to a user. */
-  alias(message: PostHogAliasMessage): void {
+  alias(message: AliasMessage): void {
     this.#alias(message)
   }
 
   /** Does the same as `alias`, and sends it at once. Settles as {@link captureImmediate}. */
-  aliasImmediate(message: PostHogAliasMessage): Promise<void> {
+  aliasImmediate(message: AliasMessage): Promise<void> {
     return new Promise((resolve) => this.#alias(message, () => resolve()))
   }
 
   /** Records facts about a group. */
-  groupIdentify(message: PostHogGroupIdentifyMessage): void {
+  groupIdentify(message: GroupIdentifyMessage): void {
     this.#groupIdentify(message)
   }
 
   /** Does the same as `groupIdentify`, and sends it at once. Settles as {@link captureImmediate}. */
-  groupIdentifyImmediate(message: PostHogGroupIdentifyMessage): Promise<void> {
+  groupIdentifyImmediate(message: GroupIdentifyMessage): Promise<void> {
     return new Promise((resolve) => this.#groupIdentify(message, () => resolve()))
   }
 
@@ -239,7 +239,7 @@ export class PostHog {
     await this.client.closeAndFlush({ timeout: shutdownTimeoutMs })
   }
 
-  #capture(message: PostHogEventMessage, callback?: () => void): void {
+  #capture(message: EventMessage, callback?: () => void): void {
     const { distinctId, event, properties, groups, timestamp, uuid } = message
     const common = {
       userId: distinctId as string,
@@ -257,7 +257,7 @@ export class PostHog {
     else this.client.track({ ...common, event }, callback)
   }
 
-  #identify({ distinctId, properties = {} }: PostHogIdentifyMessage, callback?: () => void): void {
+  #identify({ distinctId, properties = {} }: IdentifyMessage, callback?: () => void): void {
     const { $set, $set_once, $anon_distinct_id, ...rest } = properties
     const message = {
       userId: distinctId,
@@ -269,12 +269,12 @@ export class PostHog {
     this.client.identify(message, callback)
   }
 
-  #alias({ distinctId, alias }: PostHogAliasMessage, callback?: () => void): void {
+  #alias({ distinctId, alias }: AliasMessage, callback?: () => void): void {
     this.client.alias({ userId: distinctId, previousId: alias }, callback)
   }
 
   #groupIdentify(
-    { groupType, groupKey, properties = {}, distinctId }: PostHogGroupIdentifyMessage,
+    { groupType, groupKey, properties = {}, distinctId }: GroupIdentifyMessage,
     callback?: () => void,
   ): void {
     const message = {

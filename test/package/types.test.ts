@@ -122,7 +122,12 @@ const ACCEPTED_NAMES = {
     const callback: (error?: Error, data?: CompatData) => void = () => {}
     compat.flush((err, data) => console.log(err.message, data.batch.length))
     compat.track({ userId: 'u', event: 'e' }, (err) => { if (err) console.log(err.message) })
-    compat.identify({ userId: 'u' }, callback).page({ userId: 'u' }, () => {})`,
+    compat.identify({ userId: 'u' }, callback).page({ userId: 'u' }, () => {})
+    const options: ConstructorParameters<typeof CompatAnalytics>[1] = { flushAt: 1, timeout: '10s', flushed: true }
+    const message: Parameters<CompatAnalytics['track']>[0] = { userId: 1, event: 'e', properties: null, context: facts() }
+    class Shop extends CompatAnalytics { constructor() { super('k', options) } }
+    new Shop().track(message).group({ userId: 'u', groupId: 4, traits: facts() })
+    function facts(): unknown { return {} }`,
 }
 
 /** Must compile: calls of a client that has a map of event types. */
