@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -74,4 +76,22 @@ test('S44: code, dependencies, licences and secrets are checked on every change'
       expect.stringMatching(/^go run \S+\/gitleaks\//),
     ]),
   )
+})
+
+test.each([
+  ['npm', 'package-lock.json'],
+  ['docker', 'Dockerfile'],
+  ['docker-compose', 'compose*.yaml'],
+])('Dependabot looks at each folder for %s', (ecosystem, name) => {
+  const { updates } = parse(read('.github/dependabot.yml'))
+  const watched = updates.flatMap((update: Record<string, unknown>) =>
+    update['package-ecosystem'] === ecosystem ? (update['directories'] ?? update['directory']) : [],
+  )
+  const files = execFileSync('git', ['ls-files', name, `*/${name}`], { cwd: repository, encoding: 'utf8' })
+  const folders = files
+    .trim()
+    .split('\n')
+    .map((path) => `/${dirname(path)}`.replace(/\/\.$/, '/'))
+
+  expect(new Set(watched)).toEqual(new Set(folders))
 })
