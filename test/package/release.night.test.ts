@@ -131,6 +131,18 @@ describe('publishing', () => {
     expect(registry.published.size).toBe(1)
   })
 
+  test('it is none in a dry run, which CI does between two releases', async () => {
+    const registry = await openRegistry()
+    registry.published.set('some@1.0.0', Buffer.from('other'))
+
+    const { code, output } = await publish(folder, registry, '--dry-run')
+
+    expect(code, output).toBe(0)
+    expect(output).toContain('some-1.0.0.tgz: a release needs a new version')
+    expect(output).toContain('some-cli@1.0.0')
+    expect(registry.published.size).toBe(1)
+  })
+
   test('a registry that fails does not count as one without the version', async () => {
     const { code, output } = await publish(folder, await openRegistry(500))
 
