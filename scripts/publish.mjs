@@ -3,13 +3,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 
 const [folder, ...flags] = process.argv.slice(2)
 const files = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
 if (files.length === 0) fail(`${folder} has no packages`)
-// The SDK comes first.
-for (const path of files.sort().map((name) => join(folder, name))) {
+// The SDK comes first. The paths are whole, because npm takes a path such as packed/file.tgz for a repository on GitHub.
+for (const path of files.sort().map((name) => resolve(folder, name))) {
   const manifest = execFileSync('tar', ['-xzOf', path, 'package/package.json'], { encoding: 'utf8' })
   const { name, version } = JSON.parse(manifest)
   const integrity = `sha512-${createHash('sha512').update(readFileSync(path)).digest('base64')}`
@@ -29,12 +29,10 @@ for (const path of files.sort().map((name) => join(folder, name))) {
 /** Returns `undefined` only if the registry says that it has no such version. */
 function integrityOf(spec) {
   const args = ['view', spec, 'dist.integrity', '--json', ...flags]
-  const { status, stdout } = spawnSync('npm', args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const { status, stdout, stderr } = spawnSync('npm', args, { encoding: 'utf8' })
   const answer = stdout === '' ? undefined : JSON.parse(stdout)
   if (status === 0 || answer?.error?.code === 'E404') return status === 0 ? answer : undefined
+  console.error(stderr)
   return fail(`the registry does not say whether it has ${spec}`)
 }
 

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { TIER } from '../../scripts/tiers.mjs'
@@ -70,8 +70,10 @@ async function openRegistry(status?: number): Promise<Registry> {
   return { flags, published }
 }
 
+/** Publishes as the workflows do: with a relative path of the folder. */
 function publish(folder: string, { flags }: Registry, ...more: string[]) {
-  return run(process.execPath, ['scripts/publish.mjs', folder, ...flags, ...more])
+  const script = join(REPOSITORY, 'scripts/publish.mjs')
+  return run(process.execPath, [script, basename(folder), ...flags, ...more], dirname(folder))
 }
 
 describe('publishing', () => {
