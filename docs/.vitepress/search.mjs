@@ -6,37 +6,42 @@
  */
 function boostDocument(id, term) {
   const asked = {
-    '/five-minutes': 'shutdown sigterm exit getting started install esm commonjs import require quickstart',
-    '/settings': 'batch size write key writekey configuration options region environment variables',
+    '/five-minutes':
+      'shutdown sigterm exit getting started install esm commonjs import require quickstart identify track page screen group alias promise await hello world script cron pm2',
+    '/settings':
+      'batch size write key writekey configuration options region environment variables timeout api key',
     '/delivery':
-      'retry retries retry-after backoff deduplicate deduplication duplicates idempotency idempotent at-least-once exactly-once outage order',
+      'retry retries retry-after backoff deduplicate deduplication duplicates idempotency idempotent at-least-once exactly-once outage order rate limit 429 503',
     '/errors': 'error codes exception',
-    '/troubleshooting': 'missing debug debugging',
+    '/troubleshooting': 'missing debug debugging econnrefused enotfound etimedout certificate ssl',
     '/serverless': 'lambda vercel netlify cloudflare workers edge azure gcp functions',
     '/typed-events': 'typescript typing generics autocomplete zod valibot arktype',
-    '/tracking-plans': 'protocols governance codegen plan',
+    '/tracking-plans': 'protocols governance codegen plan json schema ci github actions',
     '/scopes': 'middleware express fastify hono nestjs next.js anonymous asynclocalstorage',
     '/plugins': 'plugin hooks sampling enrichment',
     '/privacy': 'pii gdpr personal data anonymise anonymize hipaa ccpa consent redact erase',
-    '/recipes': 'https_proxy http_proxy super properties urgent messageid',
-    '/testing': 'mock mocks mocking jest vitest unit tests fake msw',
+    '/recipes': 'https_proxy http_proxy super properties urgent messageid proxy',
+    '/testing': 'mock mocks mocking jest vitest unit tests fake msw clock timers',
     '/platforms': 'bun deno runtimes electron',
     '/observability':
       'datadog grafana prometheus newrelic sentry logs logging metrics tracing opentelemetry healthcheck',
     '/spool': 'persist persistence disk offline durable crash',
     '/oauth': 'jwt token kms rsa',
-    '/self-hosted': 'custom fetch axios undici proxy gateway bundler webpack esbuild gzip compression',
-    '/performance': 'benchmark speed latency throughput memory overhead',
+    '/self-hosted':
+      'custom fetch axios undici gateway bundler webpack esbuild gzip compression http2 keepalive keep-alive agent',
+    '/compared': 'bundle size footprint alternatives',
+    '/performance': 'benchmark speed latency throughput memory overhead cold start startup',
     '/command-line':
       'command line cli tail csv ndjson bulk historical history backfill import shell terminal',
-    '/collector': 'collector local server dashboard inspect mock-server docker',
+    '/collector': 'collector local server dashboard inspect mock-server docker destinations webhook live',
     '/cluster':
       'kubernetes k8s postgresql postgres nats clickhouse scale production cluster high availability backup',
-    '/versions': 'licence license mit semver support maintainers eol roadmap version',
+    '/versions':
+      'licence license mit semver support maintainers eol roadmap version upgrade upgrading breaking changes deprecated stable',
     '/changelog': 'changelog release notes releases',
-    '/security': 'vulnerability cve security provenance sbom',
+    '/security': 'vulnerability cve security provenance sbom tls encryption encrypted dependencies soc2',
     '/not-offered':
-      'browser kafka graphql helm react mobile ios android redis python kinesis sqs feature flags replay snowflake',
+      'browser kafka graphql helm react mobile ios android redis python kinesis sqs feature flags replay snowflake bigquery redshift s3 warehouse amplitude mixpanel google firebase airflow',
   }
   if (id === undefined) return asked
   const page = id.replace(/(?:\.html)?(?:#.*)?$/, '')
