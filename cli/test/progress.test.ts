@@ -34,7 +34,7 @@ test.skipIf(!hasTerminal)(
   },
 )
 
-test('on a terminal with 60 columns, the number of failed lines stays', () => {
+test('on a terminal with 60 columns, the number of failed lines and the reason of a wait stay', () => {
   let output = ''
   const terminal = { isTTY: true, columns: 60, write: (text: string) => (output += text) }
   const progress = {
@@ -46,7 +46,7 @@ test('on a terminal with 60 columns, the number of failed lines stays', () => {
 
   showProgress(() => progress, terminal as never).stop()
 
-  expect(output).toContain('50 %, 1,000,000 lines, 12 failed, ')
+  expect(output).toContain('50 %, 1,000,000 lines, 12 failed, waits 60 s: [503] Servic')
   expect(output.length).toBeLessThan(2 * '\r\u001b[K'.length + 60)
 })
 
@@ -63,4 +63,8 @@ test('the time left is shown only after 3 s, because the slow first connection w
   expect(at(3_000, 0.03)).toContain('1 min 37 s left')
   expect(at(20_000, 0.2)).toMatch(/left/)
   expect(at(21_000, 1)).not.toContain('left')
+  const paused = 'waits 7 s: no answer'
+  expect(describe({ done: 20_000, failed: 0, share: 0.2, paused })).toBe(
+    `20 %, 20,000 lines, 0 failed, ${paused}`,
+  )
 })

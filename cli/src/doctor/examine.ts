@@ -2,7 +2,7 @@ import type { Analytics, HTTPClient, Verification } from 'trackpost'
 import { NodeHTTPClient } from 'trackpost/node'
 import { createClient } from '../client.ts'
 import { UsageError } from '../errors.ts'
-import { duration } from '../output/text.ts'
+import { counted, duration } from '../output/text.ts'
 import type { FoundConnection } from '../settings/connection.ts'
 import { type Finding, note, ok, problem } from './findings.ts'
 import { followEvent } from './follow-event.ts'
@@ -74,7 +74,7 @@ function checkKey({ connection: { writeKey }, keyFrom, env }: ExamineOptions): F
   if (/^(["']).*\1$/.test(writeKey) || writeKey.trim() !== writeKey) {
     return problem('key', `the one from ${keyFrom} has quotes or spaces around it`, 'remove them')
   }
-  return ok('key', `from ${keyFrom}, ${writeKey.length} characters`)
+  return ok('key', `from ${keyFrom}, ${counted(writeKey.length, 'character')}`)
 }
 
 function* checkAddress(found: Verification, { connection }: ExamineOptions): Generator<Finding> {

@@ -67,17 +67,12 @@ export function createDescription(now: () => number): (progress: Progress) => st
   return ({ done, failed, share, paused }) => {
     const rate = meter.measure(done, share)
     // What matters most comes first, because a narrow terminal cuts the end off.
-    const parts = [
-      counted(done, 'line'),
-      `${failed.toLocaleString('en-US')} failed`,
-      `${Math.round(rate.lines).toLocaleString('en-US')}/s`,
-    ]
-    if (share !== undefined) {
-      parts.unshift(`${Math.floor(share * 100)} %`)
-      if (rate.isSettled && rate.share > 0 && share < 1)
-        parts.push(`${duration(((1 - share) / rate.share) * 1_000)} left`)
-    }
-    if (paused !== undefined) parts.push(paused)
+    const parts = [counted(done, 'line'), `${failed.toLocaleString('en-US')} failed`]
+    if (share !== undefined) parts.unshift(`${Math.floor(share * 100)} %`)
+    // While the command waits, its rate says nothing of the time left.
+    parts.push(paused ?? `${Math.round(rate.lines).toLocaleString('en-US')}/s`)
+    if (paused === undefined && share !== undefined && rate.isSettled && rate.share > 0 && share < 1)
+      parts.push(`${duration(((1 - share) / rate.share) * 1_000)} left`)
     return parts.join(', ')
   }
 }
