@@ -42,20 +42,7 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   jest: {
     file: 'jest.test.cjs',
     tests: 81,
-    run: (file) =>
-      runTool(
-        'jest',
-        [
-          '--rootDir',
-          project.folder,
-          '--detectOpenHandles',
-          '--runTestsByPath',
-          file,
-          '--cacheDirectory',
-          join(project.folder, 'jest'),
-        ],
-        project.folder,
-      ),
+    run: (file) => runJest(file, ['--detectOpenHandles']),
   },
   vitest: {
     file: 'vitest.test.mjs',
@@ -80,6 +67,48 @@ describe.each(Object.entries(RUNNERS))('%s', (_name, { file, tests, run }) => {
   })
 })
 
+/** Runs a test file of Jest. */
+function runJest(path: string, flags: string[] = [], env = {}): Promise<Result> {
+  const folders = ['--rootDir', project.folder, '--cacheDirectory', join(project.folder, 'jest')]
+  const jest = join(REPOSITORY, 'node_modules/.bin/jest')
+  return run(jest, [...folders, ...flags, '--runTestsByPath', path], project.folder, env)
+}
+
+test('an automock in Jest has the methods, and the mock that the guide names is a test client', async () => {
+  const guide = await readFile(join(REPOSITORY, 'docs/testing.md'), 'utf8')
+  const [mock] = /jest\.mock\('\.\/analytics', .*\(\)\)(?=`)/.exec(guide) ?? ['']
+  await project.write(
+    'analytics.js',
+    `const { Analytics } = require('trackpost')
+    exports.analytics = new Analytics({ writeKey: 'k' })`,
+  )
+  const guided = await project.write(
+    'guided.test.cjs',
+    `${mock}
+    test('is sent', async () => {
+      const { analytics, messages } = require('./analytics')
+      await analytics.promises.track({ userId: 'ada', event: 'Signed Up' })
+      expect(messages).toHaveLength(1)
+    })`,
+  )
+  const automocked = await project.write(
+    'automocked.test.cjs',
+    `jest.mock('trackpost')
+    test('records calls', async () => {
+      const { analytics } = require('./analytics')
+      analytics.track({ userId: 'ada', event: 'Signed Up' })
+      await analytics.closeAndFlush()
+      expect(analytics.track).toHaveBeenCalledTimes(1)
+      expect(analytics.promises).toBeUndefined()
+    })`,
+  )
+
+  for (const path of [guided, automocked]) {
+    const { code, output } = await runJest(path)
+    expect({ code, passed: passed(output) }, output).toEqual({ code: 0, passed: 1 })
+  }
+})
+
 test('handlers of msw run in Jest in an ES module, with the option that the guide names', async () => {
   const path = await project.write(
     'msw.test.mjs',
@@ -97,19 +126,10 @@ test('handlers of msw run in Jest in an ES module, with the option that the guid
       expect(names).toEqual(['Signed Up'])
     })`,
   )
-  const jest = join(REPOSITORY, 'node_modules/.bin/jest')
-  const args = [
-    '--rootDir',
-    project.folder,
-    '--runTestsByPath',
-    path,
-    '--cacheDirectory',
-    join(project.folder, 'jest'),
-  ]
   const guide = await readFile(join(REPOSITORY, 'docs/testing.md'), 'utf8')
   const [, options] = /`NODE_OPTIONS=(\S+) npx jest`/.exec(guide) ?? []
 
-  const { code, output } = await run(jest, args, project.folder, { NODE_OPTIONS: options })
+  const { code, output } = await runJest(path, [], { NODE_OPTIONS: options })
 
   expect({ code, passed: passed(output) }, output).toEqual({ code: 0, passed: 1 })
 })
