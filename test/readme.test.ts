@@ -71,12 +71,13 @@ describe('the README', () => {
     expect(guides.filter((name) => !readme.includes(`(./docs/${name}`))).toEqual([])
   })
 
-  test('installs from a checkout the packages that it runs with npx', () => {
+  test('installs from a checkout the packages that it runs with npx, until they are published', () => {
     const [install = ''] = /^npm ci .*$/m.exec(readme) ?? []
     const run = [...readme.matchAll(/npx trackpost-(\w+)/g)].map(([, name]) => `-w ${name}`)
 
     expect(run.length).toBeGreaterThan(1)
-    expect(run.filter((option) => !install.includes(option))).toEqual([])
+    const missing = run.filter((option) => !install.includes(option))
+    expect(/published yet/.test(readme) ? missing : []).toEqual([])
   })
 
   test('names only versions of runtimes that the tests use', () => {
