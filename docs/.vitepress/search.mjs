@@ -9,7 +9,7 @@ function boostDocument(id, term) {
     '/five-minutes':
       'shutdown sigterm exit getting started install esm commonjs import require quickstart identify track page screen group alias promise await hello world script cron pm2',
     '/settings':
-      'batch size write key writekey configuration options region environment variables timeout api key',
+      'batch size write key writekey configuration options region environment variables timeout',
     '/delivery':
       'retry retries retry-after backoff deduplicate deduplication duplicates idempotency idempotent at-least-once exactly-once outage order rate limit 429 503',
     '/errors': 'error codes exception',
@@ -19,7 +19,7 @@ function boostDocument(id, term) {
     '/tracking-plans': 'protocols governance codegen plan json schema ci github actions',
     '/scopes': 'middleware express fastify hono nestjs next.js anonymous asynclocalstorage',
     '/plugins': 'plugin hooks sampling enrichment',
-    '/privacy': 'pii gdpr personal data anonymise anonymize hipaa ccpa consent redact erase',
+    '/privacy': 'pii gdpr personal data anonymise anonymize hipaa ccpa consent redact erase delete deletion',
     '/recipes': 'https_proxy http_proxy super properties urgent messageid proxy',
     '/testing': 'mock mocks mocking jest vitest unit tests fake msw clock timers',
     '/platforms': 'bun deno runtimes electron',

@@ -99,6 +99,7 @@ export const QUESTIONS: readonly (readonly [question: string, page: string])[] =
   ['graceful shutdown', '/five-minutes'],
   ['timeout', '/settings'],
   ['api key', '/settings'],
+  ['user deletion', '/privacy'],
   ['ECONNREFUSED', '/troubleshooting'],
   ['ssl certificate', '/troubleshooting'],
   ['json schema', '/tracking-plans'],
