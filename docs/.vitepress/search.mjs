@@ -8,8 +8,7 @@ function boostDocument(id, term) {
   const asked = {
     '/five-minutes':
       'shutdown sigterm exit getting started install esm commonjs import require quickstart identify track page screen group alias promise await hello world script cron pm2',
-    '/settings':
-      'batch size write key writekey configuration options region environment variables timeout',
+    '/settings': 'batch size write key writekey configuration options region environment variables timeout',
     '/delivery':
       'retry retries retry-after backoff deduplicate deduplication duplicates idempotency idempotent at-least-once exactly-once outage order rate limit 429 503',
     '/errors': 'error codes exception',
