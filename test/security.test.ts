@@ -127,7 +127,7 @@ test.each(filesBelow('*package-lock.json'))(
       ([name, { link }]) => name.includes('node_modules/') && link !== true,
     )
 
-    expect(installed.length).toBeGreaterThan(50)
+    expect(installed.length).toBeGreaterThan(4)
     expect(installed.filter(([, { integrity }]) => integrity?.startsWith('sha512-') !== true)).toEqual([])
     expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
   },
