@@ -28,16 +28,16 @@ describe('an event between the plugins and its outcome', () => {
     expect(seen).toEqual([['purchase-1', 1, '7']])
   })
 
-  test('has the log entries of the plugins', async () => {
-    const { analytics } = createAnalytics()
+  test('has the log entries of the plugins, with the time of the clock', async () => {
+    const { analytics, clock } = createAnalytics()
     await analytics.register({ name: 'note', type: 'before', track: (ctx) => ctx.log('info', 'vu') })
-    const notes: string[] = []
+    const notes: unknown[] = []
 
     trackPurchases(analytics, 1)
-    analytics.on('track', (ctx) => notes.push(...ctx.logs().map(({ message }) => message)))
+    analytics.on('track', (ctx) => notes.push(...ctx.logs().map(({ message, time }) => [message, time])))
     await analytics.flush()
 
-    expect(notes).toEqual(['vu'])
+    expect(notes).toEqual([['vu', new Date(clock.now())]])
   })
 
   test('is passed to an `after` plugin that was registered after the call', async () => {
@@ -107,9 +107,8 @@ describe('an event between the plugins and its outcome', () => {
   })
 })
 
-// docs/faults.md, row F105.
 describe('an asynchronous plugin that tracks', () => {
-  test('for each event it handles leaves time for timers', async () => {
+  test('F105: for each event it handles leaves time for timers', async () => {
     const { analytics } = createAnalytics()
     let handled = 0
     await analytics.register({
@@ -161,6 +160,19 @@ describe('the bound of the queue', () => {
     expect(outcomes).toEqual([['queue_full', 'purchase-1']])
     expect(analytics.stats.pending).toBe(3)
   })
+
+  test('counts the events inside plugins, which end after five seconds', async () => {
+    const { analytics, clock } = createAnalytics({ maxQueueSize: 3 })
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register(keeper(1))
+
+    trackPurchases(analytics, 5, callback)
+    await settled()
+    expect(outcomes).toEqual(['queue_full', 'queue_full'])
+    await clock.advance(5_000)
+
+    expect(outcomes.slice(2)).toEqual(['plugin', 'plugin', 'plugin'])
+  })
 })
 
 test('a getter is read once for each event, even when events wait inside an asynchronous plugin', async () => {
@@ -182,41 +194,109 @@ test('a getter is read once for each event, even when events wait inside an asyn
   expect([totals, reads]).toEqual([[1, 2, 3], 3])
 })
 
-describe('the return value of a plugin', () => {
-  const replacements: [string, (ctx: Context) => unknown][] = [
-    ['another context', ({ event }) => new Context({ ...event, event: 'Commande masquée' })],
-    ['an event', ({ event }) => ({ ...event, event: 'Commande masquée' })],
-    ['a promise of a context', async ({ event }) => new Context({ ...event, event: 'Commande masquée' })],
-    ['a promise of an event', async ({ event }) => ({ ...event, event: 'Commande masquée' })],
+describe('F104: what a plugin returns, or makes of the event', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
+  type Act = (ctx: any) => unknown
+  const changing =
+    (change: Act): Act =>
+    (ctx) => {
+      change(ctx)
+      return ctx
+    }
+  const setting = (fields: object): Act => changing(({ event }) => Object.assign(event, fields))
+  const replacing = (value: unknown): Act => changing((ctx) => Object.assign(ctx, { event: value }))
+  const throwing = () => {
+    throw new Error('non')
+  }
+  const hidden = { event: 'Commande masquée', properties: { number: 2 } }
+  /** The outcome: failed with the code, or delivered as the object. A `spoilt` event fails in a before plugin only. */
+  const cases: [label: string, act: Act, end: string | object][] = [
+    ['nothing', () => undefined, {}],
+    ['5', () => 5, 'spoilt'],
+    ['null', () => null, 'spoilt'],
+    ['text', () => 'x', 'spoilt'],
+    ['an empty object', () => ({}), 'spoilt'],
+    ['half a context', () => ({ event: { type: 'track' } }), 'spoilt'],
+    ['a promise of false', async () => false, 'spoilt'],
+    ['a promise of 5', async () => 5, 'spoilt'],
+    ['another context', ({ event }) => new Context({ ...event, event: 'Commande masquée' }), hidden],
+    ['an event', ({ event }) => ({ ...event, event: 'Commande masquée' }), hidden],
+    [
+      'a promise of a context',
+      async ({ event }) => new Context({ ...event, event: 'Commande masquée' }),
+      hidden,
+    ],
+    ['a promise of an event', async ({ event }) => ({ ...event, event: 'Commande masquée' }), hidden],
+    ['a new event', () => ({ type: 'track', event: 'Autre', userId: 'u' }), { event: 'Autre', userId: 'u' }],
+    ['a frozen event', changing(({ event }) => Object.freeze(event)), {}],
+    ['1 MB more', changing((ctx) => ctx.updateEvent('properties.fat', 'é'.repeat(500_000))), 'too_large'],
+    ['another messageId', setting({ messageId: 'autre' }), { messageId: 'autre' }],
+    ['a messageId of 100 characters', setting({ messageId: 'm'.repeat(100) }), 'invalid'],
+    ['no messageId', changing(({ event }) => Reflect.deleteProperty(event, 'messageId')), 'invalid'],
+    ['no type', changing(({ event }) => Reflect.deleteProperty(event, 'type')), { type: 'track' }],
+    ['another type', setting({ type: 'alias' }), { type: 'track' }],
+    ['no identity', setting({ userId: undefined }), 'invalid'],
+    ['an invalid Date', setting({ timestamp: new Date(Number.NaN) }), 'invalid'],
+    ['another Date', setting({ timestamp: new Date(0) }), { timestamp: '1970-01-01T00:00:00.000Z' }],
+    [
+      'its Date, set to another time',
+      changing(({ event }) => event.timestamp.setUTCFullYear(2019)),
+      { timestamp: '2019-11-20T09:30:00.000Z' },
+    ],
+    [
+      'a cycle',
+      changing(({ event: { context } }) => Object.assign(context, { self: context })),
+      { context: { self: '[Circular]' } },
+    ],
+    ['a BigInt', changing((ctx) => ctx.updateEvent('context.big', 1n)), { context: { big: '1' } }],
+    ['null as the event', replacing(null), 'spoilt'],
+    ['undefined as the event', replacing(undefined), 'spoilt'],
+    ['text as the event', replacing('événement'), 'spoilt'],
+    ['an empty object as the event', replacing({}), 'invalid'],
+    ['an object that throws as the event', replacing(new Proxy({}, { get: throwing })), 'plugin'],
+    [
+      'a getter that throws',
+      changing(({ event }) => Object.defineProperty(event, 'bad', { get: throwing, enumerable: true })),
+      'plugin',
+    ],
   ]
 
-  test.each(replacements)('that is %s is sent, and passed to the callback', async (_label, replace) => {
+  test.each(
+    cases.flatMap(([label, act, end]) =>
+      (['before', 'enrichment'] as const).map((type) => ({ label, act, end, type })),
+    ),
+  )('$label, of a plugin of type $type: $end', async ({ act, end, type }) => {
     const { analytics, client } = createAnalytics()
-    const seen: (string | undefined)[] = []
-    await analytics.register({ name: 'masque', type: 'before', track: replace as never })
+    analytics.on('warning', () => {})
+    const outcomes: string[] = []
+    const seen: (Context | undefined)[] = []
+    await analytics.register({
+      name: 'autre',
+      type,
+      track: (ctx) => (ctx.id === 'purchase-2' ? act(ctx) : ctx) as never,
+    })
 
-    trackPurchases(analytics, 2, (_error, ctx) => seen.push(ctx?.event.event))
-    await settled()
+    for (const number of [1, 2, 3]) {
+      analytics.track(
+        { userId: 'ada', event: 'Commande', messageId: `purchase-${number}`, properties: { number } },
+        (error, ctx) => {
+          outcomes[number] = error?.code ?? 'delivered'
+          seen[number] = ctx
+        },
+      )
+    }
     await analytics.flush()
 
-    expect(client.requests[0]?.batch.map(({ event }) => event)).toEqual([
-      'Commande masquée',
-      'Commande masquée',
-    ])
-    expect(client.requests[0]?.messageIds).toEqual(['purchase-1', 'purchase-2'])
-    expect(seen).toEqual(['Commande masquée', 'Commande masquée'])
-  })
-
-  test.each([null, false, 5, 'x', {}])('of type before makes an event fail if it is %j', async (value) => {
-    const { analytics, client } = createAnalytics()
-    const { outcomes, callback } = recordOutcomes()
-    await analytics.register({ name: 'masque', type: 'before', track: () => value as never })
-
-    trackPurchases(analytics, 2, callback)
-    await analytics.flush()
-
-    expect(outcomes).toEqual(['plugin', 'plugin'])
-    expect(client.requests).toEqual([])
+    const failure = end === 'spoilt' && type === 'before' ? 'plugin' : end === 'spoilt' ? {} : end
+    const isDelivered = typeof failure === 'object'
+    expect(outcomes.slice(1)).toEqual(['delivered', isDelivered ? 'delivered' : failure, 'delivered'])
+    const sent = client.requests.flatMap(({ batch }) => batch)
+    const others = sent.filter(({ properties }) => JSON.stringify(properties) !== '{"number":2}')
+    expect(others.length).toBeGreaterThanOrEqual(2)
+    if (!isDelivered) return expect(sent).toHaveLength(2)
+    const [message] = sent.filter(({ messageId }) => !['purchase-1', 'purchase-3'].includes(messageId))
+    expect(message).toMatchObject({ type: 'track', userId: 'ada', event: 'Commande', ...failure })
+    expect(seen[2]?.event.event).toBe(message?.['event'])
   })
 })
 
@@ -272,48 +352,6 @@ describe('plugins that cannot be used', () => {
     expect(outcomes).toEqual([...Array(7).fill('plugin'), 'delivered'])
     expect(client.requests.map(({ batch }) => batch.length)).toEqual([1])
   })
-})
-
-test('plugins of type after, and then those of type utility, get the outcome', async () => {
-  const { analytics } = createAnalytics()
-  const seen: string[] = []
-  const observe = (name: string, type: Plugin['type']): Plugin => ({
-    name,
-    type,
-    track(ctx) {
-      seen.push(`${name}: ${ctx.attempts}, ${ctx.stats.metrics.length}`)
-    },
-  })
-  await analytics.register(observe('outil', 'utility'), observe('bilan', 'after'), {
-    name: 'compteur',
-    type: 'enrichment',
-    track(ctx) {
-      ctx.stats.increment('vus')
-      return ctx
-    },
-  })
-
-  trackPurchases(analytics, 1)
-  await analytics.flush()
-
-  expect(seen).toEqual(['bilan: 1, 1', 'outil: 1, 1'])
-})
-
-test('a log entry has the time of the clock', async () => {
-  const { analytics, clock } = createAnalytics()
-  const times: (Date | undefined)[] = []
-  await analytics.register({
-    name: 'a',
-    type: 'before',
-    track(ctx) {
-      ctx.log('info', 'vu')
-    },
-  })
-
-  trackPurchases(analytics, 1, (_error, ctx) => times.push(ctx?.logs()[0]?.time))
-  await analytics.flush()
-
-  expect(times).toEqual([new Date(clock.now())])
 })
 
 test('a text over the default limit passes through plugins when maxMessageBytes allows it', async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Analytics } from '../../src/analytics.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
+import { status } from '../support/scripted-client.ts'
 
 const sent = (client: { requests: readonly { body: string }[] }): { properties: Record<string, unknown> }[] =>
   client.requests.flatMap(({ body }) => JSON.parse(body).batch)
@@ -53,25 +55,6 @@ describe('a plugin that is registered during a turn', () => {
     },
   )
 
-  test('with an asynchronous load delays the events that were tracked before it', async () => {
-    const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
-    const load = () =>
-      new Promise<void>((resolve) => {
-        clock.setTimer(resolve, 1_000)
-      })
-    const seen: unknown[] = []
-
-    trackPurchases(analytics, 2)
-    void analytics.register({ ...recorder('before', seen), load })
-    await settled()
-    expect(client.requests).toEqual([])
-    await clock.advance(1_000)
-    await analytics.flush()
-
-    expect(seen).toEqual([1, 2])
-    expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
-  })
-
   test('is also called for events that an asynchronous plugin is still processing, and can drop them', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
@@ -115,22 +98,9 @@ describe('a plugin that is registered during a turn', () => {
       { number: 1, article: 'Thé à la menthe' },
     ])
   })
-
-  test('does not get the events of an earlier turn', async () => {
-    const { analytics } = createAnalytics()
-    const seen: unknown[] = []
-
-    trackPurchases(analytics, 2)
-    await settled()
-    void analytics.register(recorder('before', seen))
-    await analytics.flush()
-
-    expect(seen).toEqual([])
-    expect(analytics.stats.delivered).toBe(2)
-  })
 })
 
-describe('a plugin that flushes or closes', () => {
+describe('F105: a plugin that calls its client', () => {
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
     'with the type %s does not wait for its own event in a flush, and the event is delivered',
     async (type) => {
@@ -178,6 +148,51 @@ describe('a plugin that flushes or closes', () => {
     expect(seen).toEqual([{ delivered: 3, failed: 0, pending: 1 }])
   })
 
+  test.each<[string, (client: Analytics) => unknown]>([
+    ['starts a flush', (client) => void client.flush()],
+    ['deregisters itself', (client) => client.deregister('busy')],
+    ['closes the client', (client) => client.closeAndFlush()],
+  ])('and %s in each of five handlers loses none of its events', async (_label, act) => {
+    const { analytics, clock } = createAnalytics()
+    await analytics.register({ name: 'busy', type: 'before', track: async () => void (await act(analytics)) })
+
+    trackPurchases(analytics, 5)
+    void analytics.flush()
+    await clock.advance(1)
+
+    expect(analytics.stats).toMatchObject({ accepted: 5, delivered: 5, pending: 0 })
+  })
+
+  test('later than within its handler, and waits for the close, has five seconds', async () => {
+    const { analytics, clock } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    const close = () => Promise.resolve().then(() => analytics.closeAndFlush())
+    await analytics.register({ name: 'busy', type: 'before', track: async () => void (await close()) })
+
+    trackPurchases(analytics, 5, callback)
+    await clock.advance(5_000)
+
+    expect(outcomes).toEqual(new Array(5).fill('plugin'))
+  })
+
+  test('and tracks for each event, at once, gets no third event from one call', async () => {
+    const { analytics } = createAnalytics()
+    analytics.on('error', () => {})
+    const track = () => analytics.track({ userId: 'ada', event: 'écho' })
+    await analytics.register({ name: 'busy', type: 'before', track })
+
+    trackPurchases(analytics, 5)
+    await settled()
+    await analytics.flush()
+
+    expect(analytics.stats).toMatchObject({
+      accepted: 15,
+      delivered: 10,
+      failures: { plugin: 5 },
+      pending: 0,
+    })
+  })
+
   test('can close the client: new events are refused, and its own event is delivered afterwards', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 100 })
     const { outcomes, callback } = recordOutcomes()
@@ -204,9 +219,9 @@ describe('a plugin that flushes or closes', () => {
   })
 })
 
-test("plugins of the type 'after' run only when asynchronous destinations have finished with the event", async () => {
-  const { analytics, clock } = createAnalytics({ flushAt: 1 })
-  const order: string[] = []
+test("plugins of the type 'after' run only when asynchronous destinations have finished with the event, and a flush waits for them", async () => {
+  const { analytics, clock } = createAnalytics({ flushAt: 1 }, [status(400)])
+  const order: unknown[] = []
   const note = (name: string) => (): undefined => {
     order.push(name)
   }
@@ -222,14 +237,21 @@ test("plugins of the type 'after' run only when asynchronous destinations have f
           }, 1_000)
         }),
     },
-    { name: 'after', type: 'after', track: note('after') },
+    {
+      name: 'after',
+      type: 'after',
+      track: async (ctx) => {
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 100))
+        order.push(ctx.failedDelivery()?.reason.code)
+      },
+    },
     { name: 'utility', type: 'utility', track: note('utility') },
   )
 
   trackPurchases(analytics, 1, note('callback'))
-  const flushed = analytics.flush()
-  await clock.advance(1_000)
+  const flushed = analytics.flush().then(note('flushed'))
+  await clock.advance(1_100)
   await flushed
 
-  expect(order).toEqual(['callback', 'destination', 'after', 'utility'])
+  expect(order).toEqual(['callback', 'destination', 'rejected', 'utility', 'flushed'])
 })

@@ -93,11 +93,10 @@ describe('the order', () => {
     ])
   })
 
-  // docs/faults.md, row F107.
-  test('is kept by asynchronous plugins of any speed', async () => {
+  test('F107: is kept by 50 asynchronous plugins of any speed', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
-    for (let number = 1; number <= 20; number++) {
+    for (let number = 1; number <= 50; number++) {
       await pipeline.register(
         createPlugin(`plugin ${number}`, number % 2 === 0 ? 'enrichment' : 'before', {
           track: (ctx) =>
@@ -115,10 +114,10 @@ describe('the order', () => {
     }
 
     const { ends } = run()
-    await clock.advance(2_000)
+    await clock.advance(2_500)
 
-    const odd = Array.from({ length: 10 }, (_, index) => `plugin ${index * 2 + 1}`)
-    const even = Array.from({ length: 10 }, (_, index) => `plugin ${index * 2 + 2}`)
+    const odd = Array.from({ length: 25 }, (_, index) => `plugin ${index * 2 + 1}`)
+    const even = Array.from({ length: 25 }, (_, index) => `plugin ${index * 2 + 2}`)
     expect(order).toEqual([...odd, ...even])
     expect(ends).toEqual([undefined])
   })
@@ -499,8 +498,7 @@ describe('the return value of a handler', () => {
   )
 })
 
-// docs/faults.md, row F101.
-describe('plugins that fail', () => {
+describe('F101: plugins that fail', () => {
   const throwing = new Proxy(
     {},
     {
@@ -530,6 +528,7 @@ describe('plugins that fail', () => {
     ],
     ['rejects', () => Promise.reject(new Error('base fermée'))],
     ['rejects with undefined', () => Promise.reject(undefined)],
+    ['rejects with an object that throws', () => Promise.reject(throwing)],
   ]
 
   test.each(failures)('a before plugin that %s makes the event fail with `plugin`', async (_label, fail) => {
@@ -598,8 +597,7 @@ describe('plugins that fail', () => {
   })
 })
 
-// docs/faults.md, row F102.
-describe('plugins that never settle', () => {
+describe('F102: plugins that never settle', () => {
   const forever = (): Promise<never> => new Promise(() => {})
 
   test('a before plugin has five seconds, and then the event fails', async () => {
@@ -767,8 +765,7 @@ describe('destinations', () => {
   })
 })
 
-// docs/faults.md, row F106.
-describe('loading', () => {
+describe('F106: loading', () => {
   test('load gets a context and the client, and ready is awaited after it', async () => {
     const { pipeline, client } = setUp()
     const calls: unknown[] = []
@@ -1144,8 +1141,7 @@ describe('deregistering plugins', () => {
   })
 })
 
-// docs/faults.md, row F105.
-describe('tracking from inside a plugin', () => {
+describe('F105: tracking from inside a plugin', () => {
   test('is accepted for an event of the program, and refused for an event that a handler has tracked', async () => {
     const { pipeline } = setUp()
     const depths: number[] = []
@@ -1162,7 +1158,6 @@ describe('tracking from inside a plugin', () => {
   })
 })
 
-// docs/faults.md, row F105.
 describe('plugins whose properties throw', () => {
   const throws = (names: readonly string[]): ProxyHandler<Plugin> => ({
     get(target, name, receiver) {
