@@ -9,9 +9,8 @@ const endToEnd = ['test/auth/end-to-end.test.ts']
  * would take as long as the tests.
  */
 const replacing = [
-  'test/analytics.test.ts',
   'test/auth/private-key.web.test.ts',
-  'test/client/requests.test.ts',
+  'test/client/lifecycle.test.ts',
   'test/client/verify.test.ts',
   'test/http/default-client.test.ts',
   'test/http/node-client.test.ts',

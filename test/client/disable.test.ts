@@ -9,14 +9,19 @@ const warnings = catchProcessWarnings()
 /** Passes a value of a wrong type, as JavaScript callers can. */
 const untyped = (value: unknown) => value as () => boolean
 
-test('disable: true sends nothing, and causes no warning', async () => {
-  const { analytics, client } = createAnalytics({ disable: true })
+test('disable: true sends nothing, and causes no warning; bad and too large events fail nevertheless', async () => {
+  const { analytics, client, clock } = createAnalytics({ disable: true, flushAt: 1 })
+  const { outcomes, callback } = recordOutcomes()
 
-  analytics.track({ userId: 'ada', event: 'Order Completed' })
-  await analytics.flush()
+  analytics.track({ userId: 'ada', event: 'Order Completed' }, callback)
+  analytics.track({} as never, callback)
+  analytics.track({ userId: 'u', event: 'Vue', properties: { text: 'é'.repeat(16_400) } }, callback)
 
+  expect(await analytics.flush()).toEqual({ delivered: 1, failed: 2, pending: 0 })
+  expect(await analytics.closeAndFlush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  expect(outcomes.sort()).toEqual(['delivered', 'invalid', 'too_large'])
   expect(client.requests).toEqual([])
-  expect(analytics.stats.delivered).toBe(1)
+  expect(clock.timerCount).toBe(0)
   expect(warnings).toEqual([])
 })
 

@@ -6,7 +6,7 @@ import type { Context } from '../../src/pipeline/context.ts'
 import type { Signer } from '../../src/settings/signer.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled, untilSeen } from '../support/fake-clock.ts'
-import { silence, status } from '../support/scripted-client.ts'
+import { hangUntilAborted, silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -80,6 +80,107 @@ describe('closeAndFlush and a promise that a callback has returned', () => {
 })
 
 describe('flush', () => {
+  test('resolves at its timeout with the number of pending events, which are still sent afterwards', async () => {
+    const { analytics, clock } = createAnalytics({}, [hangUntilAborted, status(200)])
+
+    trackPurchases(analytics, 2)
+    const flushed = analytics.flush({ timeout: 500 })
+    await clock.advance(500)
+
+    expect(await flushed).toEqual({ delivered: 0, failed: 0, pending: 2 })
+    expect(clock.holdCount).toBe(0)
+    await clock.advance(60_000)
+    expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
+  })
+
+  test('does not wait for events that are tracked later', async () => {
+    const { analytics } = createAnalytics({}, [status(200), silence])
+
+    trackPurchases(analytics, 1)
+    const flushed = analytics.flush()
+    await Promise.resolve()
+    analytics.track({ userId: 'usr_Zoë', event: 'plus tard' })
+
+    expect(await flushed).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(analytics.stats.pending).toBe(1)
+  })
+
+  test.each([undefined, null, 5, 'x', { timeout: 'bald' }, { timeout: -1 }, { timeout: Number.NaN }])(
+    'accepts %j as options',
+    async (options) => {
+      const { analytics } = createAnalytics()
+      trackPurchases(analytics, 1)
+
+      expect(await analytics.flush(options as never)).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    },
+  )
+
+  test.each([Object.create(null), Symbol('s'), 1n])('accepts a timeout that has no text', async (timeout) => {
+    const { analytics } = createAnalytics()
+    analytics.on('warning', () => {})
+
+    expect(await analytics.flush({ timeout })).toEqual({ delivered: 0, failed: 0, pending: 0 })
+    expect(await analytics.closeAndFlush({ timeout })).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  })
+
+  test('waits for its own events, also when later ones are delivered before them', async () => {
+    let answer = (): void => {}
+    const slow = (): Promise<HTTPResponse> =>
+      new Promise((resolve) => {
+        answer = () => resolve({ status: 200, statusText: 'OK' })
+      })
+    const { analytics } = createAnalytics({ flushAt: 1 }, [slow, status(200)])
+    const flushed = vi.fn()
+
+    trackPurchases(analytics, 1)
+    void analytics.flush().then(flushed)
+    await settled()
+    trackPurchases(analytics, 1)
+    await settled()
+    expect([analytics.stats.delivered, flushed.mock.calls.length]).toEqual([1, 0])
+    answer()
+    await settled()
+
+    expect(flushed).toHaveBeenCalledExactlyOnceWith({ delivered: 1, failed: 0, pending: 0 })
+  })
+
+  test('F74: 1,000 at once, and one in each callback that tracks again, all resolve: none waits for later events', async () => {
+    const { analytics, client, clock } = createAnalytics()
+    let tracked = 500
+    let flushed = 0
+    const again = (): void => {
+      if (tracked++ >= 800) return
+      trackPurchases(analytics, 1, again)
+      void analytics.flush().then(() => flushed++)
+    }
+    trackPurchases(analytics, 495)
+    trackPurchases(analytics, 5, again)
+
+    const summaries = await Promise.all(Array.from({ length: 1_000 }, () => analytics.flush()))
+    expect(new Set(summaries.map(({ delivered }) => delivered))).toEqual(new Set([500]))
+    expect(client.requests.length).toBeLessThan(8)
+    await clock.advance(1)
+
+    expect(flushed).toBe(300)
+    expect(analytics.stats).toMatchObject({ accepted: 800, delivered: 800, pending: 0 })
+    expect([clock.timerCount, clock.holdCount]).toEqual([0, 0])
+  })
+
+  test.each([
+    ['flushInterval', 1],
+    ['flushInterval', 10_000],
+    ['flushInterval', 2_147_483_647],
+    ['flushAt', 1_000_000],
+  ])('F73: with %s %d, one timer is set, however many events wait', async (name, value) => {
+    const { analytics, clock } = createAnalytics({ [name]: value, maxQueueSize: 1_000_000 })
+
+    for (let turn = 0; turn < 3; turn++) {
+      trackPurchases(analytics, 4)
+      await settled()
+      expect(clock.timerCount).toBe(1)
+    }
+  })
+
   test('resolves even if the deadline of its only batch passed while the process was suspended', async () => {
     const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
     const { outcomes, callback } = recordOutcomes()
@@ -204,6 +305,93 @@ function spoolThatHangs(pause: () => void): Spool {
 }
 
 describe('closeAndFlush', () => {
+  test.each([
+    ['is silent', hangUntilAborted],
+    ['responds with 503', status(503)],
+  ])(
+    'F78: at its timeout gives every event its outcome before it resolves, and leaves nothing: the service %s',
+    async (_label, reply) => {
+      const { analytics, client, clock } = createAnalytics({ flushAt: 5, maxQueueSize: 100 }, [reply])
+      const { outcomes, callback } = recordOutcomes()
+      trackPurchases(analytics, 40, callback)
+      let atEnd: unknown[] = []
+      const closed = analytics.closeAndFlush({ timeout: 1_000 }).then((summary) => {
+        atEnd = [clock.timerCount, clock.holdCount, ...outcomes]
+        return summary
+      })
+
+      await clock.advance(1_000)
+      await settled()
+      const requests = client.requests.length
+      await clock.advance(600_000)
+
+      expect(await closed).toEqual({ delivered: 0, failed: 40, pending: 0 })
+      expect(atEnd).toEqual([0, 0, ...new Array(40).fill('shutdown_timeout')])
+      expect(client.requests).toHaveLength(requests)
+      if (reply === hangUntilAborted)
+        expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
+    },
+  )
+
+  test.each([undefined, Number.NaN, 'bald', null])(
+    'gives up after 75 s with a timeout of %s, and warns of a bad one',
+    async (timeout) => {
+      const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
+      trackPurchases(analytics, 1)
+
+      const warned: unknown[] = []
+      analytics.on('warning', ({ code }) => warned.push(code))
+
+      void analytics.closeAndFlush({ timeout: timeout as never })
+      await clock.advance(74_999)
+      expect(analytics.stats.pending).toBe(1)
+      await clock.advance(1)
+
+      expect(warned).toEqual(timeout === undefined ? [] : ['flush'])
+      expect(analytics.stats.failures).toMatchObject({ shutdown_timeout: 1 })
+    },
+  )
+
+  test('F80: returns the same promise when it is called again, also during a flush', async () => {
+    const { analytics } = createAnalytics()
+
+    const first = analytics.closeAndFlush()
+
+    expect(analytics.closeAndFlush({ timeout: 1 })).toBe(first)
+    expect(analytics.flush({ close: true })).toBe(first)
+    await first
+  })
+
+  test('F80: later calls emit call_after_close, and fail with closed: also bad ones, even with the setting strict', async () => {
+    const { analytics, client } = createAnalytics({ strict: true })
+    const submitted: unknown[] = []
+    const { outcomes, callback } = recordOutcomes()
+    analytics.on('call_after_close', (message) => submitted.push(message))
+    await analytics.closeAndFlush()
+
+    analytics.track({ userId: 'usr_Zoë', event: 'trop tard' }, callback)
+    expect(() => analytics.track(undefined as never, callback)).not.toThrow()
+    await settled()
+
+    expect(submitted[0]).toMatchObject({ type: 'track', event: 'trop tard' })
+    expect(outcomes).toEqual(['closed', 'closed'])
+    expect(analytics.stats).toMatchObject({ accepted: 2, failed: 2, pending: 0 })
+    expect(client.requests).toEqual([])
+  })
+
+  test('leaves no timer for a plugin that is still loading or a response body that has not ended', async () => {
+    const endless = () => ({ status: 200, statusText: 'OK', text: () => new Promise<string>(() => {}) })
+    const { analytics, client, clock } = createAnalytics({}, [endless])
+    void analytics.register({ name: 'lent', type: 'destination', load: () => new Promise(() => {}) })
+    trackPurchases(analytics, 1)
+
+    const summary = await analytics.closeAndFlush()
+
+    expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(clock.timerCount).toBe(0)
+    expect(client.requests[0]?.signal?.aborted).toBe(true)
+  })
+
   test('waits without a time limit when its timeout is 0', async () => {
     let answer = (): void => {}
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 1_000_000 }, [
@@ -307,6 +495,126 @@ describe('a client with access tokens', () => {
 })
 
 describe('the end of the process', () => {
+  /** Creates a client, and collects the listeners that it would add to the process. */
+  async function createOnProcess(settings: object, replies: Parameters<typeof createAnalytics>[1]) {
+    const listeners: (() => void)[] = []
+    const exits: (() => void)[] = []
+    const events: string[] = []
+    const add = (event: string | symbol, listener: unknown): NodeJS.Process => {
+      events.push(String(event))
+      if (event === 'beforeExit') listeners.push(listener as () => void)
+      else exits.push(listener as () => void)
+      return process
+    }
+    const spies = [
+      vi.spyOn(process, 'on').mockImplementation(add),
+      vi.spyOn(process, 'prependListener').mockImplementation(add),
+    ]
+    vi.resetModules()
+    const { createAnalytics } = await import('../support/create-analytics.ts')
+    const harness = createAnalytics(settings, replies, new FakeClock())
+    const runOutOfWork = async (): Promise<void> => {
+      for (const listener of listeners) listener()
+      await untilSeen()
+    }
+    const restore = (): void => {
+      for (const spy of spies) spy.mockRestore()
+    }
+    const end = (): void => {
+      for (const listener of exits) listener()
+    }
+    return { ...harness, events, runOutOfWork, end, restore }
+  }
+
+  test('F81: a process that runs out of work is kept alive until queued events are delivered', async () => {
+    const { analytics, client, clock, events, runOutOfWork, restore } = await createOnProcess({}, [
+      status(200),
+    ])
+    // F87: a client without events only listens.
+    expect([clock.timerCount, clock.holdCount]).toEqual([0, 0])
+    trackPurchases(analytics, 3)
+    await settled()
+    restore()
+
+    await runOutOfWork()
+    expect(clock.holdCount).toBe(1)
+    await settled()
+
+    expect(events).toEqual(['beforeExit', 'exit'])
+    expect(client.batchSizes).toEqual([3])
+    expect(clock.holdCount).toBe(0)
+  })
+
+  test('with exitTimeout 0 the process is not kept alive at all', async () => {
+    const { analytics, clock, client, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 0 }, [
+      status(200),
+    ])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 2, callback)
+    restore()
+
+    await runOutOfWork()
+
+    expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+    expect(clock.holdCount).toBe(0)
+    await settled()
+    expect(client.requests).toEqual([])
+  })
+
+  test('a listener that tracks an event at each beforeExit does not keep the process alive: the last event fails at exit', async () => {
+    const { analytics, events, runOutOfWork, end, restore } = await createOnProcess({}, [status(200)])
+    const { outcomes, callback } = recordOutcomes()
+
+    for (let round = 0; round < 2; round++) {
+      const seen = runOutOfWork()
+      trackPurchases(analytics, 1, callback)
+      await seen
+      if (round === 0) await settled()
+    }
+    restore()
+    expect(outcomes).toEqual(['delivered'])
+    expect(events).toEqual(['beforeExit', 'exit'])
+    end()
+
+    expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
+  })
+
+  test('what later exit listeners track has its outcome at once, also if a callback tracks again each time', async () => {
+    const { analytics, end, restore } = await createOnProcess({}, [status(200)])
+    const { outcomes, callback } = recordOutcomes()
+    restore()
+    end()
+
+    trackPurchases(analytics, 2, callback)
+    expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+
+    let tracked = 0
+    const again = (): void => {
+      tracked++
+      trackPurchases(analytics, 1, again)
+    }
+    again()
+    expect(tracked).toBeGreaterThan(100)
+    expect(analytics.stats.pending).toBeLessThanOrEqual(1)
+  })
+
+  test('a script that goes on after an outage loses no event that it tracks afterwards', async () => {
+    const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
+      hangUntilAborted,
+      status(200),
+    ])
+    const { outcomes, callback } = recordOutcomes()
+
+    for (let round = 0; round < 3; round++) {
+      trackPurchases(analytics, 1, callback)
+      await runOutOfWork()
+      await clock.advance(1_000)
+    }
+    restore()
+
+    expect(outcomes).toEqual(['shutdown_timeout', 'delivered', 'delivered'])
+  })
+
   test('a second beforeExit during the wait for events starts no second wait', async () => {
     const { analytics, clock } = createAnalytics({}, [silence])
     trackPurchases(analytics, 1)
@@ -358,7 +666,8 @@ describe('the end of the process', () => {
     trackPurchases(analytics, 2)
 
     expect(await exit()).toBe(5_000)
-    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 1 })
+    expect(analytics.stats).toMatchObject({ delivered: 1, failures: { shutdown_timeout: 1 } })
+    expect(clock.timerCount).toBe(0)
     trackPurchases(analytics, 1)
     expect(await exit()).toBe(5_000)
     trackPurchases(analytics, 1)

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
 import type { ErrorEvent, WarningEvent } from '../../src/client/events.ts'
 import type { Callback, Context } from '../../src/pipeline/context.ts'
-import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { silence, status } from '../support/scripted-client.ts'
@@ -111,6 +111,146 @@ describe('failures that lose no event', () => {
     expect(warned).toEqual([
       expect.stringContaining('listener: it failed, and was ignored, as further ones will be: encore'),
     ])
+  })
+})
+
+describe('a failure', () => {
+  const oversized = { userId: 'usr_Zoë', event: 'Vue', properties: { text: 'é'.repeat(20_000) } }
+  const throwing = {
+    userId: 'usr_Zoë',
+    event: 'Vue',
+    get properties(): object {
+      throw new Error('base fermée')
+    },
+  }
+  const failures: [
+    code: string,
+    emitted: string,
+    params: object,
+    settings: object,
+    replies: ReturnType<typeof status>[],
+  ][] = [
+    ['invalid', 'invalid', { event: 'Vue' }, {}, []],
+    ['unserializable', 'unserializable', throwing, {}, []],
+    ['too_large', 'too_large', oversized, {}, []],
+    ['too_large', 'delivery_failure', { userId: 'u', event: 'Vue' }, {}, [status(413)]],
+    ['rejected', 'delivery_failure', { userId: 'u', event: 'Vue' }, {}, [status(404)]],
+    ['auth', 'delivery_failure', { userId: 'u', event: 'Vue' }, {}, [status(401)]],
+    [
+      'retries_exhausted',
+      'delivery_failure',
+      { userId: 'u', event: 'Vue' },
+      { maxRetries: 0 },
+      [status(503)],
+    ],
+    [
+      'deadline',
+      'delivery_failure',
+      { userId: 'u', event: 'Vue' },
+      { maxRetries: 99, maxTotalBackoffDuration: 1 },
+      [status(503)],
+    ],
+  ]
+  test.each(failures)(
+    'a failure with %s emits %s and is counted',
+    async (code, emitted, params, settings, replies) => {
+      const { analytics, clock } = createAnalytics(settings, replies)
+      const errors: ErrorEvent[] = []
+      const { outcomes, callback } = recordOutcomes()
+      analytics.on('error', (event) => errors.push(event))
+
+      analytics.track(params as never, callback)
+      const flushed = analytics.flush()
+      await clock.advance(60_000)
+
+      expect(await flushed).toEqual({ delivered: 0, failed: 1, pending: 0 })
+      expect(outcomes).toEqual([code])
+      expect(errors.map((event) => [event.code, event.reason.code])).toEqual([[emitted, code]])
+      expect(analytics.stats).toMatchObject({ accepted: 1, failed: 1, pending: 0 })
+      expect(analytics.stats.failures[code as 'auth']).toBe(1)
+    },
+  )
+
+  test('events that a full queue refuses in one turn share one error, and the next turn has another one', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
+    const errors: unknown[] = []
+
+    trackPurchases(analytics, 3, (error) => errors.push(error))
+    await settled()
+    trackPurchases(analytics, 2, (error) => errors.push(error))
+    await settled()
+
+    expect(errors).toHaveLength(4)
+    expect(errors[0]).toBe(errors[1])
+    expect(errors[2]).toBe(errors[3])
+    expect(errors[2]).not.toBe(errors[0])
+  })
+
+  test('an event that is displaced by a newer one reaches its callback unchanged', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 1, overflow: 'drop-oldest', flushAt: 100 })
+    const lost: unknown[] = []
+
+    trackPurchases(analytics, 2, (error, ctx) => error && lost.push([error.code, ctx?.event.properties]))
+    await analytics.flush()
+
+    expect(lost).toEqual([['queue_full', { number: 1, article: 'Thé à la menthe', price: 12.5 }]])
+  })
+
+  test('without listeners, the first loss for each reason causes a warning', async () => {
+    const { analytics } = createAnalytics({}, [status(400)])
+
+    analytics.track({} as never)
+    analytics.track({} as never)
+    trackPurchases(analytics, 3)
+    await analytics.flush()
+
+    expect(warned).toHaveLength(2)
+    expect(warned[1]).toContain('[400] Bad Request')
+  })
+
+  test('a loss causes no warning if there is a callback or an error listener', async () => {
+    const { analytics } = createAnalytics({}, [status(400)])
+    trackPurchases(analytics, 1, () => {})
+    await analytics.flush()
+    analytics.on('error', () => {})
+
+    analytics.track({} as never)
+    await settled()
+
+    expect(warned).toEqual([])
+  })
+})
+
+describe('B53: a callback', () => {
+  test.each([null, undefined, 5, 'x', {}])('%j is not a callback and is ignored', async (callback) => {
+    const { analytics } = createAnalytics()
+
+    analytics.track({ userId: 'usr_Zoë', event: 'Vue' }, callback as never)
+
+    expect(await analytics.flush()).toMatchObject({ delivered: 1 })
+  })
+
+  test.each<[string, Callback]>([
+    [
+      'throws',
+      () => {
+        throw new Error('non')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('non'))],
+    ['never ends', () => new Promise(() => {})],
+  ])('a callback that %s does not affect outcomes', async (_label, bad) => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    const listener = vi.fn()
+    analytics.on('track', listener)
+
+    analytics.track({ userId: 'usr_Zoë', event: 'Vue' }, bad)
+    trackPurchases(analytics, 2, callback)
+
+    expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
+    expect(outcomes).toEqual(['delivered', 'delivered'])
+    expect(listener).toHaveBeenCalledTimes(3)
   })
 })
 
