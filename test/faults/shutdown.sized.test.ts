@@ -1,5 +1,4 @@
 /** Shutdown: every event has its outcome before close resolves, and the process ends as its program intends. */
-import type { ChildProcess } from 'node:child_process'
 import { expect } from 'vitest'
 import {
   type Allowances,
@@ -12,7 +11,7 @@ import {
   size,
   waitsOf,
 } from './harness/lab.ts'
-import { row } from './harness/row.ts'
+import { elsewhere, row } from './harness/row.ts'
 
 row(
   'F77',
@@ -100,17 +99,14 @@ row(
   },
 )
 
-const limitedFor60 = () =>
-  serve({
+row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait', async (row) => {
+  const server = await serve({
     script: (request, io) => {
       if (request.index > 0) return io.reply(200)
       io.count('limited')
       io.reply(429, { 'retry-after': '60' })
     },
   })
-
-row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait', async (row) => {
-  const server = await limitedFor60()
 
   const scale = 20
   const run = await runHost({ host: server.url, scale, forgets: true }, async (t) => {
@@ -131,70 +127,10 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   expect(others).toEqual([])
 })
 
-row(
-  'F79',
-  'the same with callbacks',
-  'told after 10 s, and the close ends with the last of them',
-  async (row) => {
-    const server = await limitedFor60()
-
-    const run = await runHost({ host: server.url, scale: 20 }, async (t) => {
-      const client = t.create()
-      await t.trackAll(client, 0, 50)
-      await t.close(client, { timeout: 90_000 })
-    })
-
-    const ledger = await server.report()
-    const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
-    row.injected(ledger.counts['limited'] ?? 0)
-    expect(report.byOutcome).toEqual({ retries_exhausted: 50 })
-    expect(ledger.requests).toHaveLength(1)
-  },
-)
-
-row(
-  'F80',
-  'close twice, close during flush, calls after close',
-  'one promise, one close; later events fail with `closed`, and their calls do not throw',
-  async (row) => {
-    const server = await serve({
-      script: async (_request, io) => {
-        await io.sleep(50)
-        io.reply(200)
-      },
-    })
-
-    const run = await runHost({ host: server.url }, async (t) => {
-      const client = t.create()
-      let afterClose = 0
-      client.on('call_after_close', () => {
-        afterClose++
-      })
-      await t.trackAll(client, 0, 100)
-      const flushing = client.flush()
-      const first = client.closeAndFlush()
-      const second = client.closeAndFlush({ timeout: 1 })
-      for (let n = 100; n < 110; n++) t.track(client, n)
-      const summaries = await Promise.all([flushing, first, second, client.flush({ close: true })])
-      for (let n = 110; n < 120; n++) t.track(client, n)
-      await t.turn()
-      await t.close(client)
-      return { isSame: first === second, summaries, afterClose }
-    })
-
-    const report = expectOracleRules(run, [await server.report()], { failures: ['closed'] })
-    row.injected(20)
-    const { isSame, summaries, afterClose } = report.result as {
-      isSame: boolean
-      summaries: { delivered: number }[]
-      afterClose: number
-    }
-    expect(isSame).toBe(true)
-    expect(summaries.map(({ delivered }) => delivered)).toEqual([100, 100, 100, 100])
-    expect(afterClose).toBe(20)
-    expect(report.byOutcome).toEqual({ delivered: 100, closed: 20 })
-  },
-)
+elsewhere('F80', 'close twice, close during flush, calls after close', {
+  file: 'test/client/lifecycle.test.ts',
+  test: 'F80: returns the same promise when it is called again',
+})
 
 for (const format of ['esm', 'cjs'] as const) {
   row(
@@ -309,66 +245,48 @@ row('F82', 'process.exit(3) with 50 queued', 'exit 3, nothing delivered, no wait
   expect(waitsOf(report, 'fired')).toEqual([])
 })
 
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-  const whenReady = (child: ChildProcess): void => {
-    child.stdout?.once('data', () => child.kill(signal))
-  }
-
-  row(
-    'F83',
-    `${signal} with 50 queued, no handler`,
-    'the process dies by the signal, as without the SDK',
-    async (row) => {
+row(
+  'F83',
+  'SIGTERM, SIGINT or SIGHUP with 50 queued, no handler; SIGTERM, and a handler of the host that closes the client',
+  'the process dies by the signal, as without the SDK; with the handler, 50 of 50 are delivered',
+  async (row) => {
+    const end = async (signal: NodeJS.Signals, isHandled: boolean) => {
       const server = await serve()
-
       const run = await runHost(
-        { host: server.url, settings: { flushAt: 1_000 }, onStart: whenReady },
-        async (t) => {
-          const client = t.create()
-          for (let n = 0; n < 50; n++) t.track(client, n)
-          process.stdout.write('ready')
-          await t.sleep(10_000)
+        {
+          host: server.url,
+          settings: { flushAt: 1_000 },
+          args: { signal, isHandled },
+          onStart: (child) => child.stdout?.once('data', () => child.kill(signal)),
         },
-      )
-
-      row.injected(1)
-      expect(run.signal).toBe(signal)
-      expect(run.exitCode).toBeNull()
-    },
-  )
-
-  row(
-    'F83',
-    `${signal} with 50 queued, and a handler of the host that closes the client`,
-    '50 of 50 delivered',
-    async (row) => {
-      const server = await serve()
-
-      const run = await runHost(
-        { host: server.url, settings: { flushAt: 1_000 }, onStart: whenReady, args: { signal } },
         async (t) => {
           const client = t.create()
           for (let n = 0; n < 50; n++) t.track(client, n)
-          let closed: () => void = () => {}
           const done = new Promise<void>((resolve) => {
-            closed = resolve
+            if (t.args.isHandled)
+              process.once(t.args.signal, () => void t.close(client).then(() => resolve()))
           })
-          process.once(t.args.signal, () => void t.close(client).then(closed))
-          // A signal listener does not keep the process alive: without this interval, the process could end before the signal.
-          const alive = setInterval(() => {}, 1_000)
+          // A signal listener does not keep the process alive: without this timer, it could end before the signal.
+          const alive = setTimeout(() => {}, 10_000)
           process.stdout.write('ready')
           await done
-          clearInterval(alive)
+          clearTimeout(alive)
           process.exitCode = 7
         },
       )
+      row.injected(1, 4)
+      return { run, server }
+    }
+    const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-      const report = expectOracleRules(run, [await server.report()], { exitCode: 7 })
-      row.injected(1)
-      expect(report.byOutcome).toEqual({ delivered: 50 })
-    },
-  )
-}
+    const runs = await Promise.all(signals.map((signal) => end(signal, false)))
+    const { run, server } = await end('SIGTERM', true)
+
+    expect(runs.map(({ run }) => [run.signal, run.exitCode])).toEqual(signals.map((signal) => [signal, null]))
+    const report = expectOracleRules(run, [await server.report()], { exitCode: 7 })
+    expect(report.byOutcome).toEqual({ delivered: 50 })
+  },
+)
 
 for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
   row(
@@ -378,29 +296,18 @@ for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
     async (row) => {
       const server = await serve()
 
-      const crash = { host: server.url, args: { fault } }
-      const [run, bare] = await Promise.all([
-        runHost(crash, async (t) => {
-          const client = t.create({ flushAt: 1_000 })
-          for (let n = 0; n < 50; n++) t.track(client, n)
-          setTimeout(() => {
-            if (t.args.fault === 'an uncaught throw') throw new Error('the host fails')
-            void Promise.reject(new Error('the host fails'))
-          }, 50)
-          await t.sleep(5_000)
-        }),
-        runHost(crash, async (t) => {
-          setTimeout(() => {
-            if (t.args.fault === 'an uncaught throw') throw new Error('the host fails')
-            void Promise.reject(new Error('the host fails'))
-          }, 50)
-          await t.sleep(5_000)
-        }),
-      ])
+      const run = await runHost({ host: server.url, args: { fault } }, async (t) => {
+        const client = t.create({ flushAt: 1_000 })
+        for (let n = 0; n < 50; n++) t.track(client, n)
+        setTimeout(() => {
+          if (t.args.fault === 'an uncaught throw') throw new Error('the host fails')
+          void Promise.reject(new Error('the host fails'))
+        }, 50)
+        await t.sleep(5_000)
+      })
 
       row.injected(run.report?.uncaught.length ?? 0)
       expect(run.exitCode).toBe(1)
-      expect(run.exitCode).toBe(bare.exitCode)
       expect(run.stderr).toContain('the host fails')
       expect(new Set(run.report?.addedListeners)).toEqual(new Set(['beforeExit', 'exit']))
     },
@@ -455,7 +362,7 @@ row(
   'the process is ended as soon as flush() resolves',
   'all events are delivered before flush() resolves, in every run',
   async (row) => {
-    const runs = size(8, 100)
+    const runs = size(3, 100)
     const allow: Allowances = { unclosed: true }
 
     for (let index = 0; index < runs; index++) {
@@ -501,109 +408,15 @@ row(
   },
 )
 
-row(
-  'F73',
-  'flush intervals and sizes at their limits',
-  'bad values throw in the constructor; at most one timer for waiting events',
-  async (row) => {
-    const server = await serve()
-
-    const run = await runHost({ host: server.url }, async (t) => {
-      const refused: string[] = []
-      for (const settings of [
-        { flushInterval: 0 },
-        { flushInterval: 2_147_483_648 },
-        { flushInterval: Number.NaN },
-        { flushInterval: -1 },
-        { flushAt: 0 },
-        { flushAt: -1 },
-        { flushAt: 1e9 },
-      ]) {
-        try {
-          t.create(settings)
-        } catch (error) {
-          refused.push((error as { setting: string }).setting)
-        }
-      }
-      let n = 0
-      const timers: number[] = []
-      const live = (globalThis as unknown as Record<symbol, { liveTimers(): string[] }>)[
-        Symbol.for('trackpost.faults.clock')
-      ]
-      for (const settings of [
-        { flushInterval: 1 },
-        { flushInterval: 10_000 },
-        { flushInterval: 2_147_483_647 },
-        { flushAt: 1 },
-        { flushAt: 1_000_000 },
-      ]) {
-        const client = t.create(settings)
-        for (let count = 0; count < 5; count++) t.track(client, n++)
-        await t.turn()
-        timers.push(live?.liveTimers().length ?? -1)
-        await t.close(client)
-      }
-      return { refused, timers }
-    })
-
-    const report = expectOracleRules(run, [await server.report()])
-    const { refused, timers } = report.result as { refused: string[]; timers: number[] }
-    row.injected(refused.length + timers.length)
-    expect(refused).toEqual([...Array(4).fill('flushInterval'), ...Array(3).fill('flushAt')])
-    // One timer of the flush interval, and one deadline for each of up to 4 requests in flight.
-    expect(Math.max(...timers)).toBeLessThanOrEqual(5)
-  },
-)
-
-row(
-  'F74',
-  'overlapping calls of flush, some in callbacks, 1,000 at once, while events are added',
-  'all resolve; added events are not lost and do not prolong a flush for ever',
-  async (row) => {
-    const server = await serve({
-      script: async (_request, io) => {
-        await io.sleep(5)
-        io.reply(200)
-      },
-    })
-
-    const run = await runHost({ host: server.url, settings: { flushAt: 50 } }, async (t) => {
-      const client = t.create()
-      await t.trackAll(client, 0, 500)
-      const flushes = Array.from({ length: 1_000 }, () => client.flush())
-      // The callback of each event tracks one more event, until the test ends this chain.
-      let n = 500
-      let isOver = false
-      let fromCallbacks = 0
-      const more = (): void => {
-        if (isOver || n >= 1_900) return
-        t.track(client, n++)
-        client.track({ userId: 'u', event: 'In a callback', properties: {} }, () => {
-          fromCallbacks++
-          more()
-          void client.flush()
-        })
-      }
-      for (let count = 0; count < 5; count++) more()
-      // Starts before the other flushes have resolved, so that all overlap.
-      void client.flush()
-      const summaries: readonly { delivered: number }[] = await Promise.all(flushes)
-      // The 1,000 flushes have resolved although the chain goes on.
-      await t.until(() => fromCallbacks >= 100, 5_000)
-      isOver = true
-      await client.flush()
-      await t.close(client)
-      return { delivered: summaries[0]?.delivered, resolved: summaries.length, fromCallbacks }
-    })
-
-    const report = expectOracleRules(run, [await server.report()], { otherCalls: true })
-    row.injected(1_000)
-    const result = report.result as { delivered: number; resolved: number; fromCallbacks: number }
-    expect(result.resolved).toBe(1_000)
-    expect(result.fromCallbacks).toBeGreaterThanOrEqual(100)
-    expect(result.delivered).toBe(500)
-    expect(report.stats?.pending).toBe(0)
-    expect(report.stats?.failed).toBe(0)
-    row.note(`${result.fromCallbacks} flushes in callbacks`)
-  },
-)
+elsewhere('F73', 'flush intervals and sizes at their limits: bad values', {
+  file: 'test/settings/resolve.test.ts',
+  test: '%s accepts both ends of its range and nothing beyond',
+})
+elsewhere('F73', 'flush intervals and sizes at their limits: timers', {
+  file: 'test/client/lifecycle.test.ts',
+  test: 'F73: with %s %d, one timer is set',
+})
+elsewhere('F74', 'overlapping calls of flush, some in callbacks, 1,000 at once, while events are added', {
+  file: 'test/client/lifecycle.test.ts',
+  test: 'F74: 1,000 at once',
+})
