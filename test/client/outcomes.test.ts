@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { on, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
@@ -237,19 +238,32 @@ describe('B53: a callback', () => {
         throw new Error('non')
       },
     ],
+    [
+      'throws null',
+      () => {
+        throw null
+      },
+    ],
     ['rejects', () => Promise.reject(new Error('non'))],
+    ['rejects with undefined', () => Promise.reject(undefined)],
     ['never ends', () => new Promise(() => {})],
-  ])('a callback that %s does not affect outcomes', async (_label, bad) => {
+    [
+      'returns an object whose then throws',
+      () => Object.defineProperty({}, 'then', { get: () => assert.fail() }) as never,
+    ],
+  ])('a callback that %s is called once, and does not affect outcomes', async (_label, act) => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     const listener = vi.fn()
     analytics.on('track', listener)
+    const bad = vi.fn(act)
 
     analytics.track({ userId: 'usr_Zoë', event: 'Vue' }, bad)
     trackPurchases(analytics, 2, callback)
 
     expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
     expect(outcomes).toEqual(['delivered', 'delivered'])
+    expect(bad).toHaveBeenCalledTimes(1)
     expect(listener).toHaveBeenCalledTimes(3)
   })
 })

@@ -300,6 +300,38 @@ describe('F104: what a plugin returns, or makes of the event', () => {
   })
 })
 
+test("B52: what plugins write leaves the caller's objects as they were, and prototypes too", async () => {
+  const { analytics, client } = createAnalytics()
+  await analytics.register({
+    name: 'writer',
+    type: 'before',
+    track: (ctx) => {
+      ctx.updateEvent('properties.deep.added', 1)
+      ctx.updateEvent('properties.__proto__.polluted', 1)
+      ctx.updateEvent('constructor.prototype.polluted', 1)
+      ctx.updateEvent('context.ip', '')
+      ;(ctx.event.properties as { list: number[] }).list.push(9)
+    },
+  })
+  const call = {
+    userId: 'u',
+    event: 'Mine',
+    properties: { deep: { a: 1 }, list: [1], when: new Date(0) },
+    context: { traits: { a: 1 } },
+    integrations: { All: true },
+  }
+  const before = structuredClone(call)
+
+  for (let count = 0; count < 3; count++) analytics.track(call)
+  expect(call).toEqual(before)
+  await analytics.flush()
+
+  expect(call).toEqual(before)
+  const properties = { deep: { a: 1, added: 1 }, list: [1, 9] }
+  expect(client.requests[0]?.batch).toMatchObject(Array(3).fill({ properties, context: { ip: '' } }))
+  expect(({} as { polluted?: number }).polluted).toBeUndefined()
+})
+
 describe('plugins that cannot be used', () => {
   const broken: Plugin = {
     name: 'cassé',

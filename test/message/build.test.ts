@@ -821,15 +821,6 @@ describe('B29: a value that no message can contain', () => {
     expect(serialize(build('track', { ...LEAST.track, properties }))).toContain('"price":1}')
     expect(reads).toBe(1)
   })
-
-  test('B22: properties that contain themselves are marked at their place', () => {
-    const properties: Record<string, unknown> = { articles: 3 }
-    properties['self'] = properties
-
-    expect(serialize(build('track', { ...LEAST.track, properties }))).toContain(
-      '"properties":{"articles":3,"self":"[Circular]"}',
-    )
-  })
 })
 
 describe('a field that cannot be read', () => {

@@ -28,24 +28,6 @@ test('any message that is plain data is written as JSON.stringify writes it', ()
 })
 
 describe('values that JSON.stringify refuses', () => {
-  test('a BigInt, a cycle and a getter that throws do not lose the event', () => {
-    const properties: Record<string, unknown> = {
-      id: 10n,
-      get bad() {
-        throw new Error('la base est fermée')
-      },
-      article: 'Thé',
-    }
-    properties['self'] = properties
-
-    const json = serialize({ event: 'Commande passée', properties })
-
-    expect(JSON.parse(json)).toEqual({
-      event: 'Commande passée',
-      properties: { id: '10', bad: '[Throws]', article: 'Thé', self: '[Circular]' },
-    })
-  })
-
   test('lone surrogates become U+FFFD, as anywhere in UTF-8', () => {
     const json = serialize({ '\ud83c': 'a\udf70\ud83c', cake: '🍰', escaped: '\\ud800 \\\ud800' })
 
@@ -98,36 +80,6 @@ describe('values that JSON.stringify refuses', () => {
   test('an event that is too large is also refused by the tolerant serializer', () => {
     expect(() => serialize({ id: 1n, text: 'é'.repeat(33_000) })).toThrow(
       expect.objectContaining({ code: 'too_large' }),
-    )
-  })
-
-  test('the result for random odd values is valid JSON', () => {
-    const odd = fc.letrec((tie) => ({
-      value: fc.oneof(
-        { maxDepth: 4 },
-        fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true }),
-        fc.dictionary(fc.constantFrom('a', '__proto__', 'toJSON', 'constructor'), tie('value')),
-        fc.constant(null).map(() => {
-          const cycle: Record<string, unknown> = {}
-          cycle['self'] = cycle
-          return cycle
-        }),
-        fc.constant(null).map(() => ({
-          get bad() {
-            throw null
-          },
-        })),
-      ),
-    })).value
-
-    fc.assert(
-      fc.property(odd, (value) => {
-        const json = serialize({ value })
-
-        expect(() => JSON.parse(json)).not.toThrow()
-        expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
-      }),
-      { numRuns: 1_000 },
     )
   })
 })

@@ -1,98 +1,19 @@
-import { Readable } from 'node:stream'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CIRCULAR, snapshot, THROWS } from '../../src/message/snapshot.ts'
+import { snapshot, THROWS } from '../../src/message/snapshot.ts'
 
 function jsonOf(value: unknown): string {
   return JSON.stringify(snapshot(value))
 }
 
+// The table of values, beside one that JSON.stringify cannot write, is in bad-input.test.ts.
 describe('values that JSON.stringify can write', () => {
-  class Basket {
-    #owner = 'Zoë'
-    articles = 3
-    get owner() {
-      return this.#owner
-    }
-  }
-  class Day extends Date {
-    override toISOString(): string {
-      return super.toISOString().slice(0, 10)
-    }
-  }
-  const shared = { city: 'Łódź' }
-  const withInherited = Object.assign(Object.create({ inherited: true }), { own: 1 })
-  const withHidden = Object.defineProperty({ shown: 1 }, 'hidden', { value: 2, enumerable: false })
-  const withExtraKeys = Object.assign([1, 2], { extra: true })
-  const args = (function () {
-    // biome-ignore lint/complexity/noArguments: the very value under test
-    return arguments
-  })()
-
-  test.each<[string, unknown]>([
-    ['numbers that JSON cannot express', [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]],
-    ['minus zero', { a: -0 }],
-    ['undefined in an object and in an array', { a: undefined, b: [undefined, 1] }],
-    ['functions and symbols', { f() {}, s: Symbol('s'), [Symbol('k')]: 1, list: [() => {}, Symbol('s')] }],
-    ['an invalid Date', { at: new Date(Number.NaN) }],
-    ['Dates far away', [new Date(8.64e15), new Date('-000044-03-15T00:00:00Z')]],
-    ['a Date of another realm', { at: runInNewContext('new Date(0)') }],
-    [
-      'an object that pretends to be a boxed value',
-      [Object.assign(new (class {})(), { [Symbol.toStringTag]: 'Number' })],
-    ],
-    ['a subclass of Date', [new Day('2026-11-20T09:30:00Z')]],
-    ['a Date with its own toISOString', [Object.assign(new Date(0), { toISOString: () => 'epoch' })]],
-    ['an object that pretends to be a Date', { at: { toJSON: () => '2026-11-20T09:30:00+01:00' } }],
-    ['lone surrogates', { '\ud83c': 'a\udf70b', swapped: '\udf70\ud83c' }],
-    ['control characters', { text: '\u0000\u0001\u001f\u007f\u2028\u2029\ufeff"\\/' }],
-    ['emoji, families, combining and right-to-left marks', { text: '🍰👨‍👩‍👧e\u0301\u202Eשלום' }],
-    ['Map, Set, WeakMap and Promise', [new Map([[1, 2]]), new Set([1]), new WeakMap(), Promise.resolve(1)]],
-    ['a proxy of a plain object', new Proxy({ a: 1 }, {})],
-    ['a proxy of an array', new Proxy([1, 2], {})],
-    ['RegExp, URL and URLSearchParams', [/é+/u, new URL('https://c.example/é'), new URLSearchParams('a=1')]],
-    ['an Error', { error: Object.assign(new Error('échec'), { code: 'E1' }) }],
-    ['a Buffer and a typed array', [Buffer.from('é'), new Uint16Array([1, 2])]],
-    ['boxed primitives', [Object(1), Object('é'), Object(true)]],
-    ['a class instance', new Basket()],
-    ['an object without a prototype', Object.assign(Object.create(null), { a: 1 })],
-    ['inherited keys', withInherited],
-    ['keys that are not enumerable', withHidden],
-    ['frozen and sealed objects', [Object.freeze({ a: Object.freeze([1]) }), Object.seal({ b: 1 })]],
-    // biome-ignore lint/suspicious/noSparseArray: the very value under test
-    ['a sparse array', [1, , 3]],
-    ['an array with extra keys', withExtraKeys],
-    ['arguments', args],
-    ['an object that occurs twice', { here: shared, there: [shared, shared] }],
-    [
-      'keys that have a meaning elsewhere',
-      JSON.parse('{"__proto__":{"a":1},"constructor":1,"toString":2,"":3}'),
-    ],
-    ['a toJSON that is not a function', { toJSON: 'plain' }],
-    ['a toJSON that returns undefined', { a: { toJSON: () => undefined }, b: [{ toJSON: () => undefined }] }],
-    [
-      'a toJSON that returns an object with a toJSON',
-      { a: { toJSON: () => ({ toJSON: 1, b: { toJSON: () => 2 } }) } },
-    ],
-    ['a toJSON that returns a Date', { a: { toJSON: () => new Date(0) } }],
-    ['a toJSON that uses its key', { clé: { toJSON: (key: string) => key } }],
-    ['a toJSON in an array', [{ toJSON: (key: string) => key }]],
-    ['an empty object and an empty array', [{}, []]],
-    ['a number', 1],
-    ['text', 'é'],
-    ['null', null],
-    ['undefined', undefined],
-    ['a function', () => {}],
-  ])('%s', (_label, value) => {
-    expect(jsonOf(value)).toBe(JSON.stringify(value))
-  })
-
-  test('a function with a toJSON', () => {
-    const value = { at: Object.assign(() => {}, { toJSON: () => 'midi' }) }
-
-    expect(jsonOf(value)).toBe('{"at":"midi"}')
-  })
+  test.each<[unknown]>([[1], ['é'], [null], [undefined], [() => {}], [{ toJSON: 'plain' }]])(
+    '%o',
+    (value) => {
+      expect(jsonOf(value)).toBe(JSON.stringify(value))
+    },
+  )
 
   test('a BigInt where the program has given BigInts a toJSON', () => {
     const prototype = BigInt.prototype as unknown as { toJSON?: () => unknown }
@@ -163,118 +84,6 @@ describe('values that JSON.stringify can write', () => {
 })
 
 describe('values that JSON.stringify cannot write', () => {
-  test('a BigInt becomes its decimal string', () => {
-    expect(jsonOf({ a: 10n, c: [-(2n ** 70n)] })).toBe('{"a":"10","c":["-1180591620717411303424"]}')
-  })
-
-  test('an object inside itself is replaced by a mark, and only there', () => {
-    const basket: Record<string, unknown> = { articles: 3 }
-    basket['self'] = basket
-
-    expect(snapshot(basket)).toEqual({ articles: 3, self: CIRCULAR })
-  })
-
-  test('a cycle of two objects, and one through an array, are marked', () => {
-    const shop: Record<string, unknown> = { name: 'Café Müller' }
-    const owner = { name: 'Zoë', shop }
-    shop['owners'] = [owner]
-
-    expect(snapshot(shop)).toEqual({
-      name: 'Café Müller',
-      owners: [{ name: 'Zoë', shop: CIRCULAR }],
-    })
-  })
-
-  test('a cycle through toJSON is marked', () => {
-    const basket: Record<string, unknown> = { articles: 3 }
-    basket['again'] = { toJSON: () => basket }
-
-    expect(snapshot(basket)).toEqual({ articles: 3, again: CIRCULAR })
-  })
-
-  test('an object that occurs twice is not marked', () => {
-    const city = { name: 'Łódź' }
-
-    expect(snapshot({ from: city, to: city })).toEqual({ from: city, to: city })
-  })
-
-  test('an Error with a circular cause is written', () => {
-    const error: Error & { cause?: unknown } = new Error('échec')
-    Object.defineProperty(error, 'cause', { value: error, enumerable: true })
-
-    expect(snapshot({ error })).toEqual({ error: { cause: CIRCULAR } })
-  })
-
-  const thrown: [string, unknown][] = [
-    ['an Error', new Error('non')],
-    ['null', null],
-    ['undefined', undefined],
-    [
-      'a proxy that throws',
-      new Proxy(
-        {},
-        {
-          get() {
-            throw new Error('non')
-          },
-        },
-      ),
-    ],
-  ]
-  test.each(thrown)('if a getter throws %s, only its value is replaced', (_label, error) => {
-    const value = {
-      before: 1,
-      get bad() {
-        throw error
-      },
-      after: 2,
-    }
-
-    expect(snapshot(value)).toEqual({ before: 1, bad: THROWS, after: 2 })
-  })
-
-  test('a toJSON that throws loses only its branch', () => {
-    const value = {
-      before: 1,
-      bad: {
-        toJSON() {
-          throw new Error('non')
-        },
-      },
-      after: [2],
-    }
-
-    expect(snapshot(value)).toEqual({ before: 1, bad: THROWS, after: [2] })
-  })
-
-  test.each([
-    ['ownKeys', { ownKeys: () => ['a', 'a'] }],
-    [
-      'get',
-      {
-        get() {
-          throw new Error('non')
-        },
-      },
-    ],
-    [
-      'getOwnPropertyDescriptor',
-      {
-        getOwnPropertyDescriptor() {
-          throw new Error('non')
-        },
-      },
-    ],
-  ] as [string, ProxyHandler<object>][])(
-    'a proxy whose %s trap lies or throws loses only its branch',
-    (_label, traps) => {
-      const value = { before: 1, bad: new Proxy({ a: 1 }, traps), after: 2 }
-
-      expect(snapshot(value)).toMatchObject({ before: 1, after: 2 })
-      expect(jsonOf(value)).toContain(THROWS)
-    },
-  )
-
   test('a branch that throws in two places is marked in both as throwing, not as a cycle', () => {
     const lying = new Proxy({}, { ownKeys: () => ['a', 'a'] })
 
@@ -310,24 +119,12 @@ describe('how values are read', () => {
     expect(reads).toBe(2)
   })
 
-  test('toString, valueOf and Symbol.toPrimitive are never called', () => {
+  test('the methods of a boxed value are never called', () => {
     const refuse = () => {
       throw new Error('must not be called')
     }
-    const value = { a: { toString: refuse, valueOf: refuse, [Symbol.toPrimitive]: refuse, b: 1 } }
-    const boxed = Object.assign(Object(5), { valueOf: refuse, toString: refuse })
 
-    expect(jsonOf(value)).toBe('{"a":{"b":1}}')
-    expect(jsonOf([boxed])).toBe('[5]')
-  })
-
-  test('a stream is not consumed', () => {
-    const stream = Readable.from(['é'])
-
-    expect(() => snapshot({ stream })).not.toThrow()
-    expect(stream.readableFlowing).toBeNull()
-    expect(stream.readableDidRead).toBe(false)
-    stream.destroy()
+    expect(jsonOf([Object.assign(Object(5), { valueOf: refuse, toString: refuse })])).toBe('[5]')
   })
 
   test('a Date becomes a new Date', () => {
@@ -338,14 +135,6 @@ describe('how values are read', () => {
 
     expect(copy.at).toBeInstanceOf(Date)
     expect(copy.at.toISOString()).toBe('2026-11-20T09:30:00.000Z')
-  })
-
-  test('an own __proto__ key stays data', () => {
-    const copy = snapshot(JSON.parse('{"__proto__":{"polluted":true}}')) as object
-
-    expect(Object.getPrototypeOf(copy)).toBe(Object.prototype)
-    expect(Object.hasOwn(copy, '__proto__')).toBe(true)
-    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
   })
 })
 

@@ -2,7 +2,7 @@ import ts from 'typescript'
 
 /**
  * Functions whose arguments contain titles of tests, also as `test.each(...)`. `value` adds a case in
- * test/faults/bad-input.test.ts.
+ * test/message/bad-input.ts.
  */
 const TITLED = new Set(['test', 'it', 'describe', 'row', 'value'])
 
