@@ -4,7 +4,7 @@ import { buildSync } from 'esbuild'
 import { expect } from 'vitest'
 import { expectOracleRules, isFull, ROOT, runHost, scratchFile, serve } from './harness/lab.ts'
 import type { Tools } from './harness/outcomes.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 interface CaseResult {
   id: string
@@ -150,27 +150,6 @@ for (const flushAt of isFull ? [1, 3, 100] : [3]) {
   )
 }
 
-elsewhere('B50', 'the object of the caller is changed after the call', {
-  file: 'test/analytics.test.ts',
-  test: 'B50: does not contain later changes',
-})
-elsewhere('B51', 'one object for all calls, one field changed each time', {
-  file: 'test/analytics.test.ts',
-  test: 'B51: is new for each call',
-})
-elsewhere('B52', 'plugins write to the event', {
-  file: 'test/client/plugins.test.ts',
-  test: "B52: what plugins write leaves the caller's objects as they were",
-})
-elsewhere('B53', 'callbacks that are not functions, throw, reject, never settle', {
-  file: 'test/client/outcomes.test.ts',
-  test: 'B53: a callback',
-})
-elsewhere('B54', 'a call inside a getter', {
-  file: 'test/analytics.test.ts',
-  test: 'B54: may be tracked in a getter',
-})
-
 row(
   'B55',
   'calls in process.on(exit), in an uncaughtException handler, after close',
@@ -273,13 +252,3 @@ for (const [name, execArgv] of [
     },
   )
 }
-
-elsewhere('B39', 'the host uses fake timers', {
-  file: 'test/package/mocked-timers.test.ts',
-  test: 'an event is delivered after retries and a rate limit, and a flush resolves',
-})
-
-elsewhere('B67', 'random values of a seeded generator, each in properties and in context', {
-  file: 'test/message/bad-input.test.ts',
-  test: 'B67: random values',
-})

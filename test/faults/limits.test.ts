@@ -1,7 +1,7 @@
 /** Exact limits: bytes of a message, bytes of a body, and events that the service refuses as too large. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 row(
   'B56',
@@ -106,7 +106,7 @@ row(
 
 row(
   'B58',
-  'batches of 500,000 and 500,001 bytes; an event of 32,768 bytes after 467,233',
+  'batches of 500,000 and 500,001 bytes; B59: an event of 32,768 bytes after 467,233',
   'the first is one request, each of the others two; nothing is lost',
   async (row) => {
     const server = await serve()
@@ -183,7 +183,7 @@ row(
 
 row(
   'F71',
-  'random events, log-uniform 100 to 40,000 bytes',
+  'and B60: random events, log-uniform 100 to 40,000 bytes',
   'no body over 500,000 bytes, none empty, and no room left for the next event; sent + too_large = all',
   async (row) => {
     const events = size(20_000, 1_000_000)
@@ -334,19 +334,4 @@ row('F35', '413 on one event of 20 KB', 'fails with too_large, its neighbours ar
   row.injected(ledger.counts['refused'] ?? 0)
   expect(report.byOutcome).toEqual({ delivered: 10, too_large: 1 })
   expect(report.statuses).toEqual({ 413: 1 })
-})
-
-elsewhere('B59', 'an event of 32,768 bytes after 467,233', { row: 'B58' })
-elsewhere('B60', 'random events, log-uniform to 40,000 bytes', { row: 'F71' })
-elsewhere('F51', 'F51 to F68: authentication and tokens', {
-  file: 'test/auth/end-to-end.test.ts',
-  test: 'an API that refuses every token makes events fail with auth after one renewal, without a loop',
-})
-elsewhere('F88', 'F88 to F100: the spool', {
-  file: 'test/spool/proof/deaths.test.ts',
-  test: 'no stored event is lost in',
-})
-elsewhere('F110', 'F110 to F124: the collector', {
-  file: 'collector/test/hostile.test.ts',
-  test: 'slow headers get 408',
 })

@@ -9,11 +9,11 @@ import {
   size,
   waitsOf,
 } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 row(
   'F101',
-  'plugins of four types that throw, reject, return a hostile thenable or never settle',
+  'plugins of four types that throw, reject, return a hostile thenable or (F102) never settle',
   'with a before plugin the event fails with `plugin`, with the others it is delivered; one report each; the other events are not delayed',
   async (row) => {
     const server = await serve()
@@ -83,8 +83,6 @@ row(
   },
 )
 
-elsewhere('F102', 'a plugin that never settles for one event in ten', { row: 'F101' })
-
 row(
   'F103',
   'a plugin that awaits 10 ms on each event, and one that blocks 2 s once',
@@ -140,23 +138,6 @@ row(
     expect((report.rssMaxBytes - report.rssStartBytes) / 1_048_576).toBeLessThan(128)
   },
 )
-
-elsewhere('F104', 'plugins that return nonsense, or change the event into something impossible', {
-  file: 'test/client/plugins.test.ts',
-  test: 'F104: what a plugin returns',
-})
-elsewhere('F105', 'a plugin that tracks for each event, flushes, deregisters itself, closes', {
-  file: 'test/client/turns.test.ts',
-  test: 'F105: a plugin that calls its client',
-})
-elsewhere('F106', 'load that rejects, hangs, throws; a value that is not a plugin', {
-  file: 'test/pipeline/pipeline.test.ts',
-  test: 'F106: loading',
-})
-elsewhere('F107', '50 plugins with random delays', {
-  file: 'test/pipeline/pipeline.test.ts',
-  test: 'F107: is kept by 50 asynchronous plugins of any speed',
-})
 
 row(
   'F108',
@@ -221,8 +202,3 @@ row(
     row.note('one warning for 1,000 losses without a listener')
   },
 )
-
-elsewhere('F109', 'a logger that throws, rejects, or returns an object that throws', {
-  file: 'test/runtime/log.test.ts',
-  test: 'losses become process warnings, and its failure is reported once',
-})

@@ -1,7 +1,7 @@
-/** Rate limits of a real server. The rows at the end name the tests that check exact values on a fake clock. */
+/** Rate limits of a real server. test/core/rate-limits.test.ts checks exact values on a fake clock. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size, waitsAfterRequests } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 row(
   'F38',
@@ -145,48 +145,3 @@ for (const [id, limits, title] of [
     }
   })
 }
-
-elsewhere('F39', 'Retry-After as IMF-fixdate', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F39 Retry-After as IMF-fixdate',
-})
-elsewhere('F40', 'an HTTP-date from a server 1 h ahead or behind', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F40 an HTTP-date from a server 1 h ahead or behind',
-})
-elsewhere('F41', 'X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their forms', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F41 X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their forms',
-})
-elsewhere('F42', 'Retry-After and another header, or several values', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F42 Retry-After and another header, or several values',
-})
-elsewhere('F43', 'malformed values', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F43 malformed values',
-})
-elsewhere('F46', '429 + 5 s while 50 batches are ready', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F46 429 + 5 s while 50 batches are ready',
-})
-elsewhere('F47', '429 for ever, with a header of 1 s', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F47 429 for ever, with a header of 1 s',
-})
-elsewhere('F50', 'Retry-After: 2 on a 200', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F50 Retry-After: 2 on a 200',
-})
-elsewhere('F33', '200 clients, an outage that ends at 60 s', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F33 200 clients, an outage that ends at 60 s',
-})
-elsewhere('F44', 'Retry-After: 9999999999', {
-  file: 'test/core/rate-limits.test.ts',
-  test: 'F44 Retry-After: 9999999999',
-})
-elsewhere('F32', '10,000 computed delays', {
-  file: 'test/policy/backoff.test.ts',
-  test: 'after $failures failures it is $fromMs to $toMs ms',
-})

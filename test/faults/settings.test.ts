@@ -11,11 +11,11 @@ import {
   serve,
   size,
 } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 row(
   'B61',
-  'write keys, hosts, numbers, switches and functions with wrong values',
+  'write keys, B62: hosts, B63: numbers, switches and functions with wrong values',
   'the constructor throws, names the setting, and shows no value',
   async (row) => {
     const run = await runHost({ args: { key: CANARY_KEY } }, (t) => {
@@ -117,9 +117,6 @@ row(
     row.note('including B62 and B63')
   },
 )
-
-elsewhere('B62', 'hosts', { row: 'B61' })
-elsewhere('B63', 'numbers', { row: 'B61' })
 
 row('B64', 'unknown and misspelt settings', 'one warning, with all names', async (row) => {
   const server = await serve()

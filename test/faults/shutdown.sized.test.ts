@@ -11,7 +11,7 @@ import {
   size,
   waitsOf,
 } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 row(
   'F77',
@@ -125,11 +125,6 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   const [first, second, ...others] = ledger.requests.map(({ atMs }) => atMs)
   expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(60_000 / scale - 20)
   expect(others).toEqual([])
-})
-
-elsewhere('F80', 'close twice, close during flush, calls after close', {
-  file: 'test/client/lifecycle.test.ts',
-  test: 'F80: returns the same promise when it is called again',
 })
 
 for (const format of ['esm', 'cjs'] as const) {
@@ -407,16 +402,3 @@ row(
     expect(report.timers).toEqual([])
   },
 )
-
-elsewhere('F73', 'flush intervals and sizes at their limits: bad values', {
-  file: 'test/settings/resolve.test.ts',
-  test: '%s accepts both ends of its range and nothing beyond',
-})
-elsewhere('F73', 'flush intervals and sizes at their limits: timers', {
-  file: 'test/client/lifecycle.test.ts',
-  test: 'F73: with %s %d, one timer is set',
-})
-elsewhere('F74', 'overlapping calls of flush, some in callbacks, 1,000 at once, while events are added', {
-  file: 'test/client/lifecycle.test.ts',
-  test: 'F74: 1,000 at once',
-})

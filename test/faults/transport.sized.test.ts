@@ -13,7 +13,7 @@ import {
   waitsAfterRequests,
   waitsOf,
 } from './harness/lab.ts'
-import { row, unproved } from './harness/row.ts'
+import { row } from './harness/row.ts'
 
 row(
   'F03',
@@ -548,12 +548,6 @@ row(
     expect(ledger.requests.length).toBeLessThanOrEqual(8)
     row.note(`${ledger.requests.length} requests, ${ledger.duplicates} duplicates`)
   },
-)
-
-unproved(
-  'F19',
-  'a proxy that refuses',
-  'the SDK has no proxy setting: a proxy belongs to the httpClient of the user, and a 407 is a status like any other (F24)',
 )
 
 row(

@@ -15,8 +15,7 @@ const BOUNDS = [
   { failures: 100_000, fromMs: 30_000, toMs: 60_000 },
 ]
 
-// docs/faults.md, row F32.
-describe('backoff', () => {
+describe('F32: the backoff', () => {
   test.each(BOUNDS)('after $failures failures it is $fromMs to $toMs ms', ({ failures, fromMs, toMs }) => {
     expect(backoffMs(failures, 0)).toBe(fromMs)
     expect(backoffMs(failures, 1 - 2 ** -32)).toBeCloseTo(toMs, 3)

@@ -186,7 +186,7 @@ describe('the setting logger', () => {
         }),
     ],
   ] as const)(
-    'may be one that %s: losses become process warnings, and its failure is reported once',
+    'F109: may be one that %s: losses become process warnings, and its failure is reported once',
     async (_, create) => {
       const method = create()
       const logger = { debug: method, info: method, warn: method, error: method } as Logger

@@ -61,7 +61,7 @@ async function readChanged(messages: string[], change: (bytes: Buffer) => Buffer
   return { read: read.filter((message) => message !== 'end'), machine, next }
 }
 
-describe('a damaged file', () => {
+describe('F90: a damaged file', () => {
   const messages = ['{"first":1}', '{"second":"Zoë ☕"}', '{"third":3}']
   const starts = messages.reduce(
     (ends, message) =>
@@ -120,7 +120,7 @@ describe('a damaged file', () => {
     expect(last.warnings).toEqual([expect.stringContaining('damaged')])
   })
 
-  test('a file of a later version is left alone', async () => {
+  test('F97: a file of a later version is left alone', async () => {
     const { createHeader } = await import('../../src/spool/format.ts')
     const change = (bytes: Buffer): Buffer => {
       createHeader(2).copy(bytes)
@@ -195,7 +195,7 @@ describe('a disk that is full at the start (F149)', () => {
   })
 })
 
-describe('a full disk', () => {
+describe('F91: a full disk', () => {
   test('lets events wait in memory with one warning, and gets them when there is room', async () => {
     const machine = createMachine()
     const { spool, clock, warnings, kill } = machine.start()
@@ -275,7 +275,7 @@ test("with sync: 'interval', files are synced twice a second, and only after a w
   await spool.close()
 })
 
-test('after a failed sync the file is not trusted: all its events are written to another file', async () => {
+test('F92: after a failed sync the file is not trusted: all its events are written to another file', async () => {
   const machine = createMachine()
   const { spool, kill } = machine.start('always')
   machine.disk.faults.sync.push('EIO')
@@ -292,7 +292,7 @@ test('after a failed sync the file is not trusted: all its events are written to
   expect(await readMessages(machine.start().spool, 2)).toEqual(['a', 'b'])
 })
 
-test('a directory that is removed is created again, with all waiting events', async () => {
+test('F93: a directory that is removed is created again, with all waiting events', async () => {
   const machine = createMachine()
   const { spool, clock, kill } = machine.start('interval')
   await append(spool, 'a', 'b')
@@ -307,7 +307,7 @@ test('a directory that is removed is created again, with all waiting events', as
   expect(await readMessages(machine.start().spool, 3)).toEqual(['a', 'b', 'c'])
 })
 
-test('10,000 small files are read, and removed when all is acknowledged', async () => {
+test('F97: 10,000 small files are read, and removed when all is acknowledged', async () => {
   const machine = createMachine()
   const COUNT = 10_000
   const { fs } = machine.disk.mount()
@@ -341,7 +341,7 @@ test('10,000 small files are read, and removed when all is acknowledged', async 
   expect(allocations).toBeLessThan(10)
 })
 
-test('a slow disk does not block a call, and concurrent calls share one sync', async () => {
+test('F100: a slow disk does not block a call, and concurrent calls share one sync', async () => {
   const machine = createMachine()
   const { spool } = machine.start('always')
   const waiting: (() => void)[] = []

@@ -152,7 +152,7 @@ describe('one process', () => {
     await spool.close()
   })
 
-  test('writes at most maxBytes, and writes again when there is room', async () => {
+  test('F95: writes at most maxBytes, and writes again when there is room', async () => {
     const spool = open(temporaryDirectory(), createProcess(new Set()), { maxBytes: 1_048_576 })
     const message = Buffer.alloc(10_000, 'x')
     const records = []
@@ -185,7 +185,7 @@ test('with a large maxBytes, 500 KB are written to one file', async () => {
   await spool.close()
 })
 
-describe('a directory that cannot be used', () => {
+describe('F93: a directory that cannot be used', () => {
   test.each([
     ['a file', (path: string) => writeFileSync(path, '')],
     ['a link', (path: string) => symlinkSync(temporaryDirectory(), path)],

@@ -1,16 +1,13 @@
 /** Runs rows of docs/faults.md as tests, and writes the lines of the table that `run.mjs` prints at the end. */
-import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { appendFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 
 /** The default form leaves out these rows: their fault takes seconds of real time even with a faster clock. */
 const FULL_ROWS = [
   ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
-  ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],
+  ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103'],
 ]
-
-const ROOT = resolve(import.meta.dirname, '../../..')
 
 export interface Line {
   row: string
@@ -100,39 +97,4 @@ export function row(
     },
     timeoutMs,
   )
-}
-
-/** A test that proves a row: another row of this suite, or a test in another file. `test` is a part of its title. */
-export type Proof = { row: string } | { file: string; test: string }
-
-/** Defines a row that another test proves. The row is listed with that test, and fails if the test does not exist. */
-export function elsewhere(id: string, injected: string, proof: Proof): void {
-  if (TIER === 'rest') return
-  const where = 'row' in proof ? `in ${proof.row}` : `${proof.file}: ${proof.test}`
-  test(`${id} ${injected}: proved ${where}`, async () => {
-    const isThere = 'row' in proof ? hasRow(proof.row) : await hasTest(proof.file, proof.test)
-    print({ row: id, title: where, injected, times: 0, outcome: where, ms: 0, isPassed: isThere })
-    expect(isThere, `there is no such test: ${where}`).toBe(true)
-  })
-}
-
-/** Lists a row that no test proves, with the reason. It does not count as a test. */
-export function unproved(id: string, injected: string, reason: string): void {
-  const outcome = `not tested: ${reason}`
-  print({ row: id, title: outcome, injected, times: 0, outcome, ms: 0, isPassed: true })
-}
-
-async function hasTest(file: string, title: string): Promise<boolean> {
-  const path = join(ROOT, file)
-  // Imported only when needed: the module loads the TypeScript compiler, which takes longer than the rows of some files.
-  const { titlesIn } = await import('../../support/titles.ts')
-  return existsSync(path) && titlesIn(readFileSync(path, 'utf8')).some((one) => one.includes(title))
-}
-
-function hasRow(id: string): boolean {
-  const folder = join(ROOT, 'test/faults')
-  const isDefined = new RegExp(`\\brow\\(\\s*'${id}'|\\[\\s*'${id}',`)
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.test.ts'))
-    .some((name) => isDefined.test(readFileSync(join(folder, name), 'utf8')))
 }

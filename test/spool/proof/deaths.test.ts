@@ -134,7 +134,7 @@ function idsOf(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)
 }
 
-test(`no stored event is lost in ${ROUNDS} deaths by SIGKILL, with an unreliable service`, async () => {
+test(`F88: no stored event is lost in ${ROUNDS} deaths by SIGKILL, with an unreliable service`, async () => {
   const stored: string[] = []
   let random = 7
   const next = (): number => {
@@ -201,7 +201,7 @@ test('a backlog of a month is delivered unchanged', async () => {
   expect(filesIn(directory)).toEqual([])
 })
 
-test('after eight concurrent processes are killed, two new processes that start together deliver each event once', async () => {
+test('F94: after eight concurrent processes are killed, two new processes that start together deliver each event once', async () => {
   isDown = true
   const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
   await until(() => lives.every((life) => life.stored() === 500))
@@ -216,7 +216,7 @@ test('after eight concurrent processes are killed, two new processes that start 
   expect(drained[0].recovered + drained[1].recovered).toBe(4_000)
 })
 
-test(`a backlog of ${BACKLOG} events is delivered without loading all of it into memory`, async () => {
+test(`F98: a backlog of ${BACKLOG} events is delivered without loading all of it into memory`, async () => {
   const life = start('burst', 'b', { host: 'none', count: BACKLOG })
   await until(() => life.stored() === BACKLOG)
   life.child.kill('SIGKILL')

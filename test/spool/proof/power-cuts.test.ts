@@ -258,7 +258,7 @@ class Sequence {
   }
 }
 
-test(`safe messages are read again, once and complete, in ${SEQUENCES} random sequences`, async () => {
+test(`F89, F96: safe messages are read again, once and complete, in ${SEQUENCES} random sequences`, async () => {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEQUENCES; seed++) {
     try {
       await new Sequence(seed).run()
