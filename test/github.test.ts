@@ -56,16 +56,6 @@ test('a release has provenance and its own identity, but no stored token', () =>
   }
 })
 
-test('CI keeps the packages under the name that the page on the first publication takes', () => {
-  const [, name] = /gh run download .* --name (\w+) /.exec(read('CONTRIBUTING.md')) ?? []
-  const [upload] = stepsOf('.github/workflows/packages.yml').filter(({ uses }) =>
-    /upload-artifact/.test(uses ?? ''),
-  )
-
-  expect(upload).toMatchObject({ with: { name } })
-  expect(read('.github/workflows/ci.yml')).toContain('uses: ./.github/workflows/packages.yml')
-})
-
 test('S44: code, dependencies, licences and secrets are checked on every change', () => {
   const steps = stepsOf('.github/workflows/security.yml').map(({ uses, run }) => uses?.split('@')[0] ?? run)
 

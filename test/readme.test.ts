@@ -13,15 +13,12 @@ const documented = new Map(
   ),
 )
 
-test('docs/settings.md contains each of the SETTINGS once, and no others', () => {
+test('docs/settings.md explains each of the SETTINGS once, and no others', () => {
   const names = [...read('docs/settings.md').matchAll(/^### `(\w+)`$/gm)].map(([, name]) => name)
 
   expect([...names].sort()).toEqual(Object.keys(SETTINGS).sort())
   expect([...documented.keys()]).toEqual(names)
-})
-
-test.each(Object.keys(SETTINGS))('docs/settings.md explains %s', (name) => {
-  expect(documented.get(name) ?? '').not.toBe('')
+  expect([...documented].filter(([, text]) => text === '')).toEqual([])
 })
 
 test.each(DOCUMENTS)(
@@ -30,27 +27,6 @@ test.each(DOCUMENTS)(
     expect(await withTables(read(path))).toBe(read(path))
   },
 )
-
-test('settings, limits, codes, events and figures are tables of this kind', () => {
-  const names = DOCUMENTS.flatMap((path) =>
-    [...read(path).matchAll(/^<!-- table: ([\w-]+) -->$/gm)].map(([, name]) => name),
-  )
-
-  expect(names).toEqual(
-    expect.arrayContaining([
-      ...['settings', 'limits', 'codes', 'events', 'benchmark-costs', 'benchmark-floor'],
-      ...['benchmark-home', 'compared-installed', 'compared-faults'],
-    ]),
-  )
-})
-
-test('a table that repeats an old default is found', async () => {
-  const settings = read('docs/settings.md')
-  const old = settings.replaceAll('default 100,000', 'default 50,000')
-
-  expect(old).not.toBe(settings)
-  expect(await withTables(old)).toBe(settings)
-})
 
 test('docs/errors.md contains every failure code, in the order of FAILURE_CODES', () => {
   const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)

@@ -6,7 +6,6 @@ import { OAUTH_SETTINGS, type Rule, SETTINGS } from '../../src/settings/schema.t
 
 const folder = fileURLToPath(new URL('../../src/settings/', import.meta.url))
 const settings = readFileSync(`${folder}settings.ts`, 'utf8')
-const schema = readFileSync(`${folder}schema.ts`, 'utf8')
 
 /** The docstring of each member of an interface, on one line. */
 function docstrings(interfaceName: string, text = settings): Map<string, string> {
@@ -67,67 +66,4 @@ test('PublicSettings contains every setting except secrets and functions', () =>
   const shown = Object.keys(SETTINGS).filter((name) => !hidden.includes(name))
 
   expect([...docstrings('PublicSettings').keys()].sort()).toEqual(shown.sort())
-})
-
-/** The errors of the TypeScript compiler in src/settings if `settings.ts` and `schema.ts` had these texts. */
-function complaints(types: string, table = schema): string[] {
-  const options: ts.CompilerOptions = {
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-    lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
-    types: [],
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-    skipLibCheck: true,
-  }
-  const host = ts.createCompilerHost(options)
-  const { getSourceFile } = host
-  host.getSourceFile = (name, version, ...rest) =>
-    name.endsWith('settings/settings.ts')
-      ? ts.createSourceFile(name, types, version)
-      : name.endsWith('settings/schema.ts')
-        ? ts.createSourceFile(name, table, version)
-        : getSourceFile(name, version, ...rest)
-  const program = ts.createProgram([`${folder}resolve.ts`], options, host)
-  return program
-    .getSourceFiles()
-    .filter(({ fileName }) => fileName.startsWith(folder))
-    .flatMap((file) => [...program.getSemanticDiagnostics(file)])
-    .map(({ file, messageText }) => {
-      const message = ts.flattenDiagnosticMessageText(messageText, ' ')
-      return `${file?.fileName.slice(folder.length)}: ${message}`
-    })
-}
-
-describe('a setting that is declared', () => {
-  const declared = settings.replace(
-    '  writeKey: string\n',
-    '  writeKey: string\n  colour?: string | undefined\n',
-  )
-
-  test('compiles when it is in the table and resolved', { timeout: 60_000 }, () => {
-    expect(complaints(settings)).toEqual([])
-  })
-
-  test('does not compile when it is neither in the table nor resolved', { timeout: 60_000 }, () => {
-    const all = complaints(declared)
-
-    expect(all).toHaveLength(2)
-    expect(all[0]).toMatch(/^schema.ts: .*'colour' is missing/)
-    expect(all[1]).toMatch(/^resolve.ts: .*'colour' is missing/)
-  })
-
-  test('does not compile when it is in the table but not resolved', { timeout: 60_000 }, () => {
-    const inTable = schema.replace(
-      "  writeKey: { type: 'string',",
-      "  colour: { type: 'string', default: 'bleu' },\n  writeKey: { type: 'string',",
-    )
-
-    expect(complaints(declared, inTable)).toEqual([
-      expect.stringMatching(/^resolve.ts: .*'colour' is missing/),
-    ])
-  })
 })
