@@ -24,17 +24,17 @@ const stepsOf = (path: string) => Object.values(workflowOf(path).jobs).flatMap((
 describe.each(readdirSync(`${repository}.github/workflows`).map((name) => `.github/workflows/${name}`))(
   '%s',
   (path) => {
-    test('pins every action to a commit, and gives its version', () => {
+    test('S42: pins every action to a commit, and gives its version', () => {
       const uses = [...read(path).matchAll(/uses: (?!\.\/)(.*)$/gm)].map(([, action]) => action)
 
       for (const action of uses) expect(action).toMatch(/^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
     })
 
-    test('has only the right to read the repository by default', () => {
+    test('S42: has only the right to read the repository by default', () => {
       expect(workflowOf(path).permissions).toEqual({ contents: 'read' })
     })
 
-    test('installs the packages of the lockfile, without install scripts', () => {
+    test('S38: installs the packages of the lockfile, without install scripts', () => {
       const installs = stepsOf(path).filter(({ run }) => /\bnpm (?:ci|i|install)\b/.test(run ?? ''))
 
       for (const { run } of installs) expect(run).toBe('npm ci --ignore-scripts')
@@ -42,7 +42,7 @@ describe.each(readdirSync(`${repository}.github/workflows`).map((name) => `.gith
   },
 )
 
-test('a release has provenance and its own identity, but no stored token', () => {
+test('S39: a release has provenance and its own identity, but no stored token', () => {
   const path = '.github/workflows/release.yml'
   const { publish, announce } = workflowOf(path).jobs
 

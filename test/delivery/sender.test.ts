@@ -171,7 +171,7 @@ describe('one attempt', () => {
     ])
   })
 
-  test('redacts further headers that look like secrets, in http_request and in errors that quote them', async () => {
+  test('S02: redacts further headers that look like secrets, in http_request and in errors that quote them', async () => {
     const clock = new FakeClock()
     const headers = { 'X-Tenant': 'tenant-17', 'X-Api-Key': 'key-of-the-gateway', Cookie: 'sid=0123456789' }
     const reply = () => ({

@@ -202,7 +202,7 @@ for (const [name, execArgv] of [
 ] as const) {
   row(
     'B38',
-    `the globals of the host: ${name}`,
+    `S21: the globals of the host: ${name}`,
     'no extra keys are sent, no setting is read from a prototype, nothing breaks',
     async (row) => {
       const server = await serve()

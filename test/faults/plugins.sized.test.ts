@@ -141,7 +141,7 @@ row(
 
 row(
   'F108',
-  'listeners and callbacks that throw, reject or remove themselves; 10,000 of them; error without a listener',
+  'listeners and callbacks that throw, reject or remove themselves; 10,000 of them; S27: error without a listener',
   'the pipeline is not affected, and nothing is thrown',
   async (row) => {
     const server = await serve()

@@ -59,7 +59,7 @@ for (const [name, raw, allowed] of [
 
 row(
   'F22',
-  'redirects 301, 302, 303, 307, 308 to the same path, another path, another origin, a loop, file:',
+  'S13: redirects 301, 302, 303, 307, 308 to the same path, another path, another origin, a loop, file:',
   'never followed, never delivered; the error names the status and the host of the target',
   async (row) => {
     const target = await serve()
@@ -317,7 +317,7 @@ for (const status of [200, 503]) {
   row(
     'F28',
     `a response of ${status} with an endless body`,
-    'only a small part is read, RSS bounded, handled by its status',
+    'S16: only a small part is read, RSS bounded, handled by its status',
     async (row) => {
       const limit = size(50_000_000, 1_000_000_000)
       const server = await serve({

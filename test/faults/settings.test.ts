@@ -140,7 +140,7 @@ row('B64', 'unknown and misspelt settings', 'one warning, with all names', async
 
 row(
   'B65',
-  'settings changed after construction, frozen, with getters, on a polluted prototype',
+  'S14: settings changed after construction, frozen, with getters, on a polluted prototype',
   'copied values, each read once',
   async (row) => {
     const server = await serve()
@@ -180,7 +180,7 @@ row(
 for (const [name, execArgv, env] of [
   ['no fetch', ['--no-experimental-fetch'], {}],
   [
-    '--permission with access to the file system only',
+    'S45: --permission with access to the file system only',
     ['--experimental-permission', '--allow-fs-read=*', '--allow-fs-write=*'],
     {},
   ],
@@ -287,7 +287,7 @@ row(
 row(
   'S01',
   'a canary write key in every form, in everything that can be read',
-  '0 occurrences outside the request itself; the hooks show [redacted]',
+  'S04: 0 occurrences outside the request itself; the hooks show [redacted]',
   async (row) => {
     const server = await serve({
       script: (request, io) => {

@@ -106,7 +106,7 @@ row(
 
 row(
   'F06',
-  '2xx bodies that never end',
+  'S18: 2xx bodies that never end',
   'delivered; at most 4 sockets open at any time; all closed 2 s later',
   async (row) => {
     const batches = size(40, 200)
@@ -180,7 +180,7 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
   row(
     'F08',
     `slow-loris response: ${where}, 1 byte every 100 ms`,
-    'one deadline for headers and body; the status, if there is one, then decides',
+    'S17: one deadline for headers and body; the status, if there is one, then decides',
     async (row) => {
       const server = await serve({
         state: { where, ends: [] },

@@ -62,7 +62,7 @@ describe('beside a value that JSON.stringify cannot write', () => {
 /** The nightly workflow sets `PROPERTY_RUNS=25000`: 100,000 values. */
 const RUNS = 4 * Number(process.env['PROPERTY_RUNS'] ?? { default: 500, rest: 500, full: 2_500 }[TIER])
 
-test(`B67: random values, ${RUNS} of them, are written as JSON.stringify writes them, or tolerantly`, () => {
+test(`S24, B67: random values, ${RUNS} of them, are written as JSON.stringify writes them, or tolerantly`, () => {
   const key = fc.oneof(
     fc.string(),
     fc.constantFrom('__proto__', 'constructor', 'prototype', 'toJSON', 'then', 'length'),

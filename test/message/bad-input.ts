@@ -383,7 +383,7 @@ export function badInput(isFull: boolean): BadInput[] {
     '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"prototype":{"polluted":1}}'
   cases.push({
     id: 'B36',
-    name: 'own __proto__ from JSON.parse, everywhere',
+    name: 'S20: own __proto__ from JSON.parse, everywhere',
     params: () => ({
       properties: JSON.parse(`{"v":${polluting},"__proto__":{"polluted":1}}`),
       context: JSON.parse(polluting),

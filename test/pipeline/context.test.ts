@@ -89,7 +89,7 @@ describe('updating the event', () => {
     'properties.__proto__.polluted',
     'properties.constructor.prototype.polluted',
     'context.library.__proto__.polluted',
-  ])('the path %s does not reach a prototype', (path) => {
+  ])('S20: the path %s does not reach a prototype', (path) => {
     const ctx = createContext()
 
     ctx.updateEvent(path, 'ja')

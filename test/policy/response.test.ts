@@ -177,7 +177,7 @@ describe('malformed values', () => {
     },
   )
 
-  test('for any header, the result is undefined or a wait of 0 to 5 minutes', () => {
+  test('S23: for any header, the result is undefined or a wait of 0 to 5 minutes', () => {
     const almost = fc
       .array(
         fc.constantFrom(

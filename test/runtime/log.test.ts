@@ -238,7 +238,7 @@ describe('the setting logger', () => {
     expect(seen).toEqual(['main', 'main'])
   })
 
-  test('gets no control characters, which could forge a line', () => {
+  test('S26: gets no control characters, which could forge a line', () => {
     const { logger, lines } = record()
 
     new Log(logger, (text) => text).warn('plugin', 'a\nb\u001b[31m')

@@ -386,7 +386,7 @@ describe('hostile requests', () => {
     ['white space', { 'accept-language': ' '.repeat(1_000_000), 'x-forwarded-for': ' '.repeat(1_000_000) }],
     ['a language without an end', { 'accept-language': 'a-'.repeat(500_000) }],
     ['a host without an end', { host: 'a.'.repeat(500_000) }],
-  ])('%s takes no longer than reading it a few times', (_what, headers) => {
+  ])('S22: %s takes no longer than reading it a few times', (_what, headers) => {
     const options = {
       trustProxy: 100,
       proxyHeaders: 'forwarded' in headers ? 'forwarded' : 'x-forwarded',

@@ -19,7 +19,7 @@ function errorOf(headers: unknown): SettingsError {
   throw new Error('nothing was thrown')
 }
 
-describe('the setting headers', () => {
+describe('S15: the setting headers', () => {
   test('is copied, so that later changes have no effect', () => {
     const given: Record<string, string> = { 'X-Api-Key': 'k 1', Cookie: 'a=b; c=d' }
     const resolved = resolve(given)

@@ -107,7 +107,7 @@ describe('after the death of a process', () => {
     expect(second.analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
   })
 
-  test('F99: the next process sends the events with its own credentials, and the files contain no secret', async () => {
+  test('S32, S33, S35, F99: the next process sends the events with its own credentials, and the files contain no secret', async () => {
     const host = createHost()
     const first = host.start({}, [unavailable])
     trackPurchases(first.analytics, 3)

@@ -84,7 +84,7 @@ describe('F90: a damaged file', () => {
     }
   })
 
-  test('every byte of a record changed: those before and after it are read', async () => {
+  test('S34: every byte of a record changed: those before and after it are read', async () => {
     for (let at = second; at < third; at++) {
       const flip = (bytes: Buffer): Buffer => {
         bytes[at] = (bytes[at] as number) ^ 0xff

@@ -75,7 +75,7 @@ describe('messages of an earlier process', () => {
     await third.close()
   })
 
-  test('are removed from the disk when all are acknowledged, and a closed spool leaves no files', async () => {
+  test('S33: are removed from the disk when all are acknowledged, and a closed spool leaves no files', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     const first = createProcess(alive)
@@ -137,7 +137,7 @@ describe('one process', () => {
     await spool.close()
   })
 
-  test('creates files that only their owner can read', async () => {
+  test('S30: creates files that only their owner can read', async () => {
     const directory = join(temporaryDirectory(), 'a', 'b')
     const spool = open(directory, createProcess(new Set()))
     spool.append(bytesOf('a'), true)
@@ -152,7 +152,7 @@ describe('one process', () => {
     await spool.close()
   })
 
-  test('F95: writes at most maxBytes, and writes again when there is room', async () => {
+  test('S25, F95: writes at most maxBytes, and writes again when there is room', async () => {
     const spool = open(temporaryDirectory(), createProcess(new Set()), { maxBytes: 1_048_576 })
     const message = Buffer.alloc(10_000, 'x')
     const records = []
@@ -189,7 +189,7 @@ describe('F93: a directory that cannot be used', () => {
   test.each([
     ['a file', (path: string) => writeFileSync(path, '')],
     ['a link', (path: string) => symlinkSync(temporaryDirectory(), path)],
-    ['a link to nothing', (path: string) => symlinkSync('/nowhere/at/all', path)],
+    ['S31: a link to nothing', (path: string) => symlinkSync('/nowhere/at/all', path)],
   ])('%s: the constructor throws an error that says so', (_, make) => {
     const path = join(temporaryDirectory(), 'spool')
     make(path)
