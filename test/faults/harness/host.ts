@@ -36,15 +36,12 @@ const report: HostReport = {
   closes: [],
   rssStartBytes: 0,
   rssMaxBytes: 0,
-  loopP999Ms: 0,
-  loopMaxMs: 0,
   leftResources: [],
   leftTimers: [],
   timerOverflows: 0,
   timers: [],
   addedListeners: [],
   leaks: [],
-  longestCallMs: 0,
   lifeMs: 0,
   checkedResources: false,
 }
@@ -122,7 +119,6 @@ function track(client: Client, n: number, bytes?: number): void {
   report.tracked = Math.max(report.tracked, n + 1)
   const call = trackCall(job.run, n, bytes)
   isInCall = true
-  const startMs = clock.now()
   try {
     open.set(client, (open.get(client) ?? 0) + 1)
     if (job.forgets) client.track(call)
@@ -133,7 +129,6 @@ function track(client: Client, n: number, bytes?: number): void {
       })
   } finally {
     isInCall = false
-    report.longestCallMs = Math.max(report.longestCallMs, clock.now() - startMs)
   }
 }
 
@@ -207,12 +202,11 @@ const tools: Tools = {
     return outcomes.subarray(0, report.tracked).reduce((sum, one) => sum + (one === at ? 1 : 0), 0)
   },
   restartLoopDelay() {
-    const delays = { p99Ms: loop.percentile(99) / 1e6, p999Ms: loop.percentile(99.9) / 1e6 }
+    const delays = { p99Ms: loop.percentile(99) / 1e6 }
     loop.reset()
     return delays
   },
   inspect,
-  canaries: job.canaries,
 }
 
 function tally(values: string[]): Map<string, number> {
@@ -288,8 +282,6 @@ function write(): void {
     recovered: sum((stats) => stats.recovered),
     failures: failures as trackpost.Stats['failures'],
   }
-  report.loopP999Ms = loop.percentile(99.9) / 1e6
-  report.loopMaxMs = loop.max / 1e6
   report.lifeMs = clock.now()
   report.timerOverflows = clock.overflows()
   report.timers = clock.timers()

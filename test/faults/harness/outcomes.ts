@@ -74,8 +74,6 @@ export interface HostReport {
   closes: CloseRecord[]
   rssStartBytes: number
   rssMaxBytes: number
-  loopP999Ms: number
-  loopMaxMs: number
   /** New resources that keep the event loop alive 1 s after the end of the program. */
   leftResources: string[]
   leftTimers: string[]
@@ -86,7 +84,6 @@ export interface HostReport {
   addedListeners: string[]
   /** The places where a secret appeared. */
   leaks: string[]
-  longestCallMs: number
   /** From the start of the process to its end, in real time. */
   lifeMs: number
   checkedResources: boolean
@@ -123,7 +120,6 @@ export interface Tools<Args = unknown> {
   outcome(n: number): string
   countOf(outcome: string): number
   /** Restarts the measurement of the event-loop delay. Returns the previous result, in milliseconds. */
-  restartLoopDelay(): { p99Ms: number; p999Ms: number }
+  restartLoopDelay(): { p99Ms: number }
   inspect: typeof inspect
-  canaries: readonly string[]
 }
