@@ -229,7 +229,11 @@ describe('F104: what a plugin returns, or makes of the event', () => {
     ['a promise of an event', async ({ event }) => ({ ...event, event: 'Commande masquée' }), hidden],
     ['a new event', () => ({ type: 'track', event: 'Autre', userId: 'u' }), { event: 'Autre', userId: 'u' }],
     ['a frozen event', changing(({ event }) => Object.freeze(event)), {}],
-    ['1 MB more', changing((ctx) => ctx.updateEvent('properties.fat', 'é'.repeat(500_000))), 'too_large'],
+    [
+      '1 MB more (B57)',
+      changing((ctx) => ctx.updateEvent('properties.fat', 'é'.repeat(500_000))),
+      'too_large',
+    ],
     ['another messageId', setting({ messageId: 'autre' }), { messageId: 'autre' }],
     ['a messageId of 100 characters', setting({ messageId: 'm'.repeat(100) }), 'invalid'],
     ['no messageId', changing(({ event }) => Reflect.deleteProperty(event, 'messageId')), 'invalid'],
@@ -287,6 +291,12 @@ describe('F104: what a plugin returns, or makes of the event', () => {
     }
     await analytics.flush()
 
+    if (end === 'too_large') {
+      // With the size after the plugins.
+      expect(seen[2]?.failedDelivery()?.reason.message).toMatch(
+        /^the message has 1000\d{3} bytes; the limit is 32768$/,
+      )
+    }
     const failure = end === 'spoilt' && type === 'before' ? 'plugin' : end === 'spoilt' ? {} : end
     const isDelivered = typeof failure === 'object'
     expect(outcomes.slice(1)).toEqual(['delivered', isDelivered ? 'delivered' : failure, 'delivered'])

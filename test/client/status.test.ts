@@ -122,7 +122,11 @@ describe('status', () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [networkError('ECONNREFUSED')])
     const reasons: unknown[] = []
     analytics.on('error', ({ reason }) =>
-      reasons.push([(reason as DeliveryError).code, (reason as Error).message]),
+      reasons.push([
+        (reason as DeliveryError).code,
+        (reason as Error).message,
+        String((reason as Error).cause),
+      ]),
     )
 
     trackPurchases(analytics, 1)
@@ -132,7 +136,7 @@ describe('status', () => {
     await closed
 
     const text = expect.stringMatching(/; the service failed with: connect ECONNREFUSED 192\.0\.2\.7:443$/)
-    expect(reasons).toEqual([['shutdown_timeout', text]])
+    expect(reasons).toEqual([['shutdown_timeout', text, expect.stringContaining('connect ECONNREFUSED')]])
     expect(analytics.status.lastError).toEqual({
       at: expect.any(Date),
       code: 'shutdown_timeout',

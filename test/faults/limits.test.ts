@@ -74,37 +74,6 @@ row(
 )
 
 row(
-  'B57',
-  'a plugin pushes an event over the limit',
-  'fails with too_large, with its size; its neighbours are delivered',
-  async (row) => {
-    const server = await serve()
-
-    const run = await runHost({ host: server.url }, async (t) => {
-      const client = t.create()
-      await client.register({
-        name: 'Fatten',
-        type: 'enrichment',
-        isLoaded: () => true,
-        load: () => undefined,
-        track: (ctx) => {
-          if (ctx.event.properties?.['n'] === 1) ctx.updateEvent('properties.fat', 'x'.repeat(1_000_000))
-          return ctx
-        },
-      })
-      await t.trackAll(client, 0, 3)
-      await t.close(client)
-      return [0, 1, 2].map((n) => t.outcome(n))
-    })
-
-    const report = expectOracleRules(run, [await server.report()], { failures: ['too_large'] })
-    row.injected(1)
-    expect(report.result).toEqual(['delivered', 'too_large', 'delivered'])
-    expect(report.messages[0]).toMatch(/1000\d{3} bytes; the limit is 32768$/)
-  },
-)
-
-row(
   'B58',
   'batches of 500,000 and 500,001 bytes; B59: an event of 32,768 bytes after 467,233',
   'the first is one request, each of the others two; nothing is lost',

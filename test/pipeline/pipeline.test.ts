@@ -703,6 +703,16 @@ describe('destinations', () => {
     expect(order).toEqual(['Mixpanel'])
   })
 
+  test('inherited properties turn no destination on', async () => {
+    const { pipeline } = setUp()
+    const order: string[] = []
+    await pipeline.register(createScribe('__proto__', 'destination', order))
+
+    pipeline.distribute(EVENT, createContext({ All: false }))
+
+    expect(order).toEqual([])
+  })
+
   test('integrations apply to destinations only', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
