@@ -231,9 +231,14 @@ row(
         const client = t.create()
         const attempts: number[] = []
         let startMs = 0
+        // On a busy machine, the first attempt is late, and the port opens less than a minute after it.
+        let isOpen = false
+        client.on('http_response', () => {
+          isOpen = true
+        })
         client.on('http_request', () => {
           startMs ||= t.now()
-          attempts.push((t.now() - startMs) * 20)
+          if (!isOpen) attempts.push((t.now() - startMs) * 20)
         })
         await t.trackAll(client, 0, t.args.events)
         await t.until(() => client.stats.pending === 0, 30_000)
