@@ -135,17 +135,6 @@ describe('getting a token', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer first')
     expect(tokens.requests).toHaveLength(1)
   })
-
-  test('two clients never share a token', async () => {
-    const [one, other] = [new Tokens(), new Tokens()]
-    await one.start()
-
-    watch(other.credentials.authorization())
-    await other.answer(token('theirs'))
-
-    expect(one.credentials.authorization()).toBe('Bearer first')
-    expect(other.credentials.authorization()).toBe('Bearer theirs')
-  })
 })
 
 describe('renewing a token', () => {
