@@ -1,49 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { realpathSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { holdPort } from '../../test/support/held-port.ts'
 import { startCollector } from '../src/index.ts'
+import { launch, newFolder, run as runCommand, start as startCommand } from './ops/process.ts'
 import { openCollector, post, track } from './support.ts'
 
-const launcher = fileURLToPath(new URL('../bin/trackpost-collector.js', import.meta.url))
-
-function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
-}
-
-function launch(...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder() })
-  onTestFinished(() => {
-    child.kill('SIGKILL')
-  })
-  return child
-}
-
-async function run(...args: string[]) {
-  const child = launch(...args)
-  let out = ''
-  let err = ''
-  child.stdout?.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr?.on('data', (chunk) => {
-    err += chunk
-  })
-  const [code] = await once(child, 'close')
-  return { code, out, err }
-}
-
-async function start(...args: string[]) {
-  const child = launch('--port', '0', ...args)
-  const [line] = await once(child.stdout ?? child, 'data')
-  const url = /http:\/\/\S+(?=,)/.exec(String(line))?.[0] ?? ''
-  return { child, url }
-}
+const run = (...args: string[]) => runCommand(args)
+const start = (...args: string[]) => startCommand(['--port', '0', ...args])
 
 test('-h means --help for every command', async () => {
   const { out: help } = await run('--help')
@@ -54,9 +20,9 @@ test('-h means --help for every command', async () => {
 
 test('the start names the database file, and none if there is no file', async () => {
   const linesOf = async (...args: string[]) => {
-    const child = launch('--port', '0', ...args)
+    const child = launch(['--port', '0', ...args])
     let out = ''
-    child.stdout?.on('data', (chunk) => {
+    child.stdout.on('data', (chunk) => {
       out += chunk
       child.kill('SIGINT')
     })
@@ -234,9 +200,9 @@ test('--plan marks events that violate the plan, and --release-to sets the targe
 test('--quiet prints nothing to stdout', async () => {
   const { port, release } = await holdPort()
   onTestFinished(release)
-  const child = launch('--port', String(port), '--store', ':memory:', '--quiet')
+  const child = launch(['--port', String(port), '--store', ':memory:', '--quiet'])
   let out = ''
-  child.stdout?.on('data', (chunk) => {
+  child.stdout.on('data', (chunk) => {
     out += chunk
   })
   await expect
@@ -372,33 +338,4 @@ test('on SIGTERM, the request in flight is finished', async () => {
   expect(await once(child, 'exit')).toEqual([0, null])
   const after = await openCollector({ store: database })
   expect(after.events()).toMatchObject([{ messageId: 'under-way' }])
-})
-
-test('after kill -9 under load, every event that got 200 is stored, and a batch that is sent again is stored once', async () => {
-  const database = join(newFolder(), 'events.db')
-  const { child, url } = await start('--store', database)
-  const answered = new Set<string>()
-  const sent: Array<Array<Record<string, unknown>>> = []
-  const sender = async () => {
-    for (;;) {
-      const batch = Array.from({ length: 20 }, () => track())
-      sent.push(batch)
-      const response = await post({ url }, '/v1/batch', { batch }).catch(() => undefined)
-      if (response?.status !== 200) return
-      for (const { messageId } of batch) answered.add(String(messageId))
-      if (answered.size > 1000) child.kill('SIGKILL')
-    }
-  }
-  await Promise.all(Array.from({ length: 4 }, sender))
-
-  const collector = await openCollector({ store: database })
-  const kept = new Set(collector.events({ status: 'accepted' }).map(({ messageId }) => messageId))
-  expect(answered.size).toBeGreaterThan(1000)
-  expect([...answered].filter((id) => !kept.has(id))).toEqual([])
-
-  // A client would repeat only the batches that got no response.
-  for (const batch of sent) await post(collector, '/v1/batch', { batch })
-  const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
-  expect(all).toHaveLength(sent.length * 20)
-  expect(new Set(all).size).toBe(all.length)
 })

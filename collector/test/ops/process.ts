@@ -35,13 +35,16 @@ export function environment(added: Record<string, string> = {}): NodeJS.ProcessE
   return { ...Object.fromEntries(entries), ...added }
 }
 
-/** Starts a collector that logs JSON, and resolves when it listens. */
-export async function start(args: string[], added: Record<string, string> = {}): Promise<Running> {
-  const child = spawn(process.execPath, [launcher, ...args, '--log-format', 'json'], {
-    cwd: newFolder(),
-    env: environment(added),
-  })
+/** Starts the command in an empty folder, and kills it when the test ends. */
+export function launch(args: readonly string[], added: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder(), env: environment(added) })
   onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** Starts a collector that logs JSON, and resolves when it listens. */
+export async function start(args: readonly string[], added: Record<string, string> = {}): Promise<Running> {
+  const child = launch([...args, '--log-format', 'json'], added)
   const lines: Line[] = []
   let rest = ''
   let stderr = ''
@@ -64,9 +67,8 @@ export async function start(args: string[], added: Record<string, string> = {}):
   return { child, url, lines, stderr: () => stderr, ended }
 }
 
-export async function run(args: string[], added: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder(), env: environment(added) })
-  onTestFinished(() => void child.kill('SIGKILL'))
+export async function run(args: readonly string[], added: Record<string, string> = {}) {
+  const child = launch(args, added)
   let out = ''
   let err = ''
   child.stdout.on('data', (chunk) => {

@@ -1,16 +1,11 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { listen } from '../../../test/support/loopback.ts'
 import { type Collector, startCollector } from '../../src/index.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
+import { newFolder } from '../ops/process.ts'
 import { openCollector, post, track } from '../support.ts'
-
-function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
-}
 
 async function openTwo(config = {}): Promise<[Collector, Collector]> {
   const database = join(newFolder(), 'events.db')
@@ -57,70 +52,14 @@ test('the totals of a collector include the events of another collector, and are
   await expect.poll(stats).toMatchObject({ accepted: 0, rejected: 0, epoch: before.epoch + 1 })
 })
 
-test('two collectors on one file together deliver each event once', async () => {
-  const path = join(newFolder(), 'out.ndjson')
-  const [first, second] = await openTwo({ destinations: [{ name: 'Lines', type: 'file', path }] })
-  const send = (collector: Collector, turn: number) =>
-    post(collector, '/v1/batch', {
-      batch: Array.from({ length: 50 }, (_, index) => track({ messageId: `t${turn}-${index}` })),
-    })
-
-  await Promise.all(Array.from({ length: 8 }, (_, turn) => send(turn % 2 === 0 ? first : second, turn)))
-  await expect.poll(() => first.count({ q: 'delivery:delivered' })).toBe(400)
-
-  const ids = readFileSync(path, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line).messageId)
-  expect(ids).toHaveLength(400)
-  expect(new Set(ids).size).toBe(400)
-})
-
-test('while a collector posts an event to a webhook, no other collector posts it', async () => {
-  const received: string[] = []
-  const held: Array<() => void> = []
-  const server = createServer((request, response) => {
-    received.push(String(request.headers['idempotency-key']))
-    request.resume()
-    held.push(() => response.end())
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const [first, second] = await openTwo({
-    destinations: [{ name: 'Hook', type: 'webhook', url, concurrency: 3 }],
-  })
-
-  await post(first, '/v1/batch', { batch: Array.from({ length: 6 }, () => track()) })
-  await expect.poll(() => received.length).toBe(3)
-  await post(second, '/v1/batch', { batch: Array.from({ length: 3 }, () => track()) })
-  await expect.poll(() => received.length).toBe(6)
-
-  // Each collector has sent three requests, which have no response yet, and the first one has claimed three more events.
-  expect(new Set(received).size).toBe(6)
-  while (first.count({ q: 'delivery:delivered' }) < 9) {
-    for (const end of held.splice(0)) end()
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  expect(received).toHaveLength(9)
-  expect(new Set(received).size).toBe(9)
-})
-
 /** A webhook that accepts everything, and lists the idempotency keys that it gets. */
 async function openKeyReceiver(): Promise<{ url: string; keys: string[] }> {
   const keys: string[] = []
-  const server = createServer((request, response) => {
+  const { url, close } = await listen((request, response) => {
     keys.push(String(request.headers['idempotency-key']))
     request.resume().on('end', () => response.end())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  onTestFinished(close)
   return { url, keys }
 }
 

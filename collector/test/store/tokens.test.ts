@@ -1,25 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { newFolder } from '../ops/process.ts'
-import {
-  expectAssertionsUsedOnce,
-  expectSharedTokens,
-  oauthConfig,
-  startSeveral,
-  tokenOf,
-} from '../support/several.ts'
+import { expectSharedTokens, oauthConfig, startSeveral, tokenOf } from '../support/several.ts'
 
-const AUDIENCE = 'https://events.example.com'
 const newFile = () => `${newFolder()}/events.db`
 
 test('processes on one file: all accept a token of one of them, even after restarts, until one of them revokes it', async () => {
   const file = newFile()
   await expectSharedTokens(() => startSeveral(2, '--store', file, '--config', oauthConfig()))
-})
-
-test('processes on one file: an assertion that is sent to all processes at the same time gets one token', async () => {
-  const config = oauthConfig({ publicUrl: AUDIENCE })
-  await expectAssertionsUsedOnce(await startSeveral(2, '--store', newFile(), '--config', config), AUDIENCE)
 })
 
 test('a database file contains a token key only if a token was issued', async () => {
