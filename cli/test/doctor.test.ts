@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { newFile, run, shareCollector, startCollector, startServer } from './support.ts'
+import { newFile, run, serve, shareCollector, startCollector, startServer } from './support.ts'
 
 const collector = shareCollector()
 const KEY = { TRACKPOST_WRITE_KEY: 'shop' }
@@ -32,20 +31,14 @@ const about = (checks: readonly Check[], name: string): Check | undefined =>
 
 /** A service that responds to each path with JSON, and to others with 404. */
 async function startFake(answers: Record<string, object>): Promise<Record<string, string>> {
-  const server = createServer((request, response: ServerResponse) => {
+  const url = await serve((request, response) => {
     const path = (request.url ?? '').replace(/\?.*/, '')
     request.resume().on('end', () => {
       response.writeHead(path in answers ? 200 : 404, { 'content-type': 'application/json' })
       response.end(JSON.stringify(answers[path] ?? {}))
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { ...KEY, TRACKPOST_HOST: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { ...KEY, TRACKPOST_HOST: url }
 }
 
 test('follows one event through the collector, and exits with 0', async () => {

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
+import { listen } from '../../test/support/loopback.ts'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -82,6 +82,13 @@ export function start(args: readonly string[], options: RunOptions = {}): Runnin
 
 export function run(args: readonly string[], options: RunOptions = {}): Promise<Exit> {
   return start(args, options).ended
+}
+
+/** Starts a server that is closed when the test ends. Returns its address, without a slash at the end. */
+export async function serve(handler: RequestListener): Promise<string> {
+  const { url, close } = await listen(handler)
+  onTestFinished(close)
+  return url
 }
 
 /** An empty folder, removed when the test ends. */
@@ -197,7 +204,7 @@ export async function startServer(
   ) => number | 'hang' | undefined,
 ): Promise<FaultServer> {
   const taken: string[] = []
-  const sockets = createServer((request: IncomingMessage, response) => {
+  const url = await serve((request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => parts.push(part))
     request.on('end', () => {
@@ -214,13 +221,6 @@ export async function startServer(
       )
     })
   })
-  sockets.listen(0, '127.0.0.1')
-  await once(sockets, 'listening')
-  onTestFinished(() => {
-    sockets.closeAllConnections()
-    sockets.close()
-  })
-  const url = `http://127.0.0.1:${(sockets.address() as AddressInfo).port}`
   const server: FaultServer = {
     url,
     env: { TRACKPOST_HOST: url, TRACKPOST_WRITE_KEY: 'history' },

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   launcher,
   newFile,
   run,
+  serve,
   shareCollector,
   start,
   startCollector,
@@ -187,11 +186,7 @@ test('a temporary failure of the collector is reported once, with its message', 
     code: 'storage',
     message: 'the store is unavailable: /readyz says why',
   })
-  const server = createServer((_request, response) => response.writeHead(503).end(body))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { host } = new URL(await serve((_request, response) => response.writeHead(503).end(body)))
   const tail = start(['tail', host])
   await tail.prints('trying again')
   tail.child.kill('SIGTERM')
@@ -217,12 +212,8 @@ test('if nothing listens, the command says how to start a collector, and keeps t
 })
 
 test('a server that is not a collector is an error, and so is an invalid address', async () => {
-  const server = createServer((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
-  const other = await run(['tail', `127.0.0.1:${port}`])
+  const url = await serve((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
+  const other = await run(['tail', new URL(url).host])
   const none = await run(['tail', 'ftp://x'])
   const secret = await run(['tail', 'http://a:b@127.0.0.1'])
 

@@ -1,18 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { readBody } from '../../test/support/loopback.ts'
 import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
 import { isSwitchedOn } from '../src/destinations/select.ts'
 import { type Collector, startCollector } from '../src/index.ts'
-import { fakeClock, openCollector, post, track } from './support.ts'
-
-function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
-}
+import { newFolder } from './ops/process.ts'
+import { fakeClock, openCollector, post, serve, track } from './support.ts'
 
 function linesOf(path: string): Array<Record<string, unknown>> {
   return readFileSync(path, 'utf8')
@@ -24,19 +20,12 @@ function linesOf(path: string): Array<Record<string, unknown>> {
 /** Responds with the given statuses, and then always with the last one. */
 async function openReceiver(...statuses: number[]) {
   const received: Array<{ headers: IncomingHttpHeaders; message: Record<string, unknown> }> = []
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    received.push({ headers: request.headers, message: JSON.parse(Buffer.concat(chunks).toString()) })
+  const url = await serve(async (request, response) => {
+    received.push({ headers: request.headers, message: JSON.parse(await readBody(request)) })
     const status = statuses.length > 1 ? statuses.shift() : statuses[0]
     response.writeHead(status ?? 200, status === 302 ? { location: '/elsewhere' } : {}).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` }
+  return { received, url: `${url}/hook` }
 }
 
 function outcomes(collector: Collector, query = {}) {

@@ -1,10 +1,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { readBody } from '../../test/support/loopback.ts'
 import {
   exactDigits,
   mayBeInexact,
@@ -14,7 +13,7 @@ import {
   withExactNumbers,
 } from '../src/json/exact-json.ts'
 import { contentComparer } from '../src/store/same-content.ts'
-import { openCollector, post } from './support.ts'
+import { openCollector, post, serve } from './support.ts'
 
 const LONG = '12345678901234567891'
 const NUMBERS = `"id":${LONG},"rate":0.12345678901234567891,"plain":1.5,"text":"${LONG}"`
@@ -133,17 +132,11 @@ test('messages that differ only in the last digits are different', () => {
 
 async function startHook(): Promise<{ url: string; received: string[] }> {
   const received: string[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request.setEncoding('utf8')) body += chunk
-    received.push(body)
+  const url = await serve(async (request, response) => {
+    received.push(await readBody(request))
     response.end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
+  return { url, received }
 }
 
 test('numbers of any length are stored, shown, exported and delivered with all digits', async () => {

@@ -1,5 +1,7 @@
+import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { listen } from '../../test/support/loopback.ts'
 import { type Collector, type CollectorOptions, startCollector } from '../src/index.ts'
 
 /** Starts a collector, with a store in memory by default, and closes it when the test ends. */
@@ -7,6 +9,13 @@ export async function openCollector(options: CollectorOptions = {}): Promise<Col
   const collector = await startCollector({ port: 0, ...options })
   onTestFinished(() => collector.close())
   return collector
+}
+
+/** Starts a server that is closed when the test ends. Returns its address, without a slash at the end. */
+export async function serve(handler: RequestListener): Promise<string> {
+  const { url, close } = await listen(handler)
+  onTestFinished(close)
+  return url
 }
 
 /** A valid track event with a new messageId. */

@@ -1,6 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Authenticator } from '../src/auth/caller.ts'
 import { LoginLimit } from '../src/auth/login-limit.ts'
 import { RateLimit } from '../src/auth/rate-limit.ts'
@@ -12,7 +10,7 @@ import { RequestNotes } from '../src/http/request-notes.ts'
 import { Turns } from '../src/http/turns.ts'
 import { TrackingApi } from '../src/ingest/tracking-api.ts'
 import type { EventLog, NewEvent } from '../src/store/ports.ts'
-import { fakeClock, post } from './support.ts'
+import { fakeClock, post, serve } from './support.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -135,10 +133,7 @@ async function serveTracking(turns: Turns, append: EventLog['append']): Promise<
     faults: new FaultInjector(new Faults(clock), clock),
     onFault: () => {},
   })
-  const server = createServer((request, response) => {
+  return serve((request, response) => {
     void tracking.handle(request, response, 'batch', new RequestNotes('1', '127.0.0.1'))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

@@ -15,7 +15,7 @@ async function ownPostgres(): Promise<PostgresServer> {
 const hasPostgres = inject('postgresPort') !== null
 const postgresTest = hasPostgres ? test : test.skip
 
-// Only in the full run, because it takes long. The tests in `test/store/postgres` kill such processes in every run.
+// Only in the full run, because it takes long.
 if (process.env['TEST_FULL'] === '1')
   postgresTest(
     'equal processes on one database: each event that got 200 is stored once, even if processes are killed',

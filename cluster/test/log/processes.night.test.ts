@@ -1,41 +1,18 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
 import { newEvent } from '../../../collector/src/conformance/new-event.ts'
 import { ConfigError, startCollector } from '../../../collector/src/index.ts'
-import { openCollector, post, track } from '../../../collector/test/support.ts'
+import { newFolder } from '../../../collector/test/ops/process.ts'
+import { openCollector, post, serve, track } from '../../../collector/test/support.ts'
 import { encode } from '../../src/log/codec.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 
 const config = { log: { maxBytes: 50_000_000 } }
-const bin = fileURLToPath(new URL('../../../collector/bin/trackpost-collector.js', import.meta.url))
 
-const newStore = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+const newStore = () => join(newFolder(), 'events.db')
 const json = async (url: string, path: string, init?: RequestInit) =>
   (await fetch(`${url}${path}`, init)).json()
-
-async function run(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
-  const child = spawn(process.execPath, [bin, ...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let text = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding('utf8').on('data', (part) => (text += part))
-  await expect.poll(() => text, { timeout: 20_000 }).toMatch(/listens on (\S+),/)
-  return { child, url: /listens on (\S+),/.exec(text)?.[1] ?? '' }
-}
-
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
-  const exited = once(child, 'exit')
-  child.kill(signal)
-  return (await exited)[0]
-}
 
 test('a worker stores the events for which a front responded with 200, those of a repeated request only once', async () => {
   const { url: log } = await startNats()
@@ -181,74 +158,13 @@ test('an event that the store refuses becomes a dead letter, which is shown, is 
   expect((await fetch(`${worker.url}/api/dead-letters?limit=0`)).status).toBe(400)
 })
 
-test('workers that are killed at any moment lose no event and write none twice', async () => {
-  const { url: log } = await startNats()
-  const store = newStore()
-  const front = await openCollector({ log, config })
-  const spawnWorker = () => run('work', '--log', log, '--store', store)
-  const workers = [await spawnWorker(), await spawnWorker()]
-  const sent: string[] = []
-  const send = async (round: number) => {
-    for (let batch = 0; batch < 20; batch++) {
-      const ids = Array.from({ length: 50 }, (_, index) => `r${round}-${batch}-${index}`)
-      const body = { batch: ids.map((messageId) => track({ messageId })) }
-      if ((await post(front, '/v1/batch', body)).status === 200) sent.push(...ids)
-    }
-  }
-
-  for (let round = 0; round < 4; round++) {
-    const sending = send(round)
-    const victim = workers[round % 2]
-    if (victim !== undefined) await end(victim.child, 'SIGKILL')
-    await sending
-    workers[round % 2] = await spawnWorker()
-  }
-
-  const url = workers[0]?.url ?? ''
-  await expect.poll(async () => (await json(url, '/api/stats')).log?.waiting, { timeout: 25_000 }).toBe(0)
-  expect(sent).toHaveLength(4000)
-  expect(await json(url, '/api/count?status=accepted')).toMatchObject({ count: 4000 })
-  expect(await json(url, '/api/count?status=rejected')).toMatchObject({ count: 0 })
-})
-
-test('on SIGTERM, a front responds to its open requests, and a worker writes its open messages', async () => {
-  const { url: log } = await startNats()
-  const store = newStore()
-  const front = await run('--log', log)
-  const worker = await run('work', '--log', log, '--store', store)
-  const answers = Promise.all(
-    Array.from({ length: 40 }, () =>
-      post(front, '/v1/batch', { batch: [track(), track()] }).then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    ),
-  )
-  await expect.poll(async () => (await json(worker.url, '/api/count')).count).toBeGreaterThan(0)
-
-  expect(await end(front.child, 'SIGTERM')).toBe(0)
-  expect(await end(worker.child, 'SIGTERM')).toBe(0)
-
-  const kept = (await answers).filter((status) => status === 200).length * 2
-  const after = await openCollector({ log, work: true, store, config })
-  await expect
-    .poll(async () => (await json(after.url, '/api/stats')).log.waiting, { timeout: 25_000 })
-    .toBe(0)
-  expect(after.count()).toBe(kept)
-  expect(kept).toBeGreaterThan(0)
-})
-
 test('a worker delivers to destinations, a front does not', async () => {
   const { url: log } = await startNats()
   const got: string[] = []
-  const hook = createServer((request, response) => {
+  const url = await serve((request, response) => {
     got.push(String(request.headers['idempotency-key']))
     request.resume().on('end', () => response.end())
   })
-  hook.listen(0, '127.0.0.1')
-  await once(hook, 'listening')
-  onTestFinished(() => void hook.close())
-  const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
   const store = newStore()
   const withHook = { ...config, destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
   const front = await openCollector({ log, store, config: withHook })

@@ -1,33 +1,20 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { assertion, ours, requestToken } from '../../../collector/test/support/oauth.ts'
+import { expect, test } from 'vitest'
+import { assertion, requestToken } from '../../../collector/test/support/oauth.ts'
 import {
-  expectAssertionsUsedOnce,
   expectSharedTokens,
-  killAll,
   oauthConfig,
   startSeveral,
   tokenOf,
 } from '../../../collector/test/support/several.ts'
 import { basic, post, track } from '../../../collector/test/support.ts'
-import { Analytics } from '../../../src/index.ts'
 import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
-import { startRoundRobin } from '../support/round-robin.ts'
 import { connect, rowsOf } from './open.ts'
 import { stopClock } from './stopped-clock.ts'
-
-const AUDIENCE = 'https://events.example.com'
 
 describeWithPostgres('tokens and rates of processes on one database', () => {
   test('all processes accept a token of one of them, even after restarts, until one of them revokes it', async () => {
     const address = await newDatabase()
     await expectSharedTokens(() => startSeveral(2, '--store', address, '--config', oauthConfig()))
-  })
-
-  test('an assertion that is sent to all processes at the same time gets one token', async () => {
-    const config = oauthConfig({ publicUrl: AUDIENCE })
-    const processes = await startSeveral(2, '--store', await newDatabase(), '--config', config)
-
-    await expectAssertionsUsedOnce(processes, AUDIENCE)
   })
 
   test('all processes together accept 50 requests a second of a source with a rate of 50', async () => {
@@ -52,42 +39,6 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
 
     expect(taken + (await sendAll(20))).toBe(50)
     expect(await rowsOf(client, 'SELECT count(*) FROM event WHERE reason IS NULL')).toEqual([['100']])
-  })
-
-  test('the SDK gets one token and uses it with every process that a proxy chooses, even after one dies', async () => {
-    const proxy = await startRoundRobin()
-    const address = await newDatabase()
-    const config = oauthConfig({ publicUrl: proxy.url })
-    const processes = await startSeveral(2, '--store', address, '--config', config)
-    proxy.servers = processes.map(({ url }) => url)
-    const analytics = new Analytics({
-      writeKey: 'shop-key',
-      host: proxy.url,
-      flushAt: 5,
-      oauthSettings: { clientId: 'app', keyId: 'k1', clientKey: ours.privateKey, authServer: proxy.url },
-    })
-    onTestFinished(() => analytics.closeAndFlush({ timeout: 1000 }).then(() => {}))
-
-    const sendRounds = async (rounds: number) => {
-      for (let round = 0; round < rounds; round++) {
-        for (let nth = 0; nth < 20; nth++) analytics.track({ userId: 'ada', event: `Event ${nth}` })
-        expect(await analytics.flush()).toMatchObject({ failed: 0, pending: 0 })
-      }
-    }
-
-    await sendRounds(5)
-    const served = new Set(proxy.requests.filter(({ path }) => path !== '/token').map(({ server }) => server))
-    expect(served).toEqual(new Set(proxy.servers))
-    await killAll(processes[0])
-    proxy.servers = [processes[1].url]
-    await sendRounds(2)
-
-    expect(proxy.requests.filter(({ path }) => path === '/token')).toMatchObject([{ status: 200 }])
-    expect(new Set(proxy.requests.map(({ status }) => status))).toEqual(new Set([200]))
-    const client = await connect(address)
-    expect(await rowsOf(client, 'SELECT count(*), count(DISTINCT message_id) FROM event')).toEqual([
-      ['140', '140'],
-    ])
   })
 
   test('the private key for tokens is only in the database', async () => {

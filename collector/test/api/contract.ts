@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type Loopback, listen } from '../../../test/support/loopback.ts'
 import { type Collector, type EventRecord, startCollector } from '../../src/index.ts'
 import { post, track } from '../support.ts'
 
@@ -76,7 +75,7 @@ const plan = {
  */
 export function describeContract(newStore: () => string | Promise<string>): void {
   let collector: Collector
-  let hook: ReturnType<typeof createServer>
+  let hook: Loopback
   const get = async (path: string, init?: RequestInit) => {
     const response = await fetch(`${collector.url}${path}`, init)
     // biome-ignore lint/suspicious/noExplicitAny: the test only compares responses
@@ -92,13 +91,12 @@ export function describeContract(newStore: () => string | Promise<string>): void
 
   beforeAll(async () => {
     let calls = 0
-    hook = createServer((request, response) => {
+    hook = await listen((request, response) => {
       calls++
       response.statusCode = calls === 1 ? 503 : calls === 2 ? 410 : 200
       request.resume().on('end', () => response.end())
     })
-    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
-    const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/in?secret=1`
+    const url = `${hook.url}/in?secret=1`
     collector = await startCollector({
       port: 0,
       plan,
@@ -129,7 +127,7 @@ export function describeContract(newStore: () => string | Promise<string>): void
   })
   afterAll(async () => {
     await collector.close()
-    hook.close()
+    await hook.close()
   })
 
   test.each<[string, number, string, (body: never) => unknown]>([

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ApiParts, handleApi } from '../../src/api/api.ts'
 import { ClientTurns } from '../../src/api/client-turns.ts'
 import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
 import type { EventReader } from '../../src/store/event-reader.ts'
-import { fakeClock, openCollector, post, track } from '../support.ts'
+import { fakeClock, openCollector, post, serve, track } from '../support.ts'
 
 test('100 requests to /api/wait can be open at a time; one more gets 503 with advice until some of them end', async () => {
   const collector = await openCollector()
@@ -59,20 +58,19 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
     now: Date.now,
   } as unknown as ApiParts
   let requests = 0
-  const server = createServer((request, response) => {
+  const address = await serve((request, response) => {
     requests++
     const url = new URL(request.url ?? '', 'http://localhost')
-    const [agent, address = '192.0.2.1'] = String(request.headers['user-agent']).split('@')
+    const [agent, from = '192.0.2.1'] = String(request.headers['user-agent']).split('@')
     request.headers['user-agent'] = agent
-    handleApi(parts, { address, isReader: false }, url, request, response).catch((cause: HttpProblem) => {
-      if (!response.destroyed) replyProblem(response, cause)
-    })
+    handleApi(parts, { address: from, isReader: false }, url, request, response).catch(
+      (cause: HttpProblem) => {
+        if (!response.destroyed) replyProblem(response, cause)
+      },
+    )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
   const askOne = (path: string, signal?: AbortSignal, agent = 'script') =>
-    fetch(`http://127.0.0.1:${port}${path}`, {
+    fetch(`${address}${path}`, {
       headers: { 'user-agent': agent },
       ...(signal === undefined ? {} : { signal }),
     })

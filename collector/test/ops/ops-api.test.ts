@@ -1,11 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Collector } from '../../src/index.ts'
-import { exchange, openCollector, post, track } from '../support.ts'
+import { exchange, openCollector, post, serve, track } from '../support.ts'
 import { parseMetrics, seriesOf } from './prometheus.ts'
 
 const ask = async (collector: Pick<Collector, 'url'>, path: string, init?: RequestInit) => {
@@ -65,10 +63,7 @@ test('a draining collector is not ready, still accepts events, and closes connec
 })
 
 test('the metrics count requests, events, appends and deliveries', async () => {
-  const refusing = createServer((_request, response) => response.writeHead(422).end())
-  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void refusing.close())
-  const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`
+  const url = await serve((_request, response) => response.writeHead(422).end())
   const collector = await openCollector({
     store: newPath(),
     config: { destinations: [{ name: 'Hook', type: 'webhook', url }] },

@@ -1,11 +1,10 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { listen } from '../../../test/support/loopback.ts'
 import { type Collector, startCollector } from '../../src/index.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { newFolder } from '../ops/process.ts'
-import { openCollector, post, track } from '../support.ts'
+import { openCollector, post, serve, track } from '../support.ts'
 
 async function openTwo(config = {}): Promise<[Collector, Collector]> {
   const database = join(newFolder(), 'events.db')
@@ -55,11 +54,10 @@ test('the totals of a collector include the events of another collector, and are
 /** A webhook that accepts everything, and lists the idempotency keys that it gets. */
 async function openKeyReceiver(): Promise<{ url: string; keys: string[] }> {
   const keys: string[] = []
-  const { url, close } = await listen((request, response) => {
+  const url = await serve((request, response) => {
     keys.push(String(request.headers['idempotency-key']))
     request.resume().on('end', () => response.end())
   })
-  onTestFinished(close)
   return { url, keys }
 }
 

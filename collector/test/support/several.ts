@@ -20,7 +20,7 @@ export async function startSeveral(
   return (await Promise.all(started)) as [Running, Running, ...Running[]]
 }
 
-export async function killAll(...processes: Running[]): Promise<void> {
+async function killAll(...processes: Running[]): Promise<void> {
   for (const { child } of processes) child.kill('SIGKILL')
   await Promise.all(processes.map(({ ended }) => ended))
 }
