@@ -1,10 +1,9 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import * as segment from '@segment/analytics-node'
 import { PostHog } from 'posthog-node'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { PostHog as CompatPostHog } from '../../src/compat.ts'
-import { type Loopback, readBody } from '../support/loopback.ts'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
 
 interface Request {
   readonly path: string
@@ -13,7 +12,7 @@ interface Request {
   readonly body: any
 }
 
-let service: Pick<Loopback, 'url' | 'close'>
+let service: Loopback
 let requests: Request[]
 let status: number
 
@@ -21,7 +20,7 @@ let status: number
 beforeEach(async () => {
   requests = []
   status = 200
-  const server = createServer(async (request, response) => {
+  service = await listen(async (request, response) => {
     requests.push({
       path: request.url ?? '',
       headers: request.headers,
@@ -31,14 +30,6 @@ beforeEach(async () => {
     // Redirects only once.
     if (status === 307) status = 200
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  service = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
 })
 afterEach(() => service.close())
 

@@ -25,15 +25,16 @@ export interface Project {
 
 export interface Result {
   readonly code: number
+  /** Stdout followed by stderr. */
   readonly output: string
+  readonly stdout: string
 }
 
-/** Returns stdout followed by stderr as one text. */
 export function run(command: string, args: string[], folder = REPOSITORY, env = {}): Promise<Result> {
   return new Promise((resolve) => {
     const options = { cwd: folder, env: { ...environment(), ...env }, maxBuffer: 16_777_216 }
     execFile(command, args, options, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr })
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, stdout })
     })
   })
 }
@@ -42,9 +43,13 @@ export function runTool(name: string, args: string[], folder?: string): Promise<
   return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
 }
 
-/** The environment without the variables that `npm run` sets for the repository: npm would use them in the other folder. */
+/**
+ * The environment without the variables that `npm run` and Vitest set for the repository: they would mislead npm and test
+ * runners in the other folder.
+ */
 function environment(): NodeJS.ProcessEnv {
-  const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
+  const isAboutRepository =
+    /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/
   const entries = Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name))
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }

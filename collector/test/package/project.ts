@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { REPOSITORY, run, runTool } from '../../../test/package/project.ts'
 
-export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url))
+export { REPOSITORY, run, runTool }
 
 export interface Packed {
   tarball: string
@@ -17,36 +16,6 @@ export interface Project extends Packed {
   folder: string
   write(name: string, text: string): string
   remove(): void
-}
-
-export interface Result {
-  code: number
-  /** Stdout and stderr. */
-  output: string
-  stdout: string
-}
-
-export function run(command: string, args: string[], folder: string): Promise<Result> {
-  return new Promise((resolve) => {
-    const options = { cwd: folder, env: environment(), maxBuffer: 16_777_216 }
-    execFile(command, args, options, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, stdout })
-    })
-  })
-}
-
-export function runTool(name: string, args: string[], folder: string): Promise<Result> {
-  return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
-}
-
-/**
- * The environment without the variables that `npm run` and Vitest set, because they would mislead npm and test runners in
- * another folder.
- */
-function environment(): NodeJS.ProcessEnv {
-  const isOurs = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/
-  const entries = Object.entries(process.env).filter(([name]) => !isOurs.test(name))
-  return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
 /** With `--full`, the tests build and pack a copy of the package, as a release does. */
