@@ -52,7 +52,7 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
   if (ending.action === 'unsent') {
     if (ending.error !== undefined)
       refuseSettings(core, request, () => ending.error as DeliveryError, 'auth', 'token')
-    else takeBack(core, request)
+    else asIfUnsent(core, request)
     return
   }
   const { action, toError, waitMs } = ending
@@ -63,7 +63,7 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
     case 'retry':
       return failed(core, request, ending)
     case 'limited':
-      return limited(core, request, toError, waitMs)
+      return rateLimited(core, request, toError, waitMs)
     case 'split':
       return tooLarge(core, request, toError)
     case 'bisect':
@@ -161,11 +161,11 @@ function accepted(core: Core, request: Request, waitMs: number | undefined): voi
 /** The service asks for a wait; a long one counts as a rate limit. */
 function obey(core: Core, request: Request, waitMs: number, toError: ToError): void {
   shutStated(core, request, waitMs)
-  if (waitMs > LONG_WAIT_MS) limit(core, toError)
+  if (waitMs > LONG_WAIT_MS) beginRateLimit(core, toError)
 }
 
 /** What is due waits for the end of a rate limit. */
-function limit({ service, line, clock }: Core, toError: ToError): void {
+function beginRateLimit({ service, line, clock }: Core, toError: ToError): void {
   service.problem = toError
   service.code = undefined
   service.isLimited = true
@@ -193,7 +193,7 @@ function answered(core: Core, request: Request): void {
   }
   endDues(service)
   if (!isKept) service.isShut = false
-  else if (isLimited && problem !== undefined) limit(core, problem)
+  else if (isLimited && problem !== undefined) beginRateLimit(core, problem)
   const { held } = service
   service.held = []
   // The oldest event was asked first, and it has got through: the failure was short.
@@ -216,9 +216,20 @@ function failed(core: Core, request: Request, result: SendResult): void {
 }
 
 /**
- * A request failed. Is it the service, or these events?
+ * A request failed. Is it the service, or these events? None of them has its outcome yet. The first of these that applies says
+ * where they go:
  *
- * @param floorMs The wait that the service asks for.
+ * - They are suspects, and not too many suspects fail in a row: they stay suspects. One that is alone may be told now.
+ * - Others were accepted since the request was sent: they become suspects.
+ * - The gate has shut since the request was sent: they are held with those of the failure that shut it, or else go back into
+ *   their places in the line.
+ * - It is the first failure after a success, or that of a probe with the oldest event: they are held until another request is
+ *   accepted, which makes them suspects, or fails.
+ * - Otherwise, they and all that is held go back into their places.
+ *
+ * In the last two cases the gate shuts, and who has waited for enough failures is told.
+ *
+ * @param statedMs The wait that the service asks for.
  * @param code Set when the service refuses the address or the credentials.
  * @param isAboutEvents Whether the events may be the reason.
  */
@@ -226,7 +237,7 @@ function fail(
   core: Core,
   request: Request,
   toError: ToError,
-  floorMs: number | undefined,
+  statedMs: number | undefined,
   code: FailureCode | undefined,
   isAboutEvents: boolean,
 ): void {
@@ -242,13 +253,13 @@ function fail(
     // While the service itself is in question, they are not counted.
     if (service.isShut) service.suspects.unshift(batch)
     else suspect(core, batch)
-    if (floorMs !== undefined) obey(core, request, floorMs, toError)
+    if (statedMs !== undefined) obey(core, request, statedMs, toError)
     return
   }
   service.problem = toError
   service.code = code
   // Another request was accepted since this one was sent: the service is up.
-  const isUp = service.accepted > request.accepted && floorMs === undefined
+  const isUp = service.accepted > request.accepted && statedMs === undefined
   if (isAboutEvents && !service.isShut && isUp && batch.role !== 'suspect') {
     halveLimit(service)
     return suspect(core, batch)
@@ -258,7 +269,7 @@ function fail(
     if (code === undefined) halveLimit(service)
     if (isAboutEvents && service.held.length > 0) service.held.push(batch)
     else giveBack(core, batch)
-    if (floorMs !== undefined) obey(core, request, floorMs, toError)
+    if (statedMs !== undefined) obey(core, request, statedMs, toError)
     return
   }
   const isFirst = service.failures === 0
@@ -275,7 +286,7 @@ function fail(
   service.outageDeadline.begin(line.dueOrder, nowMs)
   const isHeld =
     isAboutEvents && batch.role !== 'suspect' && service.accepted > 0 && (isFirst || request.isOldest)
-  const isControlled = isFirst && isHeld && service.orderlyProbes === 0 && mayControl(core, batch, floorMs)
+  const isControlled = isFirst && isHeld && service.orderlyProbes === 0 && mayControl(core, batch, statedMs)
   if (isHeld) hold(service, batch)
   else {
     const { held } = service
@@ -283,11 +294,11 @@ function fail(
     for (const one of [...held, batch, ...service.again.splice(0)]) giveBack(core, one)
   }
   const waitMs = isControlled ? 0 : nextBackoffMs(service, clock.random())
-  const statedMs = floorMs === undefined ? 0 : spreadMs(floorMs, clock.random())
-  shut(service, nowMs, Math.max(waitMs, statedMs), statedMs > waitMs)
+  const leastMs = statedMs === undefined ? 0 : spreadMs(statedMs, clock.random())
+  shut(service, nowMs, Math.max(waitMs, leastMs), leastMs > waitMs)
   // Who waits is told in time also where the service alternates between both, or names short waits again and again.
-  service.isLimited ||= statedMs > 0
-  if (statedMs > LONG_WAIT_MS) service.limitDeadline.begin(line.dueOrder, nowMs)
+  service.isLimited ||= leastMs > 0
+  if (leastMs > LONG_WAIT_MS) service.limitDeadline.begin(line.dueOrder, nowMs)
   if (service.waitMs > 0) monitor.onPause(service.waitMs)
   if (service.failures === settings.maxRetries + 1) {
     monitor.onOutage(nowMs - service.sinceMs, toError('retries_exhausted').message)
@@ -302,8 +313,8 @@ function areAllFailing(service: Service, { lonelyFailures }: Batch): boolean {
 }
 
 /** Whether another event can be asked at once. */
-function mayControl({ line, service }: Core, batch: Batch, floorMs: number | undefined): boolean {
-  if (floorMs !== undefined && floorMs > 0) return false
+function mayControl({ line, service }: Core, batch: Batch, statedMs: number | undefined): boolean {
+  if (statedMs !== undefined && statedMs > 0) return false
   return batch.items.length > 1 || line.readyLength > 0 || service.again.length > 0
 }
 
@@ -318,7 +329,8 @@ function hold(service: Service, batch: Batch): void {
 /** Tells those who wait that the service has failed often enough since they began. @see docs/spec.md, section 8.1 */
 export function tellAwaited(core: Core): void {
   const { service, settings } = core
-  if (passFailures(service, settings.maxRetries + 1) > 0) tellDue(core)
+  passFailures(service, settings.maxRetries + 1)
+  tellDue(core)
   for (const flush of [...core.flushes]) {
     if (!isToldNow(service.failures, flush.sinceFailures, flush.attempts)) continue
     if (flush.isClose && core.spool === undefined) tell(core, Number.POSITIVE_INFINITY, () => true)
@@ -371,13 +383,13 @@ function endWaiting(
 }
 
 /** The service limits the rate: everything waits, which says nothing about the events. */
-function limited(core: Core, request: Request, toError: ToError, waitMs: number | undefined): void {
+function rateLimited(core: Core, request: Request, toError: ToError, waitMs: number | undefined): void {
   const { service, clock } = core
-  takeBack(core, request)
+  asIfUnsent(core, request)
   // The gate has shut and opened again since the request was sent.
   if (waitMs === undefined && request.generation !== service.generation && !service.isShut) return
-  limit(core, toError)
-  if (service.toldUpTo > 0) tellDue(core)
+  beginRateLimit(core, toError)
+  tellDue(core)
   if (waitMs !== undefined) return shutStated(core, request, waitMs)
   if (request.generation !== service.generation) return
   shut(service, clock.monotonic(), nextBackoffMs(service, clock.random()), false)
@@ -554,12 +566,9 @@ function sendAgain({ service }: Core, batch: Batch): void {
   service.again.unshift(batch)
 }
 
-/** The request tells nothing about its events, which go back where they came from. The next request becomes the probe. */
-function takeBack(core: Core, request: Request): void {
-  const { service } = core
-  const { batch } = request
-  if (request.isProbe && request.generation === service.generation) service.isProbeOut = false
-  if (batch.role === 'halved') service.again.unshift(batch)
+/** The request tells nothing about its events, which go back where they came from. */
+function asIfUnsent(core: Core, { batch }: Request): void {
+  if (batch.role === 'halved') core.service.again.unshift(batch)
   else giveBack(core, batch)
 }
 
