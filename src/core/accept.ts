@@ -140,7 +140,7 @@ function count(
   kind: Kind,
   callback: Callback | undefined,
   captured: CapturedContext | undefined,
-  isUrgent: boolean,
+  isUrgent = false,
 ): Item {
   const { counts } = core
   counts.accepted++
@@ -155,7 +155,7 @@ function refuseElsewhere(core: Core, kind: Kind, callback: Callback | undefined,
   const error = new DeliveryError('invalid', ELSEWHERE)
   if (core.settings.strict && !isPromised) throw error
   const captured = callback === undefined || isPromised ? undefined : new AsyncResource('Trackpost')
-  const item = count(core, kind, callback, captured, false)
+  const item = count(core, kind, callback, captured)
   soon(() => settle(core, item, error))
 }
 
@@ -174,7 +174,7 @@ function joinEarly(
     schedulePass(core)
     return
   }
-  const item = count(core, kind, callback, captured, false)
+  const item = count(core, kind, callback, captured)
   item.isDisabled = isDisabled
   if (!isFull && message !== undefined && error?.code !== 'unserializable') {
     item.ctx = ctx ?? contextOf(core, message, json)

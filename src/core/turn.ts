@@ -258,9 +258,9 @@ function countPass(core: Core): void {
   core.passes++
   if (core.passes < WATCHED_FROM || core.cancelWatch !== undefined) return
   core.cancelWatch = afterLoop(() => {
-    const isWaiting = core.passes >= MAX_PASSES && core.isPassScheduled
     core.cancelWatch = undefined
     core.passes = 0
-    if (isWaiting) endTurn(core)
+    // A pass that is due by now has waited for the event loop.
+    if (core.isPassScheduled) endTurn(core)
   })
 }
