@@ -191,11 +191,11 @@ describe('where requests fail at random, an event under suspicion gets more atte
   test('so many that one good event in 250 is given up', () => {
     const service = create()
     times(200, () => noteFirst(service, true))
-    expect(0.95 ** failuresToGiveUp(service)).toBeCloseTo(0.004)
+    expect(0.95 ** failuresToGiveUp(service)).toBeCloseTo(0.004, 6)
     service.firstFailures = 0.7
-    expect(0.7 ** failuresToGiveUp(service)).toBeCloseTo(0.004)
+    expect(0.7 ** failuresToGiveUp(service)).toBeCloseTo(0.004, 6)
     service.firstFailures = 0.3
-    expect(0.5 ** failuresToGiveUp(service)).toBeCloseTo(0.004)
+    expect(0.5 ** failuresToGiveUp(service)).toBeCloseTo(0.004, 6)
   })
 
   test('also when events that have failed alone get through later', () => {

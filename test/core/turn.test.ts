@@ -253,3 +253,67 @@ test('a flush inside a handler does not wait for what is inside plugins, and one
   await clock.advance(1)
   expect(await flushing).toEqual({ delivered: 1, failed: 0, pending: 0 })
 })
+
+test('an event is told with its context, unless 1,000 others are told at the end of the same turn', async () => {
+  const { analytics } = createAnalytics({ maxQueueSize: 1 }, [silence])
+  let [told, withContext] = [0, 0]
+  analytics.on('error', ({ ctx }) => {
+    told++
+    withContext += Number(ctx !== undefined)
+  })
+  trackPurchases(analytics, 1_101)
+  await settled()
+
+  expect([told, withContext]).toEqual([1_100, 1_000])
+})
+
+test('events that have passed through plugins leave all of their room', async () => {
+  const { analytics } = createAnalytics({ maxQueueSize: 3, flushAt: 1 })
+  await analytics.register({ name: 'as it is', type: 'enrichment', track: (ctx: Context) => ctx })
+  const codes: unknown[] = []
+  for (let round = 0; round < 5; round++) {
+    trackPurchases(analytics, 3, (error) => codes.push(error?.code))
+    await settled()
+    await settled()
+  }
+
+  expect(codes).toEqual(new Array(15).fill(undefined))
+})
+
+test('a plugin is removed when the last of the events that it holds has left it', async () => {
+  const { analytics } = createAnalytics()
+  const finish: (() => void)[] = []
+  await analytics.register({
+    name: 'slow',
+    type: 'enrichment',
+    track: (ctx: Context) => new Promise<Context>((resolve) => finish.push(() => resolve(ctx))),
+  })
+  trackPurchases(analytics, 2)
+  await settled()
+  let isRemoved = false
+  void analytics.deregister('slow').then(() => {
+    isRemoved = true
+  })
+  const seen: boolean[] = []
+  for (const one of finish) {
+    await settled()
+    seen.push(isRemoved)
+    one()
+  }
+  await settled()
+
+  expect([...seen, isRemoved]).toEqual([false, false, true])
+})
+
+test('with a spool, an event that has passed through plugins is on the disk at the end of its turn', async () => {
+  const directory = temporaryDirectory()
+  const { analytics, clock } = createAnalytics({ spool: new FileSpool({ directory }) }, [silence])
+  await analytics.register({ name: 'as it is', type: 'enrichment', track: (ctx: Context) => ctx })
+  trackPurchases(analytics, 1)
+  await settled()
+  const texts = filesIn(directory).map((name) => readFileSync(join(directory, name), 'utf8'))
+  void analytics.closeAndFlush({ timeout: -1 })
+  await clock.advance(6_000)
+
+  expect(texts.join()).toContain('purchase-1')
+})

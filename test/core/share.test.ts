@@ -1,0 +1,56 @@
+/** Clients of one `perRequest`, and what is handed to `waitUntil`: docs/spec.md, section 8.3. The second client tracks x, y and z. */
+import { test } from 'vitest'
+import { checkPerRequest, type Row } from './script.ts'
+
+test.each<Row>([
+  [
+    'who begins to wait late in an outage of another client is told after one more failure',
+    'a, a 200, b, b 503, +500, b 503, +1000, b 503, +2000, b 503, X, +3999, +1, X 503',
+    '0 a, 0 b, 500 b, 1500 b, 3500 b, 7500 X',
+    '7500 X retries_exhausted',
+  ],
+  [
+    'who waits in the outage of another client is told when its own request comes back',
+    'a, a 200, b, X, b 503, +500, b 503, +1000, b 503, +2000, b 503, X 429 60',
+    '0 a, 0 b, 0 X, 500 b, 1500 b, 3500 b',
+    '3500 X retries_exhausted',
+  ],
+  [
+    'who waits in the rate limit of another client is told after 10 s',
+    'a, a 200, B, B 429 60, +1000, X, +10000',
+    '0 a, 0 B',
+    '10000 B retries_exhausted, 11000 X retries_exhausted',
+  ],
+  [
+    'what is in flight waits for the end of an outage since another client has failed',
+    'a, a 200, b, X, b 503 60, y, +1000, X 503, +3999, +1',
+    '0 a, 0 b, 0 X',
+    '5000 X deadline',
+    { maxTotalBackoffDuration: 5 },
+  ],
+  [
+    'what is in flight waits for the end of a rate limit since another client was limited',
+    'a, a 200, b, X, b 429 60, y, +1000, X 429 60, +3999, +1',
+    '0 a, 0 b, 0 X',
+    '5000 X deadline',
+    { maxRateLimitDuration: 5 },
+  ],
+  [
+    'what has failed is under suspicion once another client is accepted',
+    'a, a 200, xy, xy 503, b, b 200, +500, x 200, +500, y 200',
+    '0 a, 0 xy, 0 x, 0 b, 1000 y',
+  ],
+  [
+    'after 25 s, what was handed over fails, and what was tracked later goes on',
+    'a, a 200, BC, BC 503, +20000, D, +4999, +1, D 200',
+    '0 a, 0 BC, 0 B, 25000 D',
+    '25000 C shutdown_timeout, 25000 B shutdown_timeout, 25000 D delivered',
+  ],
+  [
+    'after 25 s, a request that also carries later events goes on with these',
+    'a, B, +10000, C, +1000, a 200, +13999, +1, BC 503, +500, C 200',
+    '0 a, 11000 BC, 25500 C',
+    '25000 B shutdown_timeout, 25500 C delivered',
+    { maxConcurrentRequests: 1 },
+  ],
+])('%s', checkPerRequest)
