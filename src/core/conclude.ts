@@ -270,6 +270,8 @@ function fail(
     if (isAboutEvents && service.held.length > 0) service.held.push(batch)
     else giveBack(core, batch)
     if (statedMs !== undefined) obey(core, request, statedMs, toError)
+    // Those who had waited long enough while their events were in flight.
+    tellDue(core)
     return
   }
   const isFirst = service.failures === 0

@@ -183,6 +183,11 @@ describe('a suspect', () => {
       { maxConcurrentRequests: 2 },
     ],
     [
+      'is a part that the control says nothing about',
+      'a, a 200, bc, bc 503, b 400, +500',
+      '0 a, 0 bc, 0 b, 500 c',
+    ],
+    [
       'ends with the code of a refusal',
       'a, a 200, B, c, B 403, c 200, +500, B 403, +1000, B 403, +2000, B 403, d, d 200',
       '0 a, 0 B, 0 c, 500 B, 1500 B, 3500 B, 3500 d',
@@ -242,6 +247,17 @@ describe('a wait that the service asks for', () => {
       '0 a, 0 b, 0 c, 5000 b',
     ],
     ['with a success is obeyed', 'a, a 200, b, b 200 5, c, +4999, +1', '0 a, 0 b, 5000 c'],
+    [
+      'after a success counts from there for those who wait',
+      'a, a 200, B, c, +5000, c 200, +4000, B 429 60, +5999, +1',
+      '0 a, 0 B, 0 c',
+      '15000 B retries_exhausted',
+    ],
+    [
+      'sends the halves of a batch again as they are',
+      'abcd, abcd 400, ab 429 5, cd 200, +4999, +1',
+      '0 abcd, 0 ab, 0 cd, 5000 ab',
+    ],
     [
       'of 8 s with a success is no rate limit: who waits for longer is not told',
       'a, a 200, b, b 200 8, C, +8000, +3000, C 200',
@@ -344,6 +360,24 @@ describe('who waits', () => {
       'a, a 200, b, c, close, b 503, c 200, +500, b 503, +1000, b 503, +2000, b 503',
       '0 a, 0 b, 0 c, 500 b, 1500 b, 3500 b',
       '3500 close 1/1/0',
+    ],
+    [
+      'for an event in flight is told when it comes back, after four others have failed',
+      'a, a 200, b, X, b 503, +500, b 503, +1000, b 503, +2000, b 503, X 503',
+      '0 a, 0 b, 0 X, 500 b, 1500 b, 3500 b',
+      '3500 X retries_exhausted',
+    ],
+    [
+      'for an event in flight is told then also when it comes back with 429',
+      'a, a 200, b, X, b 503, +500, b 503, +1000, b 503, +2000, b 503, X 429 60',
+      '0 a, 0 b, 0 X, 500 b, 1500 b, 3500 b',
+      '3500 X retries_exhausted',
+    ],
+    [
+      'for a close in an outage is told after four failures',
+      'A, close, A 503, +500, A 503, +1000, A 503, +2000, A 503',
+      '0 A, 500 A, 1500 A, 3500 A',
+      '3500 A retries_exhausted, 3500 close 0/1/0',
     ],
     [
       'since a time late in an outage is told after the next failure',
