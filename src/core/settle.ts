@@ -35,7 +35,7 @@ export function settle(core: Core, item: Item, given: DeliveryError | undefined)
   countInFlushes(core, item, error?.code)
   const isUntold = callback === undefined || call(core, item, error, ctx)
   if (error === undefined) {
-    if (ctx !== undefined && isHeard) client.emit(kind, ctx)
+    if (ctx !== undefined) client.emit(kind, ctx)
   } else if (isHeard) client.emit('error', errorEvent(error, ctx))
   else if (isUntold && error.code !== 'deferred') core.warnings.reportLoss(error)
   // `after` plugins run after the outcome, and a flush waits for these plugins too.
