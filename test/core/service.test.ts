@@ -114,11 +114,11 @@ describe('who waits is told', () => {
 
   test('together with what became due less than 20 ms later, unless a request has failed between', () => {
     const service = create()
-    noteDue(service, 1, 0)
-    noteDue(service, 2, 19)
-    noteDue(service, 3, 20)
+    noteDue(service, 1, 1_000)
+    noteDue(service, 2, 1_019)
+    noteDue(service, 3, 1_020)
     service.failures = 1
-    noteDue(service, 4, 21)
+    noteDue(service, 4, 1_021)
 
     expect(service.dues.map(({ upTo }) => upTo)).toEqual([2, 3, 4])
   })

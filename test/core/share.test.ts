@@ -10,6 +10,27 @@ test.each<Row>([
     '7500 X retries_exhausted',
   ],
   [
+    'as long as nothing was accepted, a refusal means that the settings are wrong',
+    'a, a 503, +500, X, X 403',
+    '0 a, 500 a, 500 X',
+    '500 X auth',
+  ],
+  [
+    'once another client was accepted, a refusal does not',
+    'a, a 200, b, b 503, X, +500, X 403',
+    '0 a, 0 b, 500 b, 500 X',
+  ],
+  [
+    'no client sends anything before the wait is over that another was asked for',
+    'a, a 200, b, b 429 5, x, +4999, +1',
+    '0 a, 0 b, 5000 b, 5000 x',
+  ],
+  [
+    'the gate that another client shuts again has another probe',
+    'a, a 200, b, b 503, x, +500, b 503, y, +1000',
+    '0 a, 0 b, 500 b, 500 x, 1500 b, 1500 y',
+  ],
+  [
     'who waits in the outage of another client is told when its own request comes back',
     'a, a 200, b, X, b 503, +500, b 503, +1000, b 503, +2000, b 503, X 429 60',
     '0 a, 0 b, 0 X, 500 b, 1500 b, 3500 b',

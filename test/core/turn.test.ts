@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { TIER } from '../../scripts/tiers.mjs'
 import type { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
@@ -316,4 +316,61 @@ test('with a spool, an event that has passed through plugins is on the disk at t
   await clock.advance(6_000)
 
   expect(texts.join()).toContain('purchase-1')
+})
+
+describe('an event that plugins have made too large for the queue', () => {
+  test.each([
+    ['drop-oldest', ['2 queue_full']],
+    ['drop-newest', ['4 queue_full']],
+  ] as const)('with %s', async (overflow, expected) => {
+    const settings = {
+      overflow,
+      flushAt: 1,
+      maxConcurrentRequests: 1,
+      maxQueueBytes: 20_000,
+      maxMessageBytes: 10_000,
+    }
+    const { analytics } = createAnalytics(settings, [silence])
+    await analytics.register({
+      name: 'fill',
+      type: 'enrichment',
+      track: (ctx: Context) => ctx.updateEvent('properties.fill', 'x'.repeat(6_000)),
+    })
+    const told: string[] = []
+    for (const number of [1, 2, 3, 4]) {
+      const event = { userId: 'ada', event: 'Filled' }
+      analytics.track(event, (error) => told.push(`${number} ${error?.code}`))
+      await settled()
+    }
+
+    expect(told).toEqual(expected)
+    expect(analytics.status).toMatchObject({ queued: 2, inFlight: 1 })
+    expect(analytics.stats.pending).toBe(3)
+  })
+})
+
+test('a flush counts all of its events that later ones displace, also those that nobody is told of', async () => {
+  const settings = { overflow: 'drop-oldest', maxQueueSize: 1_100, flushAt: 1 } as const
+  const { analytics, clock } = createAnalytics(settings, [status(503)])
+  analytics.on('warning', () => {})
+  trackPurchases(analytics, 1_100)
+  await settled()
+  const flushing = analytics.flush()
+  await settled()
+  trackPurchases(analytics, 1_100)
+  await clock.advance(1)
+
+  expect(await flushing).toEqual({ delivered: 0, failed: 1_100, pending: 0 })
+})
+
+test('a call after the close is told as one, and no call before', async () => {
+  const { analytics } = createAnalytics()
+  const seen: unknown[] = []
+  analytics.on('call_after_close', (message) => seen.push(message?.messageId))
+  trackPurchases(analytics, 1)
+  await analytics.closeAndFlush()
+  expect(seen).toEqual([])
+  trackPurchases(analytics, 1)
+
+  expect(seen).toEqual(['purchase-1'])
 })
