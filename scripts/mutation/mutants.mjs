@@ -87,7 +87,9 @@ function changesOf(node, raw) {
   if (ts.isBinaryExpression(node)) {
     const operator = node.operatorToken.getText()
     const others = OPERATORS[operator] ?? []
-    return others.map((other) => [`${raw(node.left)} ${other} ${raw(node.right)}`, `${operator} to ${other}`])
+    // `a ?? b && c` without parentheses is a syntax error, and all changes of the file would fail with it.
+    const changed = (other) => `(${raw(node.left)}) ${other} (${raw(node.right)})`
+    return others.map((other) => [changed(other), `${operator} to ${other}`])
   }
   if (ts.isPrefixUnaryExpression(node)) {
     if (node.operator === ts.SyntaxKind.ExclamationToken) return [[raw(node.operand), 'no !']]
