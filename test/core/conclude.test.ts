@@ -86,6 +86,13 @@ describe('after a request that failed', () => {
       '',
       { maxConcurrentRequests: 2 },
     ],
+    [
+      'the other half of a refused batch is the control',
+      'k, k 400, j, j 200, ab, ab 400, a 503',
+      '0 k, 0 j, 0 ab, 0 a, 0 b',
+      '',
+      { maxConcurrentRequests: 1 },
+    ],
     ['that asks for a wait, there is no control', 'a, a 200, bc, bc 503 3, +3000', '0 a, 0 bc, 3000 b'],
     ['that asks for no wait, there is one', 'a, a 200, bc, bc 503 0', '0 a, 0 bc, 0 b'],
     [
@@ -181,6 +188,11 @@ describe('a suspect', () => {
       '0 a, 0 bcdefghi, 0 k, 0 bcde',
       '',
       { maxConcurrentRequests: 2 },
+    ],
+    [
+      'that is the eighth to fail with nothing accepted between puts the service in question',
+      'a, a 200, bcdefghi, k, k 200, bcdefghi 503, bcde 503, fghi 503, bc 503, de 503, fg 503, hi 503, b 503, c 503, +499, +1',
+      '0 a, 0 bcdefghi, 0 k, 0 bcde, 0 fghi, 0 bc, 0 de, 0 fg, 0 hi, 0 b, 0 c, 0 d, 500 c',
     ],
     [
       'is a part that the control says nothing about',

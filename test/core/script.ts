@@ -15,7 +15,10 @@ import {
 } from '../support/scripted-client.ts'
 
 /** The constructor with its second parameter, which the public types leave out. */
-const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, seams: Seams) => Analytics
+export const AnalyticsOnClock = Analytics as unknown as new (
+  settings: AnalyticsSettings,
+  seams: Seams,
+) => Analytics
 
 /** What a script has shown. Times are in milliseconds since its start. */
 export interface Played extends Harness {

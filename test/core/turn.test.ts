@@ -2,13 +2,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { TIER } from '../../scripts/tiers.mjs'
+import { SlabStore } from '../../src/line/store.ts'
 import type { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { FileSpool } from '../../src/spool/file-spool.ts'
 import { filesIn, temporaryDirectory } from '../spool/support.ts'
-import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
+import { createAnalytics, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
-import { silence, status } from '../support/scripted-client.ts'
+import { ScriptedClient, silence, status } from '../support/scripted-client.ts'
+import { AnalyticsOnClock } from './script.ts'
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 1_000 : 2_000))
 const TYPES = ['before', 'enrichment', 'destination', 'after', 'utility'] as const
@@ -305,9 +307,12 @@ test('a plugin is removed when the last of the events that it holds has left it'
   expect([...seen, isRemoved]).toEqual([false, false, true])
 })
 
-test('with a spool, an event that has passed through plugins is on the disk at the end of its turn', async () => {
+test('with a spool, an event that has passed through plugins is on the disk at the end of its turn, and no loss', async () => {
   const directory = temporaryDirectory()
-  const { analytics, clock } = createAnalytics({ spool: new FileSpool({ directory }) }, [silence])
+  const losses: string[] = []
+  const error = (_: object, text: string): number => losses.push(text)
+  const logger = { debug: () => {}, info: () => {}, warn: () => {}, error }
+  const { analytics, clock } = createAnalytics({ spool: new FileSpool({ directory }), logger }, [silence])
   await analytics.register({ name: 'as it is', type: 'enrichment', track: (ctx: Context) => ctx })
   trackPurchases(analytics, 1)
   await settled()
@@ -316,6 +321,47 @@ test('with a spool, an event that has passed through plugins is on the disk at t
   await clock.advance(6_000)
 
   expect(texts.join()).toContain('purchase-1')
+  expect(analytics.stats).toMatchObject({ deferred: 1, failed: 0 })
+  expect(losses).toEqual([])
+})
+
+test('what a plugin has noted is told to a listener that was added after the turn', async () => {
+  const { analytics } = createAnalytics()
+  await analytics.register({
+    name: 'note',
+    type: 'enrichment',
+    track: (ctx: Context) => ctx.log('info', 'vu'),
+  })
+  trackPurchases(analytics, 1)
+  await settled()
+  const notes: string[] = []
+  analytics.on('track', (ctx) => notes.push(...ctx.logs().map(({ message }) => message)))
+  await analytics.flush()
+
+  expect(notes).toEqual(['vu'])
+})
+
+test('an event that another displaces leaves its memory at once', async () => {
+  let live = 0
+  const store = new SlabStore()
+  const [put, release] = [store.put.bind(store), store.release.bind(store)]
+  store.put = (json) => {
+    live++
+    return put(json)
+  }
+  store.release = (message) => {
+    live--
+    release(message)
+  }
+  const clock = new FakeClock()
+  const settings = { writeKey: WRITE_KEY, httpClient: new ScriptedClient(clock), maxQueueSize: 2 }
+  const analytics = new AnalyticsOnClock({ ...settings, overflow: 'drop-oldest' }, { clock, store })
+  analytics.on('error', () => {})
+  trackPurchases(analytics, 10)
+
+  expect(live).toBe(2)
+  await analytics.closeAndFlush()
+  expect(live).toBe(0)
 })
 
 describe('an event that plugins have made too large for the queue', () => {
