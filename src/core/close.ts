@@ -5,7 +5,7 @@ import { type FlushSummary, pendingOf } from './counts.ts'
 import { flush, refuseFlush } from './flush.ts'
 import { pump } from './pump.ts'
 import { errorInTrouble, settle, settleAll, tellEach } from './settle.ts'
-import { endTurn, MAX_PASSES, passTurn, schedulePass, tellLeft } from './turn.ts'
+import { endTurn, MAX_PASSES, passTurn, tellLeft } from './turn.ts'
 
 export const CLOSE_TIMEOUT_MS = 75_000
 /** A hanging disk must not keep the process alive forever. */
@@ -97,8 +97,6 @@ export function abandon(core: Core, message: string): void {
   if (typeof credentials !== 'string') credentials.abort()
   for (const { resolve } of core.leaving) resolve()
   core.leaving.clear()
-  // What callbacks have tracked meanwhile fails at the end of this turn.
-  if (core.early.length > 0) schedulePass(core)
 }
 
 /**
