@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { status } from '../support/scripted-client.ts'
-import { check, type Row } from './script.ts'
+import { check, play, type Row } from './script.ts'
 
 describe('after a request that failed', () => {
   test.each<Row>([
@@ -37,6 +37,11 @@ describe('after a request that failed', () => {
       'before anything was accepted, there is no control',
       'ab, ab 503, +500, a 503, +1000, b 503, +2000, a 503, +4000',
       '0 ab, 500 a, 1500 b, 3500 a, 7500 b',
+    ],
+    [
+      'without a connection, it shuts the gate although another was accepted beside it',
+      'a, a 200, b, c, c 200, b refused, d, +499, +1',
+      '0 a, 0 b, 0 c, 500 d',
     ],
     [
       'without a connection, there is no control either, and everything goes back into its place',
@@ -325,6 +330,11 @@ describe('a batch', () => {
       'abcd, abcd 413, ab 413, a 413, b 200, cd 200, e, f',
       '0 abcd, 0 ab, 0 a, 0 b, 0 cd, 0 e, 0 f',
     ],
+    [
+      'that waits behind one that was too large is sent in smaller parts, too',
+      'abcdefgh, abcdefgh 413, abcd 413, ab 200, cd 200, ef 200, gh 200',
+      '0 abcdefgh, 0 abcd, 0 ab, 0 cd, 0 ef, 0 gh',
+    ],
     ['of one event that was too large makes no other smaller', 'a, a 413, bc', '0 a, 0 bc'],
     [
       'that was refused is halved, and its halves go at once',
@@ -491,4 +501,12 @@ test.each([
   expect(reasons).toMatchObject([
     { code: 'deadline', status: code, cause: { code: 'deadline', status: code } },
   ])
+})
+
+test('status shows no pause when the gate was opened before its time', async () => {
+  const { analytics } = await play('a, a 200, b, c, b 503 60')
+  expect(analytics.status.pausedUntil).toBeDefined()
+  const opened = await play('a, a 200, b, c, b 503, c 200')
+
+  expect(opened.analytics.status.pausedUntil).toBeUndefined()
 })
