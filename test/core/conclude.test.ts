@@ -263,6 +263,12 @@ describe('a wait that the service asks for', () => {
       'a, a 200, b, c, b 503 5, c 200, +4999, +1, b 200',
       '0 a, 0 b, 0 c, 5000 b',
     ],
+    [
+      'goes on then for those who wait as well: they are told after 10 s',
+      'a, a 200, b, c, b 503 60, c 200, D, +9999, +1',
+      '0 a, 0 b, 0 c',
+      '10000 D retries_exhausted',
+    ],
     ['with a success is obeyed', 'a, a 200, b, b 200 5, c, +4999, +1', '0 a, 0 b, 5000 c'],
     [
       'after a success counts from there for those who wait',
@@ -376,6 +382,12 @@ describe('who waits', () => {
       'a, a 200, b, c, flush, b 503, c 200, +500, b 503, +1000, b 503, +2000, b 503',
       '0 a, 0 b, 0 c, 500 b, 1500 b, 3500 b',
       '3500 flush 1/0/1',
+    ],
+    [
+      'for a flush is not told of a suspect while another request is in flight',
+      'a, a 200, b, c, c 200, d, flush, b 503, +500, b 503, +1000, b 503, +2000, b 503, d 200, +4000, b 503',
+      '0 a, 0 b, 0 c, 0 d, 500 b, 1500 b, 3500 b, 7500 b',
+      '7500 flush 1/1/0',
     ],
     [
       'for a close is told with the outcome of a suspect',

@@ -68,6 +68,13 @@ test.each<Row>([
     '25000 C shutdown_timeout, 25000 B shutdown_timeout, 25000 D delivered',
   ],
   [
+    'after 25 s, a held batch that also has a later event goes on with that',
+    'a, B, +10000, D, +1000, a 200, BD 503, +500, +13499, +1, D 200',
+    '0 a, 11000 BD, 11500 B, 25000 D',
+    '25000 B shutdown_timeout, 25000 D delivered',
+    { maxConcurrentRequests: 1 },
+  ],
+  [
     'after 25 s, a request that also carries later events goes on with these',
     'a, B, +10000, C, +1000, a 200, +13999, +1, BC 503, +500, C 200',
     '0 a, 11000 BC, 25500 C',

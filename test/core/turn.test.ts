@@ -420,3 +420,15 @@ test('a call after the close is told as one, and no call before', async () => {
 
   expect(seen).toEqual(['purchase-1'])
 })
+
+test('an event that leaves an asynchronous plugin waits for others like any event', async () => {
+  const { analytics, client } = createAnalytics()
+  await analytics.register({ name: 'later', type: 'enrichment', track: async (ctx: Context) => ctx })
+  trackPurchases(analytics, 1)
+  await settled()
+  await settled()
+  expect(client.requests).toEqual([])
+  await analytics.flush()
+
+  expect(client.batchSizes).toEqual([1])
+})
