@@ -459,6 +459,11 @@ describe('a service that has refused eight events alone', () => {
       `${sent}${', 0 mn'.repeat(9)}, 0 kl, 0 k, 0 l`,
     ],
     [
+      'gets no event alone twice, nor as the tenth',
+      `${refused}${', m, m 400'.repeat(9)}, k, k 400`,
+      `${sent}${', 0 m'.repeat(9)}, 0 k`,
+    ],
+    [
       'gets halves again after one was accepted',
       `${refused}, i, i 200, kl, kl 400`,
       `${sent}, 0 i, 0 kl, 0 k, 0 l`,
