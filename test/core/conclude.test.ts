@@ -226,6 +226,19 @@ describe('a wait that the service asks for', () => {
       'a, a 200, B, B 503 1, +1000, B 503 1, +1000, B 503 1, +1999, +1',
       '0 a, 0 B, 1000 B, 2000 B, 4000 B',
     ],
+    [
+      'with failures ends for who awaits an event after 10 s',
+      'A, A 503 5, +5000, A 503 5, +4999, +1',
+      '0 A, 5000 A',
+      '10000 A retries_exhausted',
+    ],
+    [
+      'with failures does not make the set number of requests smaller',
+      'A, A 503 5, +5000, A 503 5, +5000, A 503 5, +5000, A 200',
+      '0 A, 5000 A, 10000 A, 15000 A',
+      '15000 A delivered',
+      { maxRetries: 3 },
+    ],
     ['with 429 replaces the backoff', 'A, A 429 2, +1999, +1, A 200', '0 A, 2000 A', '2000 A delivered'],
     [
       'and that 429 does not name grows with each',

@@ -45,7 +45,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
       .filter(({ isListening }) => !isListening)
       .map(({ name, said }) => ({ name, said }))
     print(
-      `${name}: ${phase}, last ${storm.said.at(-1)}; ${account.answered.size} of ${senders.tracked} answered, ${JSON.stringify({ seen, unavailable })}`,
+      `${name}: ${phase}, last ${storm.said.at(-1)}; ${account.answered.size} of ${senders.tracked} answered, ${senders.givenUp.length} given up (${senders.givenUp[0]}), ${JSON.stringify({ seen, unavailable })}`,
     )
   }, TELL_MS)
   onTestFinished(() => clearInterval(telling))

@@ -43,10 +43,10 @@ export class Senders {
     ])
   }
 
-  /** Pauses the clients; resolves when every event so far has got 200. */
+  /** Pauses the clients; resolves when every event so far has got 200, or when our SDK has given up one. */
   async hold(): Promise<void> {
     this.#isHeld = true
-    await reached(() => this.#account.answered.size === this.tracked)
+    await reached(() => this.#account.answered.size === this.tracked || this.givenUp.length > 0)
   }
 
   goOn(): void {
