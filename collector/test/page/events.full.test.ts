@@ -271,6 +271,25 @@ test('the filtered list can be downloaded', async () => {
   expect(lines.map((line) => JSON.parse(line).name)).toEqual(['B'])
 })
 
+test('a filter that is chosen right after typing stays', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'Paid' }))
+  await post(collector, '/v1/page', { userId: 'u', name: 'Paid' })
+  const page = await openPage(collector)
+  await shows(page, 'Paid', 'Paid')
+
+  await page.locator('main input[name=search]').pressSequentially('Paid')
+  // Closes the suggestions, which cover the filters.
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Kind', exact: true }).click()
+  await page.getByRole('button', { name: /^page/ }).click()
+  await shows(page, 'Paid')
+  // The last timer of what was typed would have fired by now.
+  await page.waitForTimeout(1500)
+  await page.getByRole('button', { name: 'Kind: page', exact: true }).waitFor()
+  expect(page.url()).toContain('type%3Apage')
+})
+
 test('an invalid search shows its error and position beside the line, and the rows stay', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))

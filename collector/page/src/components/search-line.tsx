@@ -40,10 +40,17 @@ export function SearchLine(props: SearchProps) {
   const listId = useId()
   const timers = useRef<Array<ReturnType<typeof setTimeout>>>([])
   const join = (standing: string, text: string) => [standing, text.trim()].filter(Boolean).join(' ')
+  const stopTimers = () => {
+    for (const timer of timers.current) clearTimeout(timer)
+    timers.current = []
+  }
   /** The complete terms, and the search as it was last passed to `onLine`. */
   const own = useRef({ standing: line, line })
-  // A change from outside, such as a click on a value or the back button, discards the text that is being typed.
+  // A change from outside, such as a click on a value or the back button, discards the text that is being typed. Its timers
+  // would bring it back, over the change.
   if (own.current.line !== line) {
+    stopTimers()
+    if (isTyping) setIsTyping(false)
     own.current = { standing: line, line }
     if (draft !== '') setDraft('')
   }
@@ -54,10 +61,6 @@ export function SearchLine(props: SearchProps) {
   )
   const found = active === undefined ? [] : suggest(props.suggestions, draft)
 
-  const stopTimers = () => {
-    for (const timer of timers.current) clearTimeout(timer)
-    timers.current = []
-  }
   const tell = (nextStanding: string, text: string, isTyped: boolean) => {
     stopTimers()
     if (!isTyped) setIsTyping(false)
