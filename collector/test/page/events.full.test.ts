@@ -290,6 +290,27 @@ test('a filter that is chosen right after typing stays', async () => {
   expect(page.url()).toContain('type%3Apage')
 })
 
+test('the arrow keys move in a menu, and Escape closes only the menu', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const page = await openPage(collector)
+  await row(page, 'A').click()
+  await panel(page).waitFor()
+
+  const focused = () => page.evaluate(() => document.activeElement?.textContent)
+  await page.getByRole('button', { name: 'Status', exact: true }).press('Enter')
+  await page.keyboard.press('ArrowDown')
+  expect(await focused()).toBe('did not arrive')
+  await page.keyboard.press('ArrowUp')
+  expect(await focused()).toBe('has a warning')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  expect(await focused()).toContain('accepted')
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.locator('.menu:popover-open').count()).toBe(0)
+  expect(await panel(page).count()).toBe(1)
+})
+
 test('an invalid search shows its error and position beside the line, and the rows stay', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))

@@ -23,6 +23,18 @@ export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   })
 }
 
+/** Moves the focus to the next or previous element of an open menu. A field keeps its arrow keys. */
+function moveIn(popover: HTMLElement | null, event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+  const isField = (event.target as Element).matches('input, select, textarea')
+  if (popover === null || step === undefined || isField || !popover.matches(':popover-open')) return
+  const items = [...popover.querySelectorAll<HTMLElement>('a, button, input, select')]
+  const now = items.indexOf(document.activeElement as HTMLElement)
+  const next = now === -1 && step === -1 ? items.length - 1 : (now + step + items.length) % items.length
+  event.preventDefault()
+  items[next]?.focus()
+}
+
 /** The menu closes when a link or a button in it is clicked, unless that element has `data-stay`. */
 export function Menu({
   label,
@@ -46,6 +58,7 @@ export function Menu({
         ref={opener}
         class={className}
         popovertarget={id}
+        onKeyDown={(event) => moveIn(popover.current, event)}
         {...(title === undefined ? {} : { 'aria-label': title, title })}
       >
         {label}
@@ -55,6 +68,7 @@ export function Menu({
         ref={popover}
         popover="auto"
         class="menu"
+        onKeyDown={(event) => moveIn(popover.current, event)}
         onToggle={(event) => {
           if (event.newState === 'open' && popover.current !== null && opener.current !== null) {
             place(popover.current, opener.current)
