@@ -61,6 +61,32 @@ test('on a phone, destinations do not cover the time, and two failed ones are sh
   }
 })
 
+test('what was delivered is no badge, and a badge that has no room is left out instead of cut', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+  const destinations = [
+    { name: 'Customer success', type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 },
+    { name: 'Lines', type: 'file' as const, path: join(folder, 'a') },
+    { name: 'More lines', type: 'file' as const, path: join(folder, 'b') },
+  ]
+  const collector = await openCollector({ config: { destinations } })
+  const delivered = track({ event: 'All', integrations: { 'Customer success': false } })
+  await post(collector, '/v1/batch', { batch: [delivered, track({ event: 'Some' })] })
+  const page = await openPage(collector)
+
+  await row(page, 'All').locator('.deliveries .state-word', { hasText: '2 of 2' }).waitFor()
+  expect(await row(page, 'All').locator('.deliveries .pill').count()).toBe(0)
+  await row(page, 'Some').locator('.deliveries .pill.bad', { hasText: 'Customer success' }).waitFor()
+  const visible = await row(page, 'Some')
+    .locator('.deliveries .cell-text')
+    .evaluate((cell) => {
+      const { bottom } = cell.getBoundingClientRect()
+      return [...cell.children].flatMap((badge) =>
+        badge.getBoundingClientRect().top < bottom ? [badge.textContent] : [],
+      )
+    })
+  expect(visible).toEqual(['✕ Customer success'])
+})
+
 test('the menu of a value is visible, even at the lower edge of the window', async () => {
   const collector = await openCollector()
   const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`value${index}`, index]))

@@ -122,7 +122,7 @@ function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
 
 /**
  * For one destination, shows its name. For several, shows the name of the failed destination or the number of failed ones, and
- * then the number of delivered ones.
+ * then the number of delivered ones. What was delivered is quiet: it is no badge.
  */
 function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
@@ -131,11 +131,25 @@ function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   const arrived = wanted.filter(({ state }) => state === 'delivered').length
   const title = outcomes.map(outcomeInWords).join('\n')
   const [only] = outcomes
+  if (outcomes.length === 1 && only?.state === 'delivered') {
+    return (
+      <span class="state-word" title={title}>
+        <Text value={only.name} />
+      </span>
+    )
+  }
   if (outcomes.length === 1 && only !== undefined) {
     return (
       <Pill tone={TONE_OF_STATE[only.state]} title={title}>
         {SIGNS[only.state]} <Text value={only.name} />
       </Pill>
+    )
+  }
+  if (wanted.length > 0 && arrived === wanted.length) {
+    return (
+      <span class="state-word" title={title}>
+        {arrived} of {wanted.length}
+      </span>
     )
   }
   return (
@@ -151,10 +165,7 @@ function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
         </Pill>
       ) : (
         (failed.length === 0 || arrived > 0) && (
-          <Pill
-            tone={arrived === wanted.length ? 'good' : failed.length > 0 ? 'plain' : 'info'}
-            title={title}
-          >
+          <Pill tone={failed.length > 0 ? 'plain' : 'info'} title={title}>
             {arrived} of {wanted.length}
           </Pill>
         )
