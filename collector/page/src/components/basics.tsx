@@ -77,7 +77,7 @@ export const TONE_OF_SEVERITY: Readonly<Record<Severity, Tone>> = {
 }
 
 /** Status 0 means that no response was sent. */
-export function toneOfStatus(status: number): Tone {
+function toneOfStatus(status: number): Tone {
   if (status === 0 || status >= 500) return 'bad'
   if (status === 429) return 'warn'
   return status >= 400 ? 'bad' : 'good'
@@ -90,6 +90,13 @@ export function Pill({ tone, title, children }: { tone: Tone; title?: string; ch
       {children}
     </span>
   )
+}
+
+/** The status of a response. What works is quiet, so a success is no badge. */
+export function HTTPStatus({ status }: { status: number }) {
+  const tone = toneOfStatus(status)
+  if (tone === 'good') return <span class="state-word">{status}</span>
+  return <Pill tone={tone}>{status === 0 ? 'none' : status}</Pill>
 }
 
 export function Ago({ at }: { at: string }) {

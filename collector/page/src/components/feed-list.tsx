@@ -33,7 +33,7 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
   timeName?: string
   columns: readonly Column[]
   /** `before` is the item above, if both are of the same day. */
-  cells(item: T, before: T | undefined, isTwoLine: boolean): ComponentChildren
+  cells(item: T, before: T | undefined): ComponentChildren
   rowClass?(item: T): string
   actions: ComponentChildren
   tools(width: number): ComponentChildren
@@ -126,7 +126,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
               {row.label}
             </span>
           ) : (
-            props.cells(row.item, row.before, isTwoLine)
+            props.cells(row.item, row.before)
           )
         }
       />

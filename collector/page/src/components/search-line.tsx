@@ -5,6 +5,9 @@ import { isUnfinished, type Suggestion, suggest, withSuggestion } from '../lib/s
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Problem, Text } from './basics.tsx'
 
+/** From this width in pixels, the search box has room for an example. */
+export const EXAMPLE_FROM = 860
+
 interface SearchProps {
   label: string
   placeholder: string

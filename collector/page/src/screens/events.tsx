@@ -12,7 +12,7 @@ import {
 } from '../components/filter-menu.tsx'
 import { ListTools } from '../components/list-tools.tsx'
 import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
-import { SearchLine } from '../components/search-line.tsx'
+import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { about, codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
@@ -34,9 +34,6 @@ const STATUS: Filter = {
   fields: ['status', 'reason', 'delivery', 'warning', 'violation'],
   whole: LOST,
 }
-
-/** From this width in pixels, the search box has room for an example. */
-const EXAMPLE_FROM = 860
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
 

@@ -1,9 +1,9 @@
-import { Ago, Pill, QueryState, Text, toneOfStatus } from '../components/basics.tsx'
+import { Ago, HTTPStatus, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
-import { helpFor } from '../lib/basics.ts'
-import { bytes, dateAndTime, duration, plural } from '../lib/format.ts'
+import { codeInWords, helpFor } from '../lib/basics.ts'
+import { bytes, capitalised, dateAndTime, duration, plural } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { RequestDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
@@ -87,11 +87,12 @@ function Refusal({ request }: { request: RequestDetails }) {
       {problem !== null && (
         <>
           <p>
-            <Pill tone="bad">{problem.code}</Pill>{' '}
+            <Pill tone="bad">{codeInWords(problem.code)}</Pill>{' '}
             <strong>
-              <Text value={problem.message} />
+              <Text value={capitalised(problem.message)} />
             </strong>
-            {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}
+            {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}{' '}
+            <code class="problem-code">{problem.code}</code>
           </p>
           {/* If the position of the mistake is known, the mistake is marked in the body below, and no remedy is shown. */}
           {help !== undefined && problem.offset === null && <p>{help.remedy}</p>}
@@ -124,7 +125,7 @@ function Facts({ request }: { request: RequestDetails }) {
     <dl class="facts">
       <dt>Status</dt>
       <dd>
-        <Pill tone={toneOfStatus(request.status)}>{request.status === 0 ? 'none' : request.status}</Pill>
+        <HTTPStatus status={request.status} />
         {request.status === 0 && ' The connection ended before the response.'}
       </dd>
       <dt>Received</dt>

@@ -1,13 +1,13 @@
-import { Pill, Text, toneOfStatus } from '../components/basics.tsx'
+import { HTTPStatus, Pill, Text } from '../components/basics.tsx'
 import { Cell } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import { FilterMenu, type FilterOption, sourceOptions, TimeFilter } from '../components/filter-menu.tsx'
 import { ExportMenu } from '../components/list-tools.tsx'
-import { SearchLine } from '../components/search-line.tsx'
+import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { codeInWords, helpFor } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
-import { bytes, clock, dateAndTime, duration, plural } from '../lib/format.ts'
+import { bytes, clock, count, dateAndTime, duration, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { Suggestion } from '../lib/suggest.ts'
 import type { RequestPage, RequestSummary } from '../lib/types.ts'
@@ -42,7 +42,7 @@ const COLUMNS: readonly Column[] = [
   ['Time', 'time'],
   ['Status', 'http'],
   ['Request', 'path'],
-  ['Events', 'count'],
+  ['Result', 'count'],
   ['Source', 'source'],
   ['Client', 'client'],
   ['Size', 'size'],
@@ -72,11 +72,15 @@ export function RequestsScreen() {
       whenEmpty={<FirstSteps />}
       actions={<ExportMenu path="api/export/requests" name="requests" question={question} />}
       panel={openId !== undefined && <RequestPanel id={openId} onClose={close} />}
-      tools={() => (
+      tools={(width) => (
         <>
           <SearchLine
             label="Search requests"
-            placeholder="Search requests: a word, or status>=400 path:/v1/batch"
+            placeholder={
+              width < EXAMPLE_FROM
+                ? 'Search requests'
+                : 'Search requests: a word, or status>=400 path:/v1/batch'
+            }
             line={line}
             onLine={setLine}
             suggestions={SUGGESTIONS}
@@ -91,22 +95,40 @@ export function RequestsScreen() {
           </div>
         </>
       )}
-      cells={(request, _, isTwoLine) => (
-        <RequestCells request={request} addTerm={addTerm} isTwoLine={isTwoLine} />
-      )}
+      cells={(request) => <RequestCells request={request} addTerm={addTerm} />}
     />
+  )
+}
+
+/** What became of a request, in words: why it was refused, or how many of its events were accepted. */
+function Result({ request: { code, problem, events } }: { request: RequestSummary }) {
+  if (code !== null) {
+    return (
+      <span class="bad-text" title={`${code}: ${problem?.message ?? helpFor(code)?.meaning ?? ''}`}>
+        {codeInWords(code)}
+      </span>
+    )
+  }
+  if (events.total === 0) return <span class="soft">–</span>
+  return (
+    <>
+      {plural(events.total, 'event')}
+      {events.rejected > 0 && (
+        <>
+          , <span class="bad-text">{count(events.rejected)} not accepted</span>
+        </>
+      )}
+    </>
   )
 }
 
 interface CellsProps {
   request: RequestSummary
   addTerm(term: string): void
-  /** Rows with two lines have no column headings, so their numbers are shown with a unit. */
-  isTwoLine: boolean
 }
 
-function RequestCells({ request, addTerm, isTwoLine }: CellsProps) {
-  const { at, status, method, path, code, problem, events, source, library, userAgent } = request
+function RequestCells({ request, addTerm }: CellsProps) {
+  const { at, status, method, path, source, library, userAgent } = request
   const client = library ?? userAgent
   return (
     <>
@@ -114,32 +136,20 @@ function RequestCells({ request, addTerm, isTwoLine }: CellsProps) {
         {clock(at)}
       </Cell>
       <Cell class="http" term={`status:${status}`} addTerm={addTerm}>
-        <Pill tone={toneOfStatus(status)}>{status === 0 ? 'none' : status}</Pill>
+        <HTTPStatus status={status} />
       </Cell>
       <Cell class="path" term={termFor('path', path)} addTerm={addTerm}>
         <span class="soft">{method}</span>{' '}
         <span class="title">
           <Text value={path} />
         </span>{' '}
-        {code !== null && (
-          <span class="bad-text" title={`${code}: ${problem?.message ?? helpFor(code)?.meaning ?? ''}`}>
-            {codeInWords(code)}
-          </span>
-        )}
         {request.fault !== null && <Pill tone="info">fault</Pill>}
         {request.retryCount !== null && request.retryCount > 0 && (
           <Pill tone="warn">retry {request.retryCount}</Pill>
         )}
       </Cell>
       <Cell class="count">
-        {events.total === 0 ? (
-          <span class="soft">–</span>
-        ) : (
-          <>
-            {isTwoLine ? plural(events.total, 'event') : events.total}
-            {events.rejected > 0 && <span class="bad-text"> ({events.rejected} not accepted)</span>}
-          </>
-        )}
+        <Result request={request} />
       </Cell>
       <Cell class="source" term={source ? termFor('source', source) : undefined} addTerm={addTerm}>
         {source ? <Text value={source} /> : '–'}
