@@ -17,8 +17,11 @@ test('a warning shows its meaning, its remedy, and a link to all events with it'
   expect(await warning.textContent()).toContain('it was read as UTC')
   expect(await warning.textContent()).toContain('Add the time zone')
   await warning.getByRole('link', { name: 'All events with this warning' }).click()
-  await page.getByRole('button', { name: 'Status: timestamp_zone', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Status: no time zone', exact: true }).waitFor()
   await expect.poll(() => page.locator('.list .row').count()).toBe(1)
+
+  await page.goto(`${collector.url}/#/events?q=reason:no_event,bad_type`)
+  await page.getByRole('button', { name: 'Status: no event name, bad type', exact: true }).waitFor()
 })
 
 test('on every screen, the number beside Problems leaves out harmless problems', async () => {

@@ -44,7 +44,7 @@ test('the overview shows how far events got, and links each loss to its events',
     .locator('.losses')
     .getByRole('link', { name: /no_event/ })
     .click()
-  await page.getByRole('button', { name: 'Status: – no event name', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Status: no event name', exact: true }).waitFor()
   await row(page, 'no event name').waitFor()
   expect(await page.locator('.list .row').count()).toBe(1)
 })

@@ -13,6 +13,8 @@ export interface FilterOption {
   text: string
   term: string
   count?: number
+  /** Shown as a part of the option above. */
+  isPart?: boolean
 }
 
 const MENU_SOURCES = 20
@@ -76,11 +78,14 @@ function Frame({
 export function FilterMenu({
   filter,
   options,
+  wordsOf = (term) => term.replace(/^[a-z]+:/, ''),
   line,
   setLine,
 }: {
   filter: Filter
   options: readonly FilterOption[]
+  /** Words for a term that is none of the options. Default: its value. */
+  wordsOf?(term: string): string
   line: string
   setLine(line: string): void
 }) {
@@ -90,15 +95,15 @@ export function FilterMenu({
   return (
     <Frame
       title={filter.title}
-      value={own && (chosen?.text ?? own.text.replace(/^[a-z]+:/, ''))}
+      value={own && (chosen?.text ?? wordsOf(own.text))}
       onRemove={() => set(undefined)}
     >
       {options.length === 0 && <p class="menu-text">Nothing has arrived yet.</p>}
-      {options.map(({ text, term, count }) => (
+      {options.map(({ text, term, count, isPart }) => (
         <button
           key={term}
           type="button"
-          class="option"
+          class={isPart === true ? 'option is-part' : 'option'}
           aria-current={term === own?.text}
           onClick={() => set(term)}
         >

@@ -127,7 +127,7 @@ export function EventsScreen() {
             <div class="filters">
               <FilterMenu filter={KIND} options={kinds()} {...filters} />
               <FilterMenu filter={SOURCE} options={sourceOptions()} {...filters} />
-              <FilterMenu filter={STATUS} options={states()} {...filters} />
+              <FilterMenu filter={STATUS} options={states()} wordsOf={stateInWords} {...filters} />
               <TimeFilter />
             </div>
           )}
@@ -196,15 +196,22 @@ function states(): FilterOption[] {
     { text: 'accepted', term: 'status:accepted', count: accepted },
     { text: 'not accepted', term: 'status:rejected', count: rejected },
     ...byCount(byReason).map(([code, count]) => ({
-      text: `– ${codeInWords(code)}`,
+      text: codeInWords(code),
       term: `reason:${code}`,
       count,
+      isPart: true,
     })),
     { text: 'a delivery was given up', term: 'delivery:failed' },
     { text: 'a delivery is waiting', term: 'delivery:pending' },
     { text: 'breaks the tracking plan', term: 'violation:*' },
     { text: 'has a warning', term: 'warning:*' },
   ]
+}
+
+/** The words of the rows, also for a code that is not in the menu: `warning:timestamp_zone` is "no time zone". */
+function stateInWords(term: string): string {
+  const value = term.replace(/^[a-z]+:/, '')
+  return /^(reason|warning):/.test(term) ? value.split(',').map(codeInWords).join(', ') : value
 }
 
 const FIELDS: readonly Suggestion[] = [
