@@ -18,9 +18,9 @@ const KINDS: Readonly<Record<Problem['kind'], string>> = {
 }
 
 const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
-  ['error', 'Lost', 'Events that were not accepted or not delivered.'],
-  ['warning', 'To check', 'No event is lost, but this is probably a mistake.'],
-  ['info', 'Harmless', 'This is normal: nothing has to be done.'],
+  ['error', 'Lost', 'events that were not accepted or not delivered.'],
+  ['warning', 'To check', 'no event is lost, but this is probably a mistake.'],
+  ['info', 'Harmless', 'this is normal, and nothing has to be done.'],
 ]
 
 export function ProblemsScreen() {
@@ -72,10 +72,10 @@ function Group({ title, meaning, problems, from }: GroupProps) {
   return (
     <section class="block">
       <div class="block-head">
-        <h3>
-          {title} <span class="soft">{problems.length}</span>
-        </h3>
-        <p class="soft">{meaning}</p>
+        <h3>{title}</h3>
+        <p class="soft">
+          {plural(problems.length, 'kind')}: {meaning}
+        </p>
       </div>
       <ul class="problems sheet">
         {problems.map((problem) => (
@@ -90,7 +90,7 @@ function ProblemCard({ problem, most, from }: { problem: Problem; most: number; 
   const { kind, reason, meaning, remedy, sources, example, q, lastSeen, severity } = problem
   const screen = kind === 'request' ? 'requests' : 'events'
   return (
-    <li class="problem-card">
+    <li class={`problem-card ${severity}`}>
       <div class="problem-main">
         <h4>
           <Text value={meaning} />
