@@ -275,7 +275,7 @@ test('if no process delivers, no next attempt is shown', async () => {
 test('faults can be set and removed with a click, and affect the next request', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'faults' })
-  await page.getByRole('button', { name: 'Set 503 once' }).click()
+  await page.getByRole('button', { name: 'Set Server error' }).click()
   await page.locator('.rules .rule', { hasText: 'status 503' }).waitFor()
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
   expect((await post(collector, '/v1/track', track())).status).toBe(200)

@@ -4,7 +4,7 @@ import { Choice, Pill, QueryState, say, Text } from '../components/basics.tsx'
 import { byCount } from '../components/filter-menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { about } from '../lib/basics.ts'
-import { plural, share } from '../lib/format.ts'
+import { duration, plural, share } from '../lib/format.ts'
 import { RequestError, sendJson } from '../lib/http.ts'
 import { latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
@@ -19,7 +19,12 @@ const FEW_SOURCES = 5
 
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   {
-    title: '503 once',
+    title: 'Outage',
+    meaning: 'Every request gets 503, until you remove it.',
+    rule: { status: 503, times: null },
+  },
+  {
+    title: 'Server error',
     meaning: 'The next request gets 503 Service Unavailable.',
     rule: { status: 503 },
   },
@@ -28,16 +33,23 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
     meaning: 'The next 3 requests get 429 with Retry-After: 2.',
     rule: { status: 429, headers: { 'retry-after': '2' }, times: 3 },
   },
-  {
-    title: 'Outage',
-    meaning: 'Every request gets 503, until you remove it.',
-    rule: { status: 503, times: null },
-  },
-  { title: '400 once', meaning: 'The next request is refused with 400 Bad Request.', rule: { status: 400 } },
-  { title: '401 once', meaning: 'The next request is refused with 401 Unauthorized.', rule: { status: 401 } },
   { title: 'Slow', meaning: 'The next 10 requests wait for 5 seconds.', rule: { delay: 5000, times: 10 } },
-  { title: 'Hang', meaning: 'The next request gets no response at all.', rule: { hang: true } },
-  { title: 'Reset', meaning: 'The connection of the next request is reset.', rule: { reset: true } },
+  { title: 'No response', meaning: 'The next request gets no response at all.', rule: { hang: true } },
+  {
+    title: 'Lost connection',
+    meaning: 'The connection of the next request is reset.',
+    rule: { reset: true },
+  },
+  {
+    title: 'Bad request',
+    meaning: 'The next request is refused with 400 Bad Request.',
+    rule: { status: 400 },
+  },
+  {
+    title: 'Unauthorized',
+    meaning: 'The next request is refused with 401 Unauthorized.',
+    rule: { status: 401 },
+  },
 ]
 
 export function FaultsScreen() {
@@ -203,7 +215,7 @@ function ruleInWords({ status, headers, delay, hang, reset, path, source, chance
         ? 'handled as usual'
         : `status ${status}`
   const retryAfter = headers?.['retry-after'] === undefined ? '' : `, Retry-After: ${headers['retry-after']}`
-  const late = delay > 0 ? `, after ${delay} ms` : ''
+  const late = delay > 0 ? `, after ${duration(delay)}` : ''
   const where = [path !== null && ` on ${path}`, source !== null && ` from ${source}`]
     .filter(Boolean)
     .join('')
