@@ -216,5 +216,5 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   }
   if (feed.isLoading.value && feed.items.value.length === 0) return 'Searching…'
   if (searchedTo !== null) return `${shown} so far; searched back to ${dayName(searchedTo, Date.now())}`
-  return feed.hasMore.value ? `${shown} loaded, more below` : shown
+  return feed.hasMore.value ? `the newest ${shown}` : shown
 }
