@@ -209,7 +209,7 @@ describe('a service that fails', () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/events\.ndjson:1: \[401\] Unauthorized/)
     expect(stdout).toContain('0 lines: 0 delivered, 0 refused')
-    expect(stdout).toContain('--resume')
+    expect(stdout).toContain(`continue with: trackpost import ${file}\n`)
     expect(stdout + stderr).not.toContain('history')
     expect(server.requests).toBeLessThanOrEqual(8)
     expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
@@ -227,6 +227,19 @@ describe('a service that fails', () => {
     expect(stateOf(file)).toMatchObject({ line: 1, isDone: false })
   })
 
+  test('after a wrong address, the same command with the right one sends the whole file', async () => {
+    const server = await startServer(() => undefined)
+    const file = newFile('events.ndjson', ndjson(LINES))
+    const env = { ...server.env, TRACKPOST_HOST: 'http://127.0.0.1:1' }
+    const wrong = await run(['import', file, '--max-retries', '0'], { env })
+
+    const { code, stderr } = await run(['import', file, '--max-retries', '0'], { env: server.env })
+
+    expect(wrong.stdout).toContain(`continue with: trackpost import ${file} --max-retries 0\n`)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(new Set(server.taken).size).toBe(LINES)
+  })
+
   test('after a failure in the middle, delivered lines are not sent again', async () => {
     const server = await startServer((request) => (request <= 2 ? undefined : 404))
     const file = newFile('events.ndjson', ndjson(LINES))
@@ -234,6 +247,8 @@ describe('a service that fails', () => {
     const { line } = stateOf(file)
     expect(first.stderr).toContain(`events.ndjson:${line}: [404] Not Found`)
     server.requests = -1_000
+    const again = await run(['import', file], { env: server.env })
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('add --resume to continue')])
 
     const { code } = await run(['import', file, '--resume'], { env: server.env })
 

@@ -99,7 +99,8 @@ async function findEarlier(
   const state = readState(path)
   if (state === undefined) return undefined
   if (flags.resume !== true) {
-    if (state.isDone) return undefined
+    // Without any outcome, as after a wrong address, there is nothing to continue. A line that is sent again keeps its messageId.
+    if (state.isDone || state.delivered + state.refused === 0) return undefined
     throw new UsageError(
       `an earlier import of this file stopped at line ${state.line}: add --resume to continue there, or --restart to start over`,
     )
@@ -266,7 +267,7 @@ class ImportRun {
   }
 
   #report(importer: Importer, rejects: Rejects, elapsedMs: number): number {
-    const { file, flags, context, path } = this.#parts
+    const { file, flags, context, path, earlier } = this.#parts
     const { delivered, refused, reasons, isInterrupted, problem } = importer
     const result: ImportResult = {
       file,
@@ -291,7 +292,10 @@ class ImportRun {
         ? toJson(result)
         : summarize(
             result,
-            commandLine(context, { added: ['--resume'], dropped: ['--resume', '--restart'] }),
+            commandLine(context, {
+              added: earlier === undefined && delivered + refused === 0 ? [] : ['--resume'],
+              dropped: ['--resume', '--restart'],
+            }),
           ),
     )
     if (isInterrupted) return EXIT.interrupted
