@@ -211,6 +211,14 @@ test('if nothing listens, the command says how to start a collector, and keeps t
   )
 })
 
+test('https for a collector without TLS is an error that says what to write', async () => {
+  const collector = await startCollector()
+
+  const { code, stderr } = await run(['tail', collector.url.replace('http:', 'https:')])
+
+  expect([code, stderr]).toEqual([2, expect.stringContaining('does not speak TLS: write http://')])
+})
+
 test('a server that is not a collector is an error, and so is an invalid address', async () => {
   const url = await serve((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
   const other = await run(['tail', new URL(url).host])
@@ -227,6 +235,7 @@ test('a server that is not a collector is an error, and so is an invalid address
 test.each([
   ['a port that HTTP clients refuse', ['http://127.0.0.1:1'], 'port 1 '],
   ['port 0', ['127.0.0.1:0'], 'got 0'],
+  ['the path of events', ['http://127.0.0.1:8787/v1/batch'], 'ends in /v1/batch; leave this out'],
   ['an invalid port', ['http://127.0.0.1:99999'], 'expected the address'],
 ])('a permanent failure is not retried: %s', async (_what, args, text) => {
   const tail = start(['tail', ...args])

@@ -127,11 +127,15 @@ export class CollectorApi {
     // A redirect could send the admin token to another host.
     const response = await fetch(url, { headers: this.#headers, signal, redirect: 'manual' }).catch(
       (error) => {
-        throw isBadPort(error)
-          ? new UsageError(
-              `port ${url.port} is one that HTTP clients refuse: use another port for the collector`,
-            )
-          : error
+        if (isBadPort(error))
+          throw new UsageError(
+            `port ${url.port} is one that HTTP clients refuse: use another port for the collector`,
+          )
+        if (isNotTls(error))
+          throw new UsageError(
+            `${url.host} does not speak TLS: write http:// if the collector has no TLS, or the port where it speaks https`,
+          )
+        throw error
       },
     )
     if (response.ok) return response
@@ -196,6 +200,15 @@ class Limit {
 /** Whether the Fetch standard blocks the port because another protocol uses it. A retry would never help. */
 function isBadPort(error: unknown): boolean {
   return (error as { cause?: Error }).cause?.message === 'bad port'
+}
+
+/** Whether the answer to the greeting of TLS was none of TLS, such as plain HTTP. A retry would never help. */
+function isNotTls(error: unknown): boolean {
+  const { code = '', message = '' } = (error as { cause?: NodeJS.ErrnoException }).cause ?? {}
+  return (
+    /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code) ||
+    /wrong version number|packet length too long/.test(message)
+  )
 }
 
 function lost(error: unknown): Error {

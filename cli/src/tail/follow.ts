@@ -44,13 +44,18 @@ export async function* follow(api: CollectorApi, options: FollowOptions): AsyncG
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof LostError)) throw error
-      const isNothingThere = !isFound && error.message.includes('ECONNREFUSED')
-      const hint = isNothingThere ? '. Is there a collector? npx trackpost-collector starts one' : ''
-      if (failures++ === 0) onNote(`${error.message}; trying again${hint}`)
+      if (failures++ === 0) onNote(`${error.message}; trying again${isFound ? '' : hintOf(error)}`)
       const waitMs = Math.min(MAX_WAIT_MS, 250 * 2 ** Math.min(failures, 6)) * (0.5 + Math.random() / 2)
       await sleep(waitMs, undefined, { signal }).catch(() => {})
     }
   }
+}
+
+/** What may be wrong if there was no connection yet. */
+function hintOf({ message }: LostError): string {
+  if (message.includes('ECONNREFUSED')) return '. Is there a collector? npx trackpost-collector starts one'
+  if (message.includes('ENOTFOUND')) return '. Is the name of the host right?'
+  return ''
 }
 
 /** The pages of new events after a position. If the connection is lost, the next read continues at `cursor`. */
