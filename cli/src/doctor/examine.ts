@@ -85,7 +85,8 @@ function* checkAddress(found: Verification, { connection }: ExamineOptions): Gen
     return
   }
   if (authorized === true) {
-    if (hint === undefined) yield ok('address', `${url} accepts the write key (${status})`)
+    const what = connection.writeKey === undefined ? 'responds' : 'accepts the write key'
+    if (hint === undefined) yield ok('address', `${url} ${what} (${status})`)
     else yield problem('address', `${url}: ${details}`, 'check the host, and proxies on the way')
     return
   }
