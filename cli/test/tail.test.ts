@@ -211,6 +211,14 @@ test('if nothing listens, the command says how to start a collector, and keeps t
   )
 })
 
+test('an unknown host is named, and tried again', async () => {
+  const tail = start(['tail', 'http://nowhere.invalid'])
+  await tail.prints('trying again')
+  tail.child.kill('SIGTERM')
+
+  expect((await tail.ended).stderr).toContain('ENOTFOUND; trying again. Is the name of the host right?')
+})
+
 test('https for a collector without TLS is an error that says what to write', async () => {
   const collector = await startCollector()
 
