@@ -106,7 +106,7 @@ describe('publishing', () => {
     expect([...registry.published]).toEqual(
       ['some', 'some-cli'].map((name) => [`${name}@1.0.0`, readFileSync(join(folder, `${name}-1.0.0.tgz`))]),
     )
-    expect(again).toEqual({
+    expect(again).toMatchObject({
       code: 0,
       output: 'some@1.0.0 is already published\nsome-cli@1.0.0 is already published\n',
     })
