@@ -15,15 +15,13 @@ async function ownPostgres(): Promise<PostgresServer> {
 const hasPostgres = inject('postgresPort') !== null
 const postgresTest = hasPostgres ? test : test.skip
 
-// Only in the full run, because it takes long.
-if (process.env['TEST_FULL'] === '1')
-  postgresTest(
-    'equal processes on one database: each event that got 200 is stored once, even if processes are killed',
-    async () => {
-      await prove('equal processes', await ownPostgres())
-    },
-    LIMIT_MS,
-  )
+postgresTest(
+  'equal processes on one database: each event that got 200 is stored once, even if processes are killed',
+  async () => {
+    await prove('equal processes', await ownPostgres())
+  },
+  LIMIT_MS,
+)
 
 const bothTest = hasPostgres ? natsTest : test.skip
 bothTest(
