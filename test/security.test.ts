@@ -91,9 +91,7 @@ test('each row of docs/faults.md is in the title of a test, or in PROVED', () =>
   const tests = filesBelow('test', 'collector/test', 'cluster/test', 'cli/test').filter((path) =>
     /\.test\.ts$|message\/bad-input\.ts$/.test(path),
   )
-  // The titles of two suites do not name their rows: F51 to F68 are proved in test/auth, F110 to F124 in collector/test.
-  const texts = [...tests.map(codeOf), 'F51 to F68, F110 to F124']
-  for (const [, kind, first, last = first] of texts.join('\n').matchAll(pattern)) {
+  for (const [, kind, first, last = first] of tests.map(codeOf).join('\n').matchAll(pattern)) {
     for (let n = Number(first); n <= Number(last); n++) named.add(`${kind}${String(n).padStart(2, '0')}`)
   }
 

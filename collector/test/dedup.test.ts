@@ -20,7 +20,7 @@ test('the same message again gets 200 and is recorded as a duplicate', async () 
   expect(collector.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])
 })
 
-test('an event with a known id but other content is a dedup_conflict, and the first event stays', async () => {
+test('F118: an event with a known id but other content is a dedup_conflict, and the first event stays', async () => {
   const collector = await openCollector()
 
   await post(collector, '/v1/batch', {
@@ -53,7 +53,7 @@ test('each source has its own ids, and a rejected message does not use up its id
   expect(collector.events().map(({ reason }) => reason)).toEqual(['no_event', null, null])
 })
 
-test('each of 500 ids posted twenty times at once is accepted exactly once', async () => {
+test('F116: each of 500 ids posted twenty times at once is accepted exactly once', async () => {
   const collector = await openCollector()
   const batch = Array.from({ length: 500 }, (_, index) => track({ messageId: `race-${index}` }))
 
@@ -92,7 +92,7 @@ test('known ids survive a restart', async () => {
   expect(second.stats()).toMatchObject({ accepted: 1, rejected: 1 })
 })
 
-test('after the deduplication window, an id is accepted again', async () => {
+test('F117: after the deduplication window, an id is accepted again', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { dedupWindow: 1 } })
   const batch = Array.from({ length: 400 }, (_, index) => track({ messageId: `w-${index}` }))

@@ -1,6 +1,7 @@
+import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { basic, exchange, openCollector, post, track } from './support.ts'
 
 const HEAD = 'Host: localhost\r\nContent-Type: application/json\r\n'
@@ -27,7 +28,7 @@ test.each(['x', 'é', '€', '😀'])(
 )
 
 test.each(['x', 'é', '😀'])(
-  'a batch item of 32,768 bytes of %s is accepted; with one of 32,769 the whole batch is refused',
+  'F112: a batch item of 32,768 bytes of %s is accepted; with one of 32,769 the whole batch is refused',
   async (unit) => {
     const collector = await openCollector()
 
@@ -84,7 +85,7 @@ test('a batch of 512,000 bytes is accepted, one of 512,001 is refused, with or w
   expect(await answers[3]?.json()).toMatchObject({ code: 'body_too_large' })
 })
 
-test('an endless body is refused at the limit, and hardly more is read', async () => {
+test('F111: an endless body is refused at the limit, and hardly more is read', async () => {
   const collector = await openCollector()
   const chunk = Buffer.alloc(65_536, 0x20)
   let written = 0
@@ -113,7 +114,7 @@ test('an endless body is refused at the limit, and hardly more is read', async (
   expect(written).toBeLessThan(20_000_000)
 })
 
-test('a gzip bomb of 1000:1, broken gzip and other encodings are refused', async () => {
+test('F111: a gzip bomb of 1000:1, broken gzip and other encodings are refused', async () => {
   const collector = await openCollector()
   const bomb = gzipSync(Buffer.alloc(100_000_000, 0x20))
   const before = process.memoryUsage().rss
@@ -168,7 +169,7 @@ const unreadable: Array<[what: string, code: string, body: string | Uint8Array]>
   ['100,000 unclosed levels', 'too_deep', '[{"a":'.repeat(50_000)],
 ]
 
-test.each(unreadable)('a body with %s gets 400 with %s', async (_what, code, body) => {
+test.each(unreadable)('F113: a body with %s gets 400 with %s', async (_what, code, body) => {
   const collector = await openCollector()
 
   const response = await post(collector, '/v1/batch', body)
@@ -205,7 +206,7 @@ test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are 
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
 })
 
-test('slow headers get 408 at the header time limit, and slow bodies get 408 at the body time limit', async () => {
+test('F110: slow headers get 408 at the header time limit, and slow bodies get 408 at the body time limit', async () => {
   const collector = await openCollector({ limits: { headersMs: 300, requestMs: 600 } })
   const startMs = performance.now()
   const slow = (start: string) =>
@@ -255,17 +256,20 @@ const smuggling: Array<[what: string, request: string]> = [
   ['a space before the colon', `Content-Length : 5\r\n\r\n{"a":`],
 ]
 
-test.each(smuggling)('a request with %s gets 400, and its connection is closed', async (_what, rest) => {
-  const collector = await openCollector()
-  const second = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`
+test.each(smuggling)(
+  'F121: a request with %s gets 400, and its connection is closed',
+  async (_what, rest) => {
+    const collector = await openCollector()
+    const second = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`
 
-  const answer = await exchange(collector.port, `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}${rest}`, second)
+    const answer = await exchange(collector.port, `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}${rest}`, second)
 
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
-  expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
-  expect(answer).toMatch(/nosniff/i)
-  expect(collector.count({ status: 'accepted' })).toBe(0)
-})
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+    expect(answer).toMatch(/nosniff/i)
+    expect(collector.count({ status: 'accepted' })).toBe(0)
+  },
+)
 
 test('headers over 16 KB get 431', async () => {
   const collector = await openCollector()
@@ -369,7 +373,7 @@ describe('a page of another site whose name resolves to this collector (DNS rebi
   })
 })
 
-test('if the database is full, requests get 503 with Retry-After, and earlier events stay', async () => {
+test('F123: if the database is full, requests get 503 with Retry-After, and earlier events stay', async () => {
   const faults: string[] = []
   const collector = await openCollector({
     config: { maxDatabaseBytes: 200_000 },
@@ -444,3 +448,27 @@ test('F160: the event of another source does not wait for all full batches of on
   expect(status).toBe(200)
   expect(before).toBeLessThan(30)
 })
+
+test.runIf(process.platform === 'linux')(
+  'F122: 1,000 clients that reset their connection in the middle of a body leave no event and no open file',
+  async () => {
+    const collector = await openCollector()
+    await post(collector, '/v1/track', track())
+    const openFiles = () => readdirSync('/proc/self/fd').length
+    const before = openFiles()
+    const half = batchOf(500_000).slice(0, 200_000)
+    const request = `POST /v1/batch HTTP/1.1\r\n${HEAD}${KEY}Content-Length: 500000\r\n\r\n${half}`
+
+    for (let round = 0; round < 10; round++) {
+      const sent = Array.from({ length: 100 }, async () => {
+        const socket = connect(collector.port, '127.0.0.1').on('error', () => {})
+        await new Promise((resolve) => socket.write(request, resolve))
+        socket.resetAndDestroy()
+      })
+      await Promise.all(sent)
+    }
+
+    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), 10_000)
+    expect(collector.count({})).toBe(1)
+  },
+)

@@ -128,7 +128,7 @@ test('a token request with another content type gets 415', async () => {
   expect((await postPlain(collector, '/token', {})).status).toBe(415)
 })
 
-test('an assertion can be used only once, even by parallel requests', async () => {
+test('F115: an assertion can be used only once, even by parallel requests', async () => {
   const collector = await open()
   const same = await assertion(collector)
 
@@ -160,7 +160,7 @@ const badHeaders: Array<[what: string, header: (collector: Collector) => string 
   ],
 ]
 
-test.each(badHeaders)('%s gets 401 with WWW-Authenticate', async (_what, header) => {
+test.each(badHeaders)('F114: %s gets 401 with WWW-Authenticate', async (_what, header) => {
   const collector = await open({ config: { ...config, rejectUnknownKeys: true } })
 
   const body = { writeKey: 'shop-key', ...track() }

@@ -310,7 +310,7 @@ test('only the source that is above the rate gets 429, with Retry-After and X-Ra
   expect(collector.count()).toBe(4)
 })
 
-test('if requests come at twice the rate for ten seconds, half of them are accepted, within 5 %', async () => {
+test('F120: if requests come at twice the rate for ten seconds, half of them are accepted, within 5 %', async () => {
   const clock = fakeClock()
   const collector = await openCollector({ clock: clock, config: { rate: 10 } })
   const statuses: number[] = []

@@ -38,7 +38,7 @@ test('iat and exp are integers, at most 60 s apart, around the given moment', as
   expect(exp * 1_000).toBeGreaterThan(nowMs + 50_000)
 })
 
-test('no two of 300 assertions by two signers have the same id, and each id is a UUID', async () => {
+test('F66: no two of 300 assertions by two signers have the same id, and each id is a UUID', async () => {
   const signers = [createSigner(), createSigner()]
 
   const assertions = await Promise.all(

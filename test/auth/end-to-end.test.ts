@@ -110,7 +110,7 @@ test('events are sent with a token for a verified assertion, and with the write 
   expect(api.bodies.every((body) => JSON.parse(body).writeKey === WRITE_KEY)).toBe(true)
 })
 
-test('a token that is revoked during the run costs one token request and no event, and is not used again', async () => {
+test('F52: a token that is revoked during the run costs one token request and no event, and is not used again', async () => {
   const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 20 })
   let count = 0
   api.onRequest = () => {
@@ -132,7 +132,7 @@ test('a token that is revoked during the run costs one token request and no even
   expect(api.authorizations.slice(first)).not.toContain(`Bearer ${tokens.issued[0]}`)
 })
 
-test('an API that refuses every token makes events fail with auth after one renewal, without a loop', async () => {
+test('F53: an API that refuses every token makes events fail with auth after one renewal, without a loop', async () => {
   const { tokens, api, analytics, codes } = await start({}, { flushAt: 1, maxConcurrentRequests: 1 })
   api.statuses.push(...new Array(100).fill(401))
 
@@ -190,17 +190,20 @@ test.each([
   [403, 'auth', 1, 1],
   [400, 'rejected', 1, 1],
   [511, undefined, 2, 2],
-])('after a %d from the API, the failure code is %s', async (status, code, tokenRequests, apiRequests) => {
-  const { tokens, api, analytics, codes } = await start()
-  api.statuses.push(status)
+])(
+  'F54: after a %d from the API, the failure code is %s',
+  async (status, code, tokenRequests, apiRequests) => {
+    const { tokens, api, analytics, codes } = await start()
+    api.statuses.push(status)
 
-  trackPurchases(analytics, 1)
-  await analytics.flush()
+    trackPurchases(analytics, 1)
+    await analytics.flush()
 
-  expect(codes()).toEqual(code === undefined ? [] : [code])
-  expect(tokens.requests).toHaveLength(tokenRequests)
-  expect(api.bodies).toHaveLength(apiRequests)
-})
+    expect(codes()).toEqual(code === undefined ? [] : [code])
+    expect(tokens.requests).toHaveLength(tokenRequests)
+    expect(api.bodies).toHaveLength(apiRequests)
+  },
+)
 
 describe('a token server that fails', () => {
   let closedUrl = ''
@@ -297,7 +300,7 @@ describe('a token server that refuses a token', () => {
     expect(errors[0]?.reason.message).toContain('invalid_client: The client was deleted.')
   })
 
-  test('because of a wrong audience is named in the error only by its host', async () => {
+  test('F67: because of a wrong audience is named in the error only by its host', async () => {
     let url = ''
     const { tokens, analytics, errors } = await start({
       authServer: 'https://oauth2.example.test/geheim',
@@ -317,7 +320,7 @@ describe('a token server that refuses a token', () => {
 test.each([
   ['ahead', 3_600_000],
   ['behind', -3_600_000],
-])('a clock that is an hour %s costs one refusal', async (_, wrongMs) => {
+])('F63: a clock that is an hour %s costs one refusal', async (_, wrongMs) => {
   // The clock of the server is the wrong one, so that nothing in this process has to be patched.
   const { tokens, api, analytics } = await start({}, {}, { nowMs: () => Date.now() - wrongMs })
 
@@ -329,7 +332,7 @@ test.each([
 })
 
 describe('closing a client with access tokens', () => {
-  test('waits for a token request', async () => {
+  test('F68: waits for a token request', async () => {
     const { api, analytics } = await start({}, {}, { delayMs: 150 })
     trackPurchases(analytics, 3)
 

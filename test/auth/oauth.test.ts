@@ -117,7 +117,7 @@ describe('getting a token', () => {
     expect(tokens.clock.timerCount).toBe(0)
   })
 
-  test('fifty callers that need the first token share one request', async () => {
+  test('F55: fifty callers that need the first token share one request', async () => {
     const tokens = new Tokens()
     const waits = Array.from({ length: 50 }, () => watch(tokens.credentials.authorization()))
 
@@ -152,7 +152,7 @@ describe('renewing a token', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('with tokens that are valid for 2 s, ten batches a second cause one token request a second', async () => {
+  test('F51: with tokens that are valid for 2 s, ten batches a second cause one token request a second', async () => {
     const tokens = new Tokens()
     let count = 0
     tokens.auto = () => token(`token-${++count}`, 2_000)
@@ -394,7 +394,7 @@ describe('a token that the API refuses', () => {
 })
 
 describe('a token server that fails', () => {
-  test('gets at most eight requests in a minute, with growing waits, and every caller gets the token in the end', async () => {
+  test('F56: gets at most eight requests in a minute, with growing waits, and every caller gets the token in the end', async () => {
     for (let seed = 1; seed <= 50; seed++) {
       const tokens = new Tokens({}, seed)
       tokens.auto = () => retry()
@@ -479,7 +479,7 @@ describe('a token server that fails', () => {
 })
 
 describe('a token request that the server refuses', () => {
-  test('is not repeated for a minute, and callers get the reason at once', async () => {
+  test('F59: is not repeated for a minute, and callers get the reason at once', async () => {
     const tokens = new Tokens()
     tokens.auto = () => refusal()
     const waits = [watch(tokens.credentials.authorization())]
@@ -508,7 +508,7 @@ describe('a token request that the server refuses', () => {
     expect(wait.value).toBe('Bearer second')
   })
 
-  test('is repeated at once with the time of the server, if the clock was wrong', async () => {
+  test('F60: is repeated at once with the time of the server, if the clock was wrong', async () => {
     const tokens = new Tokens()
     const serverMs = tokens.clock.now() + HOUR
     const wait = watch(tokens.credentials.authorization())

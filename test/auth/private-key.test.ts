@@ -60,7 +60,7 @@ describe('a key that is accepted', () => {
   })
 })
 
-describe('a key that is refused: the error names the reason, and shows nothing of the key', () => {
+describe('F65: a key that is refused: the error names the reason, and shows nothing of the key', () => {
   const encrypted = { cipher: 'aes-256-cbc', passphrase: 'Geheimnis-7' }
   test.each<[string, unknown, RegExp]>([
     ['undefined', undefined, /got undefined/],

@@ -68,7 +68,7 @@ test.each([
   ['not a number', Number.NaN],
   ['in 1970', 0],
   ['in 9999', Date.UTC(9999, 0)],
-])('a Date header that is %s changes nothing', (_, dateMs) => {
+])('F64: a Date header that is %s changes nothing', (_, dateMs) => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.correct(dateMs, true)).toBe(false)

@@ -102,7 +102,7 @@ describe('a usable response', () => {
     ['10^10', 1e10, 1e13],
     ['2^31', 2 ** 31, 2 ** 31 * 1_000],
     ['true', true, 300_000],
-  ])('gives a token with a finite life when expires_in is %s', async (_, expiresIn, lifetimeMs) => {
+  ])('F62: gives a token with a finite life when expires_in is %s', async (_, expiresIn, lifetimeMs) => {
     const answer = await answerOf(json({ access_token: 'tok-1', expires_in: expiresIn }))
 
     expect(answer).toMatchObject({ outcome: 'token', lifetimeMs })
@@ -119,7 +119,7 @@ describe('a usable response', () => {
   })
 })
 
-describe('a 200 without a usable token leads to a retry', () => {
+describe('F61: a 200 without a usable token leads to a retry', () => {
   test.each<[string, Reply]>([
     ['HTML', text('<!doctype html><title>Anmelden</title>')],
     ['an empty body', text('')],
@@ -175,7 +175,7 @@ describe('another status', () => {
     ],
     ['a Retry-After that is too long', { 'retry-after': '9999999999' }, 300_000],
     ['a malformed Retry-After', { 'retry-after': '120abc' }, undefined],
-  ])('429 with %s leads to a retry; a valid header sets the wait', async (_, headers, waitMs) => {
+  ])('F58: 429 with %s leads to a retry; a valid header sets the wait', async (_, headers, waitMs) => {
     const answer = await answerOf(json({}, 429, headers))
 
     expect(answer).toMatchObject({ outcome: 'retry', waitMs, isLimited: true })
@@ -262,7 +262,7 @@ describe('an invalid result of the HTTP client', () => {
       () => new Response(new ReadableStream({ start: (c) => c.enqueue(Buffer.from('{"acc')) })),
       '[200] without a usable access token',
     ],
-  ])('a response that hangs %s is given up at the deadline, and aborted', async (_, reply, message) => {
+  ])('F57: a response that hangs %s is given up at the deadline, and aborted', async (_, reply, message) => {
     const { answer, clock, requests } = await ask(reply)
 
     await clock.advance(9_999)

@@ -12,7 +12,7 @@ test.each([
   { signal: 'SIGKILL', flags: [], end: [null, 'SIGKILL'] },
   { signal: 'SIGTERM', flags: ['--drain', '3'], end: [0, null] },
 ] as const)(
-  'when $signal ends the collector under load, each event that got 200 is stored once, also if it was sent again',
+  'F119, F124: when $signal ends the collector under load, each event that got 200 is stored once, also if it was sent again',
   async ({ signal, flags, end }) => {
     const database = join(newFolder(), 'events.db')
     const first = await start(['--port', '0', '--store', database, ...flags])
