@@ -39,6 +39,8 @@ const SUSPECTS_IN_A_ROW = 8
 const ASK_AGAIN_EVERY = 10
 /** After a bad event was found, others are asked first for this long, even if the order is kept. */
 const BAD_MEMORY_MS = 60_000
+/** Each request that is in flight when a rate limit is reached is one too many: there are fewer at once then, for some time. */
+const SLOTS_PER_SUCCESS = 0.1
 /** An event that has been in so many failed requests may be bad: then the order is not kept. */
 const DOUBTED_FROM = 5
 
@@ -146,6 +148,7 @@ export function isSomebodyWaiting({ flushes, counts, settings }: Core): boolean 
 function accepted(core: Core, request: Request, waitMs: number | undefined): void {
   const { service } = core
   service.accepted++
+  service.slots += SLOTS_PER_SUCCESS
   noteSingle(core, request.batch, false)
   service.suspectFailures = 0
   service.refusals.count = 0
@@ -388,6 +391,7 @@ function endWaiting(
 function rateLimited(core: Core, request: Request, toError: ToError, waitMs: number | undefined): void {
   const { service, clock } = core
   asIfUnsent(core, request)
+  if (core.inFlight.size > 1) service.slots = Math.min(service.slots, core.inFlight.size - 1)
   // The gate has shut and opened again since the request was sent.
   if (waitMs === undefined && request.generation !== service.generation && !service.isShut) return
   beginRateLimit(core, toError)

@@ -83,6 +83,9 @@ export interface Service {
   /** The limit before the first failure in a row. */
   limitBefore: Size
 
+  /** How many requests may be sent at once: one less for a 429 beside others, one more after each ten that are accepted. */
+  slots: number
+
   /** Number of requests that were accepted. */
   accepted: number
   /** Number of requests that have failed in a row; 0 while the service is up. */
@@ -91,7 +94,9 @@ export interface Service {
   waits: number
   /** When the failures began, on the monotonic clock. */
   sinceMs: number
-  /** Whether the service limits the rate, or has named a wait: any with a failure, more than 8 s with a success. */
+  /**
+   * Whether the service limits the rate, or has named a wait: of more than 8 s, or any with a failure if `maxRetries` is not set.
+   */
   isLimited: boolean
   /** Makes the error for the last failure, and its code if the service refused the address or the credentials. */
   problem: ToError | undefined
@@ -155,6 +160,7 @@ export function createService(most: Size, limits: ServiceLimits): Service {
     ceiling: most,
     successesAtCeiling: 0,
     limitBefore: most,
+    slots: Number.POSITIVE_INFINITY,
     accepted: 0,
     failures: 0,
     waits: 0,

@@ -241,6 +241,11 @@ describe('a wait that the service asks for', () => {
     ],
     ['with 429 replaces the backoff', 'A, A 429 2, +1999, +1, A 200', '0 A, 2000 A', '2000 A delivered'],
     [
+      'with 429 to several requests means fewer at once afterwards',
+      'a, a 200, b, c, d, b 429 1, c 429 1, d 200, +1000, bc 200, e, f, g, +10, e 200, +10, fg 200',
+      '0 a, 0 b, 0 c, 0 d, 1000 bc, 1000 e, 1010 fg',
+    ],
+    [
       'and that 429 does not name grows with each',
       'A, A 429, +500, A 429, +1000, A 429, +2000, A 200',
       '0 A, 500 A, 1500 A, 3500 A',
