@@ -58,7 +58,8 @@ export function armInterval(core: Core): void {
 /** The next request, or `undefined` when none may be sent now. */
 function next(core: Core): Request | undefined {
   const { service, settings, clock } = core
-  if (core.inFlight.size >= Math.min(settings.maxConcurrentRequests, Math.floor(service.slots))) return undefined
+  if (core.inFlight.size >= Math.min(settings.maxConcurrentRequests, Math.floor(service.slots)))
+    return undefined
   if (service.isShut) {
     if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
       return undefined
