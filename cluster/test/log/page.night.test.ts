@@ -91,13 +91,13 @@ test('a long list of dead letters is folded, and its length is still shown when 
   expect(await block.locator('li').nth(1).textContent()).toContain('a message that cannot be read, ')
   expect(await block.locator('li').nth(2).textContent()).toContain('Order 2 of shop, m, ')
 
-  await page.locator('.steps').waitFor()
+  await page.locator('.figures.sheet').first().waitFor()
   // The numbers of the log disappear, and its list stays. Only the numbers of the store are marked as out of date.
   state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
   const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
   await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: unavailable }))
-  await page.getByRole('link', { name: '24 hours' }).click()
-  await page.locator('.stale .steps').waitFor()
+  await post(worker, '/v1/track', track())
+  await page.locator('.stale .figures.sheet').waitFor()
   expect(await page.locator('.stale .log-state').count()).toBe(0)
   await block.getByText('the log is silent').waitFor()
   await block.locator('summary', { hasText: 'The first 20 of 28 dead letters' }).waitFor()
@@ -143,7 +143,7 @@ test('pending messages of the log are shown while the store is unavailable', asy
   expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
 })
 
-test('a front without a store says where events are and shows the log, without requests that would fail', async () => {
+test('a front without a store says where events are and shows the log, and asks for events only until it knows', async () => {
   const server = await startNats()
   const front = await openCollector({ log: server.url })
   const page = await browser().newPage()
@@ -158,6 +158,9 @@ test('a front without a store says where events are and shows the log, without r
   expect(await page.locator('main').textContent()).toContain('Ask a process that has the store')
   await post(front, '/v1/track', track())
   await expect.poll(() => page.locator('.log-state dd').first().textContent()).toBe('1')
-  expect(asked.filter((path) => path.startsWith('/api/reasons') || path === '/api/events')).toEqual([])
+  // The list of events is the first screen.
+  expect(asked.filter((path) => path.startsWith('/api/reasons') || path === '/api/events')).toEqual([
+    '/api/events',
+  ])
   await screenshot(page, 'no-store')
 })
