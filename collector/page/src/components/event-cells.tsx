@@ -130,26 +130,19 @@ function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   const wanted = outcomes.filter(({ state }) => state !== 'skipped')
   const arrived = wanted.filter(({ state }) => state === 'delivered').length
   const title = outcomes.map(outcomeInWords).join('\n')
-  const [only] = outcomes
-  if (outcomes.length === 1 && only?.state === 'delivered') {
+  const only = outcomes.length === 1 ? outcomes[0] : undefined
+  if (wanted.length > 0 && arrived === wanted.length) {
     return (
       <span class="state-word" title={title}>
-        <Text value={only.name} />
+        {only === undefined ? `${arrived} of ${wanted.length}` : <Text value={only.name} />}
       </span>
     )
   }
-  if (outcomes.length === 1 && only !== undefined) {
+  if (only !== undefined) {
     return (
       <Pill tone={TONE_OF_STATE[only.state]} title={title}>
         {SIGNS[only.state]} <Text value={only.name} />
       </Pill>
-    )
-  }
-  if (wanted.length > 0 && arrived === wanted.length) {
-    return (
-      <span class="state-word" title={title}>
-        {arrived} of {wanted.length}
-      </span>
     )
   }
   return (
