@@ -651,13 +651,6 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
 
   test('users are found by a part of a trait, and have the name and the e-mail address of their traits', async () => {
     const { log, reader } = await openOne()
-    const identify = (messageId: string, userId: string, traits: object) =>
-      newEvent(messageId, {
-        kind: 'identify',
-        name: null,
-        userId,
-        body: JSON.stringify({ type: 'identify', userId, traits }),
-      })
     await log.append([
       identify('1', 'u-1', { name: 'Zoë "Z" Brandt', email: 'zoe@brandt.example' }),
       identify('2', 'u-2', { name: 'Ada' }),
@@ -679,13 +672,6 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
 
   test('the name of a user with many events comes from the newest identify, and what it lacks from the first one', async () => {
     const { log, reader } = await openOne()
-    const identify = (messageId: string, userId: string, traits: object) =>
-      newEvent(messageId, {
-        kind: 'identify',
-        name: null,
-        userId,
-        body: JSON.stringify({ type: 'identify', userId, traits }),
-      })
     const tracks = (of: string, length: number) =>
       Array.from({ length }, (_, n) => newEvent(`${of}${n}`, { userId: of }))
     await log.append([
@@ -765,4 +751,9 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
       { part: 'store', isReady: false, reason: expect.stringContaining('closed'), waiting: 0 },
     ])
   })
+}
+
+function identify(messageId: string, userId: string, traits: object) {
+  const body = JSON.stringify({ type: 'identify', userId, traits })
+  return newEvent(messageId, { kind: 'identify', name: null, userId, body })
 }
