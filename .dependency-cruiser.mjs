@@ -9,6 +9,7 @@ const LAYERS = {
     [
       'index.ts',
       'node.ts',
+      'combine.ts',
       'compat.ts',
       'msw.ts',
       'plugins.ts',
@@ -18,7 +19,7 @@ const LAYERS = {
       'workers.ts',
     ],
     ['testing', 'compat', 'workers'],
-    ['analytics.ts', 'combine.ts', 'platform.node.ts', 'platform.web.ts'],
+    ['analytics.ts', 'platform.node.ts', 'platform.web.ts'],
     ['scope'],
     // One module until the move of its parts to src/core is complete.
     ['(?:client|core)'],

@@ -16,6 +16,7 @@ export const ENTRIES: readonly string[] = [
   'msw',
   'spool',
   'workers',
+  'combine',
   'compat',
 ]
 

@@ -21,7 +21,6 @@ export type {
 export type { LastError, Status } from './client/monitor.ts'
 export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
-export { type CombinedClient, combine } from './combine.ts'
 export type { FlushSummary, Stats } from './core/counts.ts'
 export type { RequestFacts, RequestInfo, ResponseInfo } from './delivery/observer.ts'
 export {
