@@ -301,9 +301,10 @@ function fail(
   const waitMs = isControlled ? 0 : nextBackoffMs(service, clock.random())
   const leastMs = statedMs === undefined ? 0 : spreadMs(statedMs, clock.random())
   shut(service, nowMs, Math.max(waitMs, leastMs), leastMs > waitMs)
+  const isLong = statedMs !== undefined && statedMs > LONG_WAIT_MS
   // Who waits is told in time also where the service names short waits again and again, unless the number of requests was set.
-  service.isLimited ||= leastMs > 0 && !settings.isMaxRetriesGiven
-  if (leastMs > LONG_WAIT_MS) service.limitDeadline.begin(line.dueOrder, nowMs)
+  service.isLimited ||= isLong || (leastMs > 0 && !settings.isMaxRetriesGiven)
+  if (isLong) service.limitDeadline.begin(line.dueOrder, nowMs)
   if (service.waitMs > 0) monitor.onPause(service.waitMs)
   if (service.failures === settings.maxRetries + 1) {
     monitor.onOutage(nowMs - service.sinceMs, toError('retries_exhausted').message)

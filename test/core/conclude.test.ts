@@ -239,6 +239,20 @@ describe('a wait that the service asks for', () => {
       '15000 A delivered',
       { maxRetries: 3 },
     ],
+    [
+      'of more than 8 s with a failure is a rate limit, whatever number of requests is set',
+      'A, A 503 9, +9000, A 503 9, +999, +1',
+      '0 A, 9000 A',
+      '10000 A retries_exhausted',
+      { maxRetries: 3 },
+    ],
+    [
+      'that ends after the close ends the close at once, whatever number of requests is set',
+      'a, a 503 20, close 15000',
+      '0 a',
+      '0 close 0/1/0',
+      { maxRetries: 3 },
+    ],
     ['with 429 replaces the backoff', 'A, A 429 2, +1999, +1, A 200', '0 A, 2000 A', '2000 A delivered'],
     [
       'with 429 to several requests means fewer at once afterwards',
