@@ -291,7 +291,8 @@ function fail(
   service.outageDeadline.begin(line.dueOrder, nowMs)
   const isHeld =
     isAboutEvents && batch.role !== 'suspect' && service.accepted > 0 && (isFirst || request.isOldest)
-  const isControlled = isFirst && isHeld && service.orderlyProbes === 0 && mayControl(core, batch, statedMs)
+  const isControlled =
+    isFirst && isHeld && service.orderlyProbes === 0 && !statedMs && mayControl(core, batch)
   if (isHeld) hold(service, batch)
   else {
     const { held } = service
@@ -319,9 +320,8 @@ function areAllFailing(service: Service, { lonelyFailures }: Batch): boolean {
 }
 
 /** Whether another event can be asked at once. */
-function mayControl({ line, service }: Core, batch: Batch, statedMs: number | undefined): boolean {
-  if (statedMs !== undefined && statedMs > 0) return false
-  return batch.items.length > 1 || line.readyLength > 0 || service.again.length > 0
+function mayControl({ line, service }: Core, { items }: Batch): boolean {
+  return items.length > 1 || line.readyLength > 0 || service.again.length > 0
 }
 
 function hold(service: Service, batch: Batch): void {
@@ -522,7 +522,7 @@ export function suspect(core: Core, batch: Batch): void {
   }
 }
 
-/** An event has failed alone while the service accepted others. */
+/** An event has failed alone, or is what is left of a batch that has failed, while the service accepted others. */
 function suspectAlone(core: Core, batch: Batch, item: Item): void {
   const { service, settings, clock } = core
   const { failure } = batch

@@ -57,9 +57,8 @@ export function armInterval(core: Core): void {
 
 /** The next request, or `undefined` when none may be sent now. */
 function next(core: Core): Request | undefined {
-  const { service, settings, clock } = core
-  if (core.inFlight.size >= Math.min(settings.maxConcurrentRequests, Math.floor(service.slots)))
-    return undefined
+  const { service, clock } = core
+  if (core.inFlight.size >= slotsOf(core)) return undefined
   if (service.isShut) {
     if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
       return undefined
@@ -76,6 +75,11 @@ function next(core: Core): Request | undefined {
   return batch === undefined ? undefined : createRequest(core, batch, false, false)
 }
 
+/** How many requests may be in flight now. */
+function slotsOf({ settings, service }: Core): number {
+  return Math.floor(Math.min(settings.maxConcurrentRequests, service.slots))
+}
+
 function createRequest(core: Core, batch: Batch, isProbe: boolean, isOldest: boolean): Request {
   const { generation, accepted } = core.service
   // A probe may take events that were not due.
@@ -85,9 +89,9 @@ function createRequest(core: Core, batch: Batch, isProbe: boolean, isOldest: boo
 
 /** While the service is up: what was refused or lost goes first, then the line; suspects wait behind, but get their share. */
 function nextBatch(core: Core): Batch | undefined {
-  const { service, line, settings } = core
+  const { service, line } = core
   const isGoodReady = service.again.length > 0 || line.isDue
-  const most = Math.max(1, settings.maxConcurrentRequests >> 1)
+  const most = Math.max(1, slotsOf(core) >> 1)
   const maySuspect = service.suspectsInFlight < most && !(isGoodReady && service.wasSuspectLast)
   const suspect = maySuspect ? readySuspect(core) : undefined
   service.wasSuspectLast = suspect !== undefined

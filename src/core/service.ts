@@ -19,7 +19,10 @@ export interface Batch {
   isRenewed: boolean
   /** A suspect is not sent before this time, on the monotonic clock. */
   notBeforeMs: number
-  /** How often the event of a suspect has failed alone while the service accepted others; 0 if there are several. */
+  /**
+   * How often the event of a suspect has failed alone while the service accepted others; 0 if there are several. What is left
+   * of a batch, because its other events were the control or were told, has failed alone once.
+   */
   lonelyFailures: number
   /** When the first of these failures was, on the monotonic clock. */
   aloneSinceMs: number

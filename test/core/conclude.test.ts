@@ -195,6 +195,11 @@ describe('a suspect', () => {
       { maxConcurrentRequests: 2 },
     ],
     [
+      'takes one of the two requests at once that a rate limit has left',
+      'a, a 200, k, l, m, k 429 1, l 200, m 200, +1000, k 200, bcdefghi, n, n 200, bcdefghi 503, o',
+      '0 a, 0 k, 0 l, 0 m, 1000 k, 1000 bcdefghi, 1000 n, 1000 bcde, 1000 o',
+    ],
+    [
       'that is the eighth to fail with nothing accepted between puts the service in question',
       'a, a 200, bcdefghi, k, k 200, bcdefghi 503, bcde 503, fghi 503, bc 503, de 503, fg 503, hi 503, b 503, c 503, +499, +1',
       '0 a, 0 bcdefghi, 0 k, 0 bcde, 0 fghi, 0 bc, 0 de, 0 fg, 0 hi, 0 b, 0 c, 0 d, 500 c',
