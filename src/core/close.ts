@@ -122,7 +122,7 @@ export function abandonUpTo(core: Core, upTo: number, message: string): void {
     if (request.batch.items.length > 0) continue
     // A request without events tells nothing any more.
     inFlight.delete(request)
-    if (request.isProbe && request.generation === service.generation) service.isProbeOut = false
+    if (request.generation === service.generation) service.isProbeOut = false
   }
   for (const item of items) line.leave(item)
   settleAll(core, items, error)

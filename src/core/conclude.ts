@@ -253,8 +253,10 @@ function fail(
   // Suspects fail without counting as failures of the service, unless all of them do.
   const isSuspected = batch.role === 'suspect' && !request.isProbe && (code === undefined || isAboutEvents)
   if (isSuspected && !areAllFailing(service, batch)) {
+    // After a rate limit, a suspect that fails as the first request tells no less than one that is accepted.
+    if (request.generation === service.generation) service.isShut = false
     // While the service itself is in question, they are not counted.
-    if (service.isShut) service.suspects.unshift(batch)
+    if (service.isShut) service.suspects.push(batch)
     else suspect(core, batch)
     if (statedMs !== undefined) obey(core, request, statedMs, toError)
     return
@@ -584,6 +586,6 @@ function giveBack({ line, service }: Core, batch: Batch): void {
   const items = batch.items.filter(({ state }) => state === 'sent')
   batch.items = []
   if (items.length === 0) return
-  if (batch.role === 'suspect') service.suspects.unshift(createBatch(items, 'suspect', batch))
+  if (batch.role === 'suspect') service.suspects.push(createBatch(items, 'suspect', batch))
   else line.giveBack(items)
 }

@@ -54,6 +54,7 @@ export interface Flush {
 /** A request in flight. */
 export interface Request {
   readonly batch: Batch
+  /** Whether it asks if a service that has failed is up again. */
   readonly isProbe: boolean
   /** Whether it is a probe that carries the oldest event, to keep the order. */
   readonly isOldest: boolean

@@ -63,13 +63,13 @@ function next(core: Core): Request | undefined {
     if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
       return undefined
     // Where the settings are wrong, there is nothing to find out: what is due fails at once.
-    const isWhole = service.failures === 0 || (service.code !== undefined && isUnproven(core))
-    const isOldest = service.orderlyProbes > 0 && !isWhole
-    const batch = isWhole ? nextBatch(core) : isOldest ? (oldest(core) ?? other(core)) : other(core)
+    const isProbe = service.failures > 0 && (service.code === undefined || !isUnproven(core))
+    const isOldest = isProbe && service.orderlyProbes > 0
+    const batch = (isOldest ? oldest(core) : undefined) ?? (isProbe ? other(core) : nextBatch(core))
     if (batch === undefined) return undefined
     if (isOldest) service.orderlyProbes--
     service.isProbeOut = true
-    return createRequest(core, batch, true, isOldest)
+    return createRequest(core, batch, isProbe, isOldest)
   }
   const batch = nextBatch(core)
   return batch === undefined ? undefined : createRequest(core, batch, false, false)
@@ -92,7 +92,8 @@ function nextBatch(core: Core): Batch | undefined {
   const { service, line } = core
   const isGoodReady = service.again.length > 0 || line.isDue
   const most = Math.max(1, slotsOf(core) >> 1)
-  const maySuspect = service.suspectsInFlight < most && !(isGoodReady && service.wasSuspectLast)
+  const isTurnOfGood = isGoodReady && (service.isShut || service.wasSuspectLast)
+  const maySuspect = service.suspectsInFlight < most && !isTurnOfGood
   const suspect = maySuspect ? readySuspect(core) : undefined
   service.wasSuspectLast = suspect !== undefined
   if (suspect !== undefined) return suspect

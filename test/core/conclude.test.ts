@@ -200,9 +200,26 @@ describe('a suspect', () => {
       '0 a, 0 k, 0 l, 0 m, 1000 k, 1000 bcdefghi, 1000 n, 1000 bcde, 1000 o',
     ],
     [
+      'that fails as the first request after a rate limit is no outage: others go at once',
+      'a, a 200, BC, k, k 200, BC 503, B 429 1, C 429 1, +1000, B 503, C 200, +500, B 200',
+      '0 a, 0 BC, 0 k, 0 B, 0 C, 1000 B, 1000 C, 1500 B',
+      '1000 C delivered, 1500 B delivered',
+    ],
+    [
+      'is not the first request after a rate limit while others are due',
+      'a, a 200, bc, k, k 200, bc 503, b 429 1, c 429 1, d, +1000, d 200',
+      '0 a, 0 bc, 0 k, 0 b, 0 c, 1000 d, 1000 b',
+    ],
+    [
+      'that fails in an outage is not asked again before the other suspects',
+      'a, a 200, BC, k, k 200, BC 503, B 401, C 401, +500, B 503, +1000, C 200, B 200',
+      '0 a, 0 BC, 0 k, 0 B, 0 C, 500 B, 1500 C, 1500 B',
+      '1500 C delivered, 1500 B delivered',
+    ],
+    [
       'that is the eighth to fail with nothing accepted between puts the service in question',
       'a, a 200, bcdefghi, k, k 200, bcdefghi 503, bcde 503, fghi 503, bc 503, de 503, fg 503, hi 503, b 503, c 503, +499, +1',
-      '0 a, 0 bcdefghi, 0 k, 0 bcde, 0 fghi, 0 bc, 0 de, 0 fg, 0 hi, 0 b, 0 c, 0 d, 500 c',
+      '0 a, 0 bcdefghi, 0 k, 0 bcde, 0 fghi, 0 bc, 0 de, 0 fg, 0 hi, 0 b, 0 c, 0 d, 500 e',
     ],
     [
       'is a part that the control says nothing about',
