@@ -405,23 +405,14 @@ function rateLimited(core: Core, request: Request, toError: ToError, waitMs: num
   core.monitor.onPause(service.waitMs)
 }
 
-function shutStated(core: Core, request: Request, waitMs: number): void {
-  const { service, clock, monitor } = core
-  if (request.generation !== service.generation && service.isShut) return extend(core, waitMs)
-  shut(service, clock.monotonic(), spreadMs(waitMs, clock.random()), true)
-  monitor.onPause(service.waitMs)
-}
-
-/** The gate is shut already, and the service asks for a wait that may be longer. */
-function extend(core: Core, waitMs: number): void {
-  const { service, clock, monitor } = core
+/** A gate that is shut already can only be made to wait for longer. */
+function shutStated({ service, clock, monitor }: Core, { generation }: Request, statedMs: number): void {
   const nowMs = clock.monotonic()
-  const longerMs = spreadMs(waitMs, clock.random())
-  if (service.isProbeOut || nowMs + longerMs <= service.shutAtMs + service.waitMs) return
-  service.shutAtMs = nowMs
-  service.waitMs = longerMs
-  service.isStated = true
-  monitor.onPause(longerMs)
+  const waitMs = spreadMs(statedMs, clock.random())
+  const isLate = service.isShut && generation !== service.generation
+  if (isLate && (service.isProbeOut || nowMs + waitMs <= service.shutAtMs + service.waitMs)) return
+  shut(service, nowMs, waitMs, true)
+  monitor.onPause(waitMs)
 }
 
 /** The service refuses the address or the credentials, which says nothing about the events. */

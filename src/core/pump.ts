@@ -57,8 +57,10 @@ export function armInterval(core: Core): void {
 
 /** The next request, or `undefined` when none may be sent now. */
 function next(core: Core): Request | undefined {
-  const { service, clock } = core
-  if (core.inFlight.size >= slotsOf(core)) return undefined
+  const { service, settings, clock, inFlight } = core
+  // What was sent before the gate has shut may hang: it takes no slot.
+  const current = [...inFlight].filter(({ generation }) => generation === service.generation)
+  if (inFlight.size >= settings.maxConcurrentRequests || current.length >= slotsOf(core)) return undefined
   if (service.isShut) {
     if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
       return undefined

@@ -282,6 +282,12 @@ describe('a wait that the service asks for', () => {
       '0 a, 0 b, 0 c, 0 d, 1000 bc, 1000 e, 1010 fg',
     ],
     [
+      'with 429 ends although a request beside it still hangs: one goes first, and others follow',
+      'a, a 200, B, c, B 429 1, +1000, B 200, d, e',
+      '0 a, 0 B, 0 c, 1000 B, 1000 d',
+      '1000 B delivered',
+    ],
+    [
       'and that 429 does not name grows with each',
       'A, A 429, +500, A 429, +1000, A 429, +2000, A 200',
       '0 A, 500 A, 1500 A, 3500 A',
