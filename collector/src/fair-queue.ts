@@ -1,6 +1,7 @@
 interface Entry<T> {
   item: T
   sender: string
+  cost: number
   start: number
   end: number
 }
@@ -10,7 +11,8 @@ interface Entry<T> {
  * What a sender adds stays in its order.
  *
  * Start-time fair queueing (Goyal, Vin and Cheng, 1996): work starts, on a clock that counts work, where the waiting work of its
- * sender ends, or now if none waits. The earliest start comes first.
+ * sender ends, or now if none waits. The earliest start comes first. The clock moves on with the work that is done, divided by
+ * the senders: otherwise it would stand still for one who invents a new sender for each item, and who waits would wait for all.
  */
 export class FairQueue<T> {
   /** Sorted by `start`, and by arrival among equals. */
@@ -18,6 +20,8 @@ export class FairQueue<T> {
   /** For each sender whose work waits, where this work ends. */
   readonly #ends = new Map<string, number>()
   #now = 0
+  /** How far the clock moves when the work that was taken last is done. */
+  #step = 0
 
   get length(): number {
     return this.#waiting.length
@@ -34,7 +38,7 @@ export class FairQueue<T> {
       if ((this.#waiting[middle] as Entry<T>).start <= start) low = middle + 1
       else high = middle
     }
-    this.#waiting.splice(low, 0, { item, sender, start, end })
+    this.#waiting.splice(low, 0, { item, sender, cost, start, end })
   }
 
   /** The item that {@link take} would return. */
@@ -45,7 +49,8 @@ export class FairQueue<T> {
   take(): T | undefined {
     const entry = this.#waiting.shift()
     if (entry === undefined) return undefined
-    this.#now = entry.start
+    this.#now = Math.max(this.#now + this.#step, entry.start)
+    this.#step = entry.cost / this.#ends.size
     if (this.#ends.get(entry.sender) === entry.end) this.#ends.delete(entry.sender)
     return entry.item
   }

@@ -30,6 +30,22 @@ test('who comes later waits for the work that one has begun, not for all of it; 
   expect([queue.length, queue.peek(), queue.take()]).toEqual([0, undefined, undefined])
 })
 
+test('one who invents a sender for each item does not stop the clock: others have their share', () => {
+  const queue = new FairQueue<string>()
+  for (let sender = 0; sender < 10; sender++) queue.add(`invented ${sender}`, 100, 'invented')
+  for (let item = 0; item < 50; item++) queue.add('a', 10, 'a')
+
+  // Each invented item that is taken is followed by the next.
+  const taken = Array.from({ length: 100 }, (_, step) => {
+    const item = queue.take()
+    if (item === 'invented') queue.add(`another ${step}`, 100, item)
+    return item
+  })
+
+  // Eleven senders share.
+  expect(taken.filter((item) => item === 'a').length).toBeGreaterThan(40)
+})
+
 test('10,000 items of 100 senders are each taken once', () => {
   const queue = new FairQueue<number>()
   for (let item = 0; item < 10_000; item++) queue.add(`sender ${item % 100}`, (item % 7) + 1, item)
