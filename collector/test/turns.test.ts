@@ -4,13 +4,14 @@ import { LoginLimit } from '../src/auth/login-limit.ts'
 import { RateLimit } from '../src/auth/rate-limit.ts'
 import { Sources } from '../src/auth/sources.ts'
 import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
+import type { Config } from '../src/config/schema.ts'
 import { FaultInjector } from '../src/faults/injector.ts'
 import { Faults } from '../src/faults/rules.ts'
 import { RequestNotes } from '../src/http/request-notes.ts'
 import { Turns } from '../src/http/turns.ts'
 import { TrackingApi } from '../src/ingest/tracking-api.ts'
 import type { EventLog, NewEvent } from '../src/store/ports.ts'
-import { fakeClock, post, serve } from './support.ts'
+import { basic, fakeClock, post, serve } from './support.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -119,13 +120,37 @@ test('no item of a batch with 5,001 items is accepted, and the request does not 
   expect(kept).toMatchObject([{ kind: 'batch', reason: 'too_many_items', body: null }])
 })
 
-async function serveTracking(turns: Turns, append: EventLog['append']): Promise<string> {
+test('the two keys of a source take turns as one sender, and all invented keys and tokens of an address as another', async () => {
+  const turns = new Turns()
+  const enter = vi.spyOn(turns, 'enter')
+  const sources: Config['sources'] = [{ name: 'shop', writeKey: ['new', 'old'] }]
+  const url = await serveTracking(turns, () => Promise.resolve([]), { ...DEFAULT_CONFIG, sources })
+
+  for (const authorization of [
+    basic('new'),
+    basic('old'),
+    basic('invented'),
+    basic('too'),
+    'Bearer a',
+    'Bearer b',
+  ])
+    await post({ url }, '/', '{"batch":[]}', { authorization })
+
+  const senders = enter.mock.calls.map(([sender]) => sender)
+  expect(senders).toEqual([...Array(2).fill('source shop'), ...Array(4).fill('127.0.0.1')])
+})
+
+async function serveTracking(
+  turns: Turns,
+  append: EventLog['append'],
+  config = DEFAULT_CONFIG,
+): Promise<string> {
   const clock = fakeClock()
   const loginLimit = new LoginLimit(300, clock)
   const tracking = new TrackingApi({
-    config: DEFAULT_CONFIG,
+    config,
     clock,
-    authenticator: new Authenticator(DEFAULT_CONFIG, new Sources(DEFAULT_CONFIG), undefined, loginLimit),
+    authenticator: new Authenticator(config, new Sources(config), undefined, loginLimit),
     rateLimit: new RateLimit(clock),
     writesTo: 'database',
     log: { append },

@@ -11,6 +11,7 @@ import type { Turns } from '../http/turns.ts'
 import { parseInexact } from '../json/exact-json.ts'
 import type { Slice } from '../json/scan-json.ts'
 import type { EventWriter } from '../log/ports.ts'
+import { networkOf } from '../network-address.ts'
 import { type Kind, REASONS, type Reason } from '../record.ts'
 import type { NewEvent, RateLimits } from '../store/ports.ts'
 import { inheritanceOf } from './inheritance.ts'
@@ -82,7 +83,7 @@ export class TrackingApi {
     try {
       const { turns } = this.#parts
       await received.turn()
-      await turns.enter(authorization ?? notes.address, received.likelyBytes)
+      await turns.enter(senderOf(early, notes.address), received.likelyBytes)
       if (!response.destroyed) await this.#read(request, response, path, received.decode(), early, notes)
     } finally {
       received.release()
@@ -277,6 +278,11 @@ export class TrackingApi {
 /** Node.js reads the rest of a body after the response. If it is short, the client can keep its connection. */
 function isShort({ headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= SHORT_BODY_BYTES
+}
+
+/** Who takes turns: a source whose key is in the header; all others by network, since anybody can invent keys and tokens. */
+function senderOf(early: Caller | undefined, address: string): string {
+  return early?.outcome === 'source' ? `source ${early.source.name}` : networkOf(address)
 }
 
 function isKnown(caller: Caller): caller is KnownCaller {
