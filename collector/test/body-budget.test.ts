@@ -12,8 +12,8 @@ function budgetOf(kilobytes: number) {
   const clock = fakeClock()
   const budget = new BodyBudget(kilobytes * KB, clock)
   const problems = new Map<string, number>()
-  const open = (name: string): HeldBody =>
-    budget.open(({ status }: HttpProblem) => void problems.set(name, status))
+  const open = (name: string, sender = name): HeldBody =>
+    budget.open(sender, ({ status }: HttpProblem) => void problems.set(name, status))
   return { clock, budget, problems, open }
 }
 
@@ -41,24 +41,43 @@ test('of bodies with the same progress, the newest is cut, and only as many as n
 
 test('a body that arrives more slowly than the others is cut itself', () => {
   const { budget, problems, open } = budgetOf(100)
-  budget.add(open('large'), 99 * KB)
+  for (const name of ['large', 'other']) budget.add(open(name), 49 * KB)
 
-  expect(budget.add(open('small'), KB)).toBe(false)
+  expect(budget.add(open('small'), 2 * KB)).toBe(false)
 
   expect([...problems]).toEqual([['small', 408]])
 })
 
 test('if all other bodies are complete, a body gets 503, until one of them is released', () => {
   const { budget, problems, open } = budgetOf(100)
-  const complete = open('complete')
-  budget.add(complete, 90 * KB)
-  budget.completed(complete)
+  const complete = [open('complete'), open('complete too')]
+  for (const body of complete) {
+    budget.add(body, 45 * KB)
+    budget.completed(body)
+  }
 
   expect(budget.add(open('next'), 20 * KB)).toBe(false)
-  budget.release(complete)
+  budget.release(complete[0] as HeldBody)
 
   expect(budget.add(open('later'), 20 * KB)).toBe(true)
   expect([...problems]).toEqual([['next', 503]])
+})
+
+test('a sender that fills three quarters of the memory has no more room, and others have', () => {
+  const { budget, problems, open } = budgetOf(100)
+  const complete = open('complete', 'much')
+  budget.add(complete, 70 * KB)
+  budget.completed(complete)
+
+  expect(budget.add(open('too much', 'much'), 10 * KB)).toBe(false)
+  expect(budget.add(open('other', 'little'), 10 * KB)).toBe(true)
+  expect(budget.add(open('first', 'much'), 2 * KB)).toBe(true)
+  expect(budget.add(open('second', 'much'), 4 * KB)).toBe(true)
+
+  expect([...problems]).toEqual([
+    ['too much', 503],
+    ['first', 408],
+  ])
 })
 
 test('bodies are inflated in order when there is room, and one at any time', async () => {

@@ -3,6 +3,8 @@ import { systemClock } from '../system-clock.ts'
 import { HttpProblem } from './reply.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
+/** The part of the memory that one sender can fill. The rest is for others. */
+const SHARE_OF_SENDER = 0.75
 /** Memory for each part of a body that arrives, beside its bytes. */
 const PART_BYTES = 256
 const SECOND_MS = 1000
@@ -12,7 +14,8 @@ const RETRY_SECONDS = 1
  * Limits the memory for all bodies, received and inflated.
  *
  * When there is no room for more bytes, the incomplete body with the least progress in the last second is cut with 408, the
- * newest first among equals, until they fit. If all other bodies are complete, the body gets 503.
+ * newest first among equals, until they fit. If all other bodies are complete, the body gets 503. If only its sender has no
+ * more room, only the bodies of this sender are concerned.
  */
 export class BodyBudget {
   readonly #maxBytes: number
@@ -20,6 +23,7 @@ export class BodyBudget {
   /** In the order of arrival. */
   readonly #incomplete = new Set<HeldBody>()
   readonly #waiting: Array<{ body: HeldBody; bytes: number; start(): void }> = []
+  readonly #bytesOf = new Map<string, number>()
   #bytes = 0
   #inflated = 0
 
@@ -29,8 +33,8 @@ export class BodyBudget {
   }
 
   /** @param cut Called when the body is refused; its bytes must then be dropped. */
-  open(cut: (problem: HttpProblem) => void): HeldBody {
-    const body = new HeldBody(cut)
+  open(sender: string, cut: (problem: HttpProblem) => void): HeldBody {
+    const body = new HeldBody(sender, cut)
     this.#incomplete.add(body)
     return body
   }
@@ -40,15 +44,17 @@ export class BodyBudget {
     const nowMs = this.#clock.monotonic()
     body.progressed(bytes, nowMs)
     const cost = bytes + PART_BYTES
-    while (this.#bytes + cost > this.#maxBytes) {
-      const slowest = this.#slowest(body, nowMs)
+    for (;;) {
+      const own = (this.#bytesOf.get(body.sender) ?? 0) + cost
+      const isOverShare = own > this.#maxBytes * SHARE_OF_SENDER
+      if (!isOverShare && this.#bytes + cost <= this.#maxBytes) break
+      const slowest = this.#slowest(body, nowMs, isOverShare)
       this.#free(slowest ?? body)
       if (slowest === undefined) body.cut(full())
       else slowest.cut(new HttpProblem(408, 'slow_body', 'the body arrives too slowly for a busy collector'))
       if (slowest === undefined || slowest === body) return false
     }
-    body.bytes += cost
-    this.#bytes += cost
+    this.#count(body, cost)
     return true
   }
 
@@ -64,8 +70,7 @@ export class BodyBudget {
 
   /** Counts only the decompressed bytes after a body was inflated. */
   inflated(body: HeldBody, unusedBytes: number): void {
-    body.bytes -= unusedBytes
-    this.#bytes -= unusedBytes
+    this.#count(body, -unusedBytes)
     this.#startWaiting()
   }
 
@@ -76,9 +81,8 @@ export class BodyBudget {
 
   #free(body: HeldBody): void {
     this.#incomplete.delete(body)
-    this.#bytes -= body.bytes
     if (body.isInflated) this.#inflated--
-    body.bytes = 0
+    this.#count(body, -body.bytes)
     body.isInflated = false
   }
 
@@ -101,18 +105,26 @@ export class BodyBudget {
 
   #startInflating(body: HeldBody, bytes: number): void {
     this.#inflated++
-    this.#bytes += bytes
-    body.bytes += bytes
+    this.#count(body, bytes)
     body.isInflated = true
   }
 
+  #count(body: HeldBody, bytes: number): void {
+    body.bytes += bytes
+    this.#bytes += bytes
+    const own = (this.#bytesOf.get(body.sender) ?? 0) + bytes
+    if (own > 0) this.#bytesOf.set(body.sender, own)
+    else this.#bytesOf.delete(body.sender)
+  }
+
   /** Undefined if no other body is incomplete and has bytes. */
-  #slowest(arriving: HeldBody, nowMs: number): HeldBody | undefined {
+  #slowest(arriving: HeldBody, nowMs: number, isOfSender: boolean): HeldBody | undefined {
     let slowest: HeldBody | undefined
     let least = Number.POSITIVE_INFINITY
     let isAlone = true
     for (const body of this.#incomplete) {
       if (body.bytes === 0 && body !== arriving) continue
+      if (isOfSender && body.sender !== arriving.sender) continue
       isAlone &&= body === arriving
       const progress = body.progressAt(nowMs)
       if (progress > least) continue
@@ -131,6 +143,7 @@ function full(): HttpProblem {
 
 /** The part of the budget that one body uses. */
 export class HeldBody {
+  readonly sender: string
   readonly cut: (problem: HttpProblem) => void
   bytes = 0
   isInflated = false
@@ -138,7 +151,8 @@ export class HeldBody {
   #inWindow = 0
   #before = 0
 
-  constructor(cut: (problem: HttpProblem) => void) {
+  constructor(sender: string, cut: (problem: HttpProblem) => void) {
+    this.sender = sender
     this.cut = cut
   }
 

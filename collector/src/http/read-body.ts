@@ -26,7 +26,7 @@ export async function readBody(
   maxBytes: number,
   budget: BodyBudget = BUDGET,
 ): Promise<BodyResult> {
-  const received = await receiveBody(request, maxBytes, budget)
+  const received = await receiveBody(request, maxBytes, '', budget)
   if (!(received instanceof ReceivedBody)) return received
   try {
     await received.turn()
@@ -44,13 +44,14 @@ export async function readBody(
 export async function receiveBody(
   request: IncomingMessage,
   maxBytes: number,
+  sender: string,
   budget: BodyBudget = BUDGET,
 ): Promise<ReceivedBody | RefusedBody | 'aborted'> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const toldBytes = Number(request.headers['content-length'] ?? 0)
   if (encoding !== 'identity' && encoding !== 'gzip') return { refused: 'bad_encoding', sentBytes: toldBytes }
   if (toldBytes > maxBytes) return { refused: 'body_too_large', sentBytes: toldBytes }
-  const received = await collect(request, maxBytes, budget)
+  const received = await collect(request, maxBytes, sender, budget)
   if (received === 'aborted') return 'aborted'
   if (received === 'too large') return { refused: 'body_too_large', sentBytes: maxBytes + 1 }
   return new ReceivedBody(received.sent, encoding === 'gzip', maxBytes, budget, received.held)
@@ -109,13 +110,14 @@ export class ReceivedBody {
 function collect(
   request: IncomingMessage,
   maxBytes: number,
+  sender: string,
   budget: BodyBudget,
 ): Promise<{ sent: Buffer; held: HeldBody } | 'too large' | 'aborted'> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     const stop = () => request.off('data', take).off('end', finish).off('close', abort).off('error', abort)
-    const held = budget.open((problem) => {
+    const held = budget.open(sender, (problem) => {
       stop()
       request.pause()
       reject(problem)

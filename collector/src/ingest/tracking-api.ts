@@ -76,14 +76,15 @@ export class TrackingApi {
     if (!isJson && config.strictContentType) {
       return this.#refuse(request, response, path, refusal('bad_content_type'), notes)
     }
-    const received = await receiveBody(request, maxBodyBytes(path))
+    const sender = senderOf(early, notes.address)
+    const received = await receiveBody(request, maxBodyBytes(path), sender)
     if (received === 'aborted') return
     if (!(received instanceof ReceivedBody))
       return this.#read(request, response, path, received, early, notes)
     try {
       const { turns } = this.#parts
       await received.turn()
-      await turns.enter(senderOf(early, notes.address), received.likelyBytes)
+      await turns.enter(sender, received.likelyBytes)
       if (!response.destroyed) await this.#read(request, response, path, received.decode(), early, notes)
     } finally {
       received.release()
@@ -280,7 +281,7 @@ function isShort({ headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= SHORT_BODY_BYTES
 }
 
-/** Who takes turns: a source whose key is in the header; all others by network, since anybody can invent keys and tokens. */
+/** Who takes turns and shares the memory for bodies: a source whose key is in the header; all others by network, since anybody can invent keys and tokens. */
 function senderOf(early: Caller | undefined, address: string): string {
   return early?.outcome === 'source' ? `source ${early.source.name}` : networkOf(address)
 }
