@@ -67,25 +67,28 @@ test('work that was begun goes on before other work begins', async () => {
   expect(done).toEqual(['first', 'more of the first', 'second', 'third'])
 })
 
-test('work waits while connections arrive, but not forever', async () => {
-  const turns = new Turns()
-  let isDone = false
-  let accepting = 0
-  const work = async () => {
-    await turns.enter('a sender', 1)
-    isDone = true
-  }
+test('while connections arrive in every turn, work waits at first, and then has half of the time', async () => {
+  const clock = fakeClock()
+  const turns = new Turns(clock)
+  const doneInTurns: number[] = []
+  let turn = 0
   turns.accepted()
-  const working = work()
+  // Each fills a turn.
+  const working = Array.from({ length: 100 }, async () => {
+    await turns.enter('a sender', 131_072)
+    doneInTurns.push(turn)
+  })
 
-  for (; !isDone; accepting++) {
+  for (; doneInTurns.length < 100; turn++) {
     turns.accepted()
+    clock.advance(1)
     await nextTurn()
   }
-  await working
+  await Promise.all(working)
 
-  expect(accepting).toBeGreaterThan(100)
-  expect(accepting).toBeLessThan(1000)
+  expect(doneInTurns[0]).toBeGreaterThan(40)
+  expect(turn).toBeGreaterThan(180)
+  expect(turn).toBeLessThan(220)
 })
 
 test('a batch of 5,000 numbers is checked in steps, so that other requests can run in between', async () => {

@@ -1,10 +1,12 @@
+import type { Clock } from '../clock.ts'
 import { FairQueue } from '../fair-queue.ts'
+import { systemClock } from '../system-clock.ts'
 
 /** Bytes of JSON that are parsed and checked in one turn of the event loop. This takes about ten milliseconds. */
 const BYTES_PER_TURN = 131_072
 
-/** Maximum number of consecutive turns that only accept connections. */
-const MAX_ACCEPTING_TURNS = 500
+/** While clients connect, work waits for this long, and then runs for this long. */
+const ACCEPTING_MS = 50
 
 interface Waiting {
   bytes: number
@@ -15,17 +17,22 @@ interface Waiting {
  * Spreads the work of requests over turns of the event loop, so that no request has to wait for the work of all others.
  *
  * Work that does not fit into the current turn waits for a later one; the senders take turns. While clients connect, all work
- * waits. Node.js accepts one connection per turn: if each turn took forty milliseconds, the last of a thousand connections
- * would wait forty seconds.
+ * waits for half of the time. Node.js accepts one connection per turn: if each turn took forty milliseconds, the last of a
+ * thousand connections would wait forty seconds.
  */
 export class Turns {
+  readonly #clock: Pick<Clock, 'monotonic'>
   readonly #waiting = new FairQueue<Waiting>()
   /** Work that continues: it comes first, so that few requests at a time have their messages in memory. */
   readonly #continuing: Waiting[] = []
   #bytesLeft = BYTES_PER_TURN
   #isScheduled = false
   #hasAccepted = false
-  #acceptingTurns = 0
+  #acceptingSinceMs = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
+    this.#clock = clock
+  }
 
   /** Must be called for each new connection. */
   accepted(): void {
@@ -62,11 +69,15 @@ export class Turns {
   #turn(): void {
     this.#isScheduled = false
     this.#bytesLeft = BYTES_PER_TURN
-    const isAccepting = this.#hasAccepted && this.#acceptingTurns < MAX_ACCEPTING_TURNS
+    if (!this.#hasAccepted || !this.#isTimeToAccept()) this.#release()
     this.#hasAccepted = false
-    this.#acceptingTurns = isAccepting ? this.#acceptingTurns + 1 : 0
-    if (!isAccepting) this.#release()
     if (this.#waiting.length + this.#continuing.length > 0) this.#schedule()
+  }
+
+  #isTimeToAccept(): boolean {
+    const nowMs = this.#clock.monotonic()
+    if (nowMs - this.#acceptingSinceMs >= 2 * ACCEPTING_MS) this.#acceptingSinceMs = nowMs
+    return nowMs - this.#acceptingSinceMs < ACCEPTING_MS
   }
 
   #release(): void {
