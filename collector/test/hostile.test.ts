@@ -295,6 +295,18 @@ test('pipelined requests get their responses in order', async () => {
   expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '404', '200'])
 })
 
+test('a connection that sends more than 16 requests before it gets an answer is closed, and few of them are handled', async () => {
+  const collector = await openCollector()
+  const one = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`
+  const socket = connect(collector.port, '127.0.0.1').on('error', () => {})
+  socket.write(one.repeat(10_000))
+
+  await new Promise((resolve) => socket.resume().on('close', resolve))
+
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+  expect(collector.count({})).toBeLessThanOrEqual(17)
+})
+
 test('Expect: 100-continue and HTTP/1.0 work', async () => {
   const collector = await openCollector()
 

@@ -21,6 +21,9 @@ const MAX_HEADER_BYTES = 16_384
 /** Longer than the idle timeout of common clients, so that the client closes an idle connection, not the server. */
 const KEEP_ALIVE_MS = 65_000
 
+/** Requests of a connection without an answer. Node.js would read any number, long before they can be answered. */
+const MAX_PIPELINED = 16
+
 /**
  * Connections that wait in the kernel to be accepted. More than the default of Node.js (511), because Node.js accepts only one
  * connection per turn of the event loop.
@@ -55,10 +58,14 @@ export async function listen(
   /** Connections that have had no request so far. Clients open some connections in advance. */
   const unused = new Set<Socket>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request
+    const isTooMany = (responsesOf.get(socket)?.size ?? 0) >= MAX_PIPELINED
+    if (isTooMany) socket.destroy()
+    // The rest of the bytes that were read with the last request.
+    if (socket.destroyed) return
     if (isEnding) endConnectionAfter(response)
     openResponses.add(response)
-    unused.delete(request.socket)
-    const { socket } = request
+    unused.delete(socket)
     responsesOf.get(socket)?.add(response)
     response.once('close', () => {
       openResponses.delete(response)
