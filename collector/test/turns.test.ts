@@ -91,6 +91,28 @@ test('while connections arrive in every turn, work waits at first, and then has 
   expect(turn).toBeLessThan(220)
 })
 
+test('while 10,000 messages are checked or stored, no request begins, and its body waits', async () => {
+  const turns = new Turns()
+  turns.opened(10_000)
+  let begun = 0
+  const working = Array.from({ length: 10 }, async () => {
+    await turns.enter('a sender', 15_000)
+    turns.opened(5000)
+    begun++
+  })
+  const begunAfter = async (closed: number) => {
+    turns.closed(closed)
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    return begun
+  }
+
+  expect(await begunAfter(0)).toBe(0)
+  expect(await begunAfter(1)).toBe(1)
+  expect(await begunAfter(4999)).toBe(1)
+  for (let next = 2; next <= 10; next++) expect(await begunAfter(next === 2 ? 1 : 5000)).toBe(next)
+  await Promise.all(working)
+})
+
 test('a batch of 5,000 numbers is checked in steps, so that other requests can run in between', async () => {
   const turns = new Turns()
   const enter = vi.spyOn(turns, 'enter')

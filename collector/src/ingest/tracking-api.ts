@@ -117,9 +117,16 @@ export class TrackingApi {
     }
     if ('refused' in read) return this.#refuse(request, response, path, refusal(reasonOn(path, read)), notes)
     const parsed = readRequest(read.body, path)
-    if ('refused' in parsed) return this.#refuse(request, response, path, parsed, notes)
-    if (!isJsonType(request.headers['content-type'])) parsed.warnings.unshift('content_type')
-    await this.#take(request, response, path, parsed, early, notes)
+    const { turns } = this.#parts
+    const messages = parsed.items?.length ?? 0
+    turns.opened(messages)
+    try {
+      if ('refused' in parsed) return await this.#refuse(request, response, path, parsed, notes)
+      if (!isJsonType(request.headers['content-type'])) parsed.warnings.unshift('content_type')
+      await this.#take(request, response, path, parsed, early, notes)
+    } finally {
+      turns.closed(messages)
+    }
   }
 
   async #take(
@@ -214,7 +221,7 @@ export class TrackingApi {
       endEarly(request, response, this.#parts.clock)
     }
     if (notes.source === null && !this.#recordsUnknown(notes)) return
-    this.#record(
+    await this.#record(
       items === undefined
         ? [refusedRequest(refused, path, receivedAtMs, source, notes.id)]
         : await inSteps(items, this.#parts.turns, notes.inflatedBytes, (item) =>
@@ -234,7 +241,7 @@ export class TrackingApi {
     const { reason, challenge } = caller
     const receivedAtMs = this.#parts.clock.now()
     if (notes.source !== null || this.#recordsUnknown(notes))
-      this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
+      void this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
     // The record names the exact problem, for the developer. A 401 does not, since the caller may be guessing keys.
     const problem =
@@ -256,9 +263,12 @@ export class TrackingApi {
     else replyEarly(request, response, problem, this.#parts.clock)
   }
 
-  #record(rows: NewEvent[]): void {
+  /** Never rejects. */
+  async #record(rows: NewEvent[]): Promise<void> {
     const { log, onFault } = this.#parts
-    log.append(rows).catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
+    await log
+      .append(rows)
+      .catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
   }
 
   #slowDown(request: IncomingMessage, response: ServerResponse, seconds: number, notes: RequestNotes): void {
