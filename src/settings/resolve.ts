@@ -25,9 +25,14 @@ import {
   readWord,
   readWriteKey,
 } from './read.ts'
-import { type NamesOf, OAUTH_SETTINGS, REGIONS, SETTINGS } from './schema.ts'
+import { type NamesOf, OAUTH_SETTINGS, REGIONS, type Rule, SETTINGS } from './schema.ts'
 import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './settings.ts'
 import type { Signer } from './signer.ts'
+
+/** The values that the user has given. */
+type OwnSettings = Readonly<Partial<Record<keyof AnalyticsSettings, unknown>>>
+
+type Ruled = NamesOf<'integer' | 'choice' | 'boolean' | 'boolean or function'>
 
 /** The settings that always have a value. */
 type Defaulted = {
@@ -78,43 +83,27 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     throw new SettingsError('settings', `expected an object, got ${describe(given)}${hint}`)
   }
   const read = ownReader(given)
-  const integer = (name: NamesOf<'integer'>): number => readInteger(name, read(name), SETTINGS[name])
-  const boolean = (name: NamesOf<'boolean'>): boolean =>
-    readBoolean(name, read(name)) ?? SETTINGS[name].default
-  const region = readChoice('region', read('region'), SETTINGS.region)
-  const path = readPath('path', orDefault(read('path'), SETTINGS.path.default))
-  const maxRetries = read('maxRetries')
-  const oauthSettings = read('oauthSettings')
+  const own = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, read(name)])) as OwnSettings
+  const writeKey = readWriteKey(own.writeKey)
+  const ruled = readByRules(own)
+  const region = REGIONS[ruled.region]
+  const path = readPath('path', orDefault(own.path, SETTINGS.path.default))
   const switchedOff = KILL_SWITCHES.filter(([name, off]) => read(name) === off)
   const resolved: ResolvedSettings = {
-    writeKey: readWriteKey(read('writeKey')),
-    region,
-    host: checkHost(readUrl('host', orDefault(read('host'), REGIONS[region].host)), path),
+    ...ruled,
+    ...batchingOf(ruled, own),
+    writeKey,
+    host: checkHost(readUrl('host', orDefault(own.host, region.host)), path),
     path,
-    maxRetries: readInteger('maxRetries', maxRetries, SETTINGS.maxRetries),
-    isMaxRetriesGiven: maxRetries !== undefined,
-    ...readBatching(read('flushAt'), read('maxEventsInBatch')),
-    flushInterval: integer('flushInterval'),
-    httpRequestTimeout: integer('httpRequestTimeout'),
-    disable: switchedOff.length > 0 || readSwitch('disable', read('disable'), SETTINGS.disable),
-    headers: readHeaders('headers', read('headers')),
-    compress: readChoice('compress', read('compress'), SETTINGS.compress),
-    logger: readLogger('logger', read('logger')),
-    httpClient: readHttpClient('httpClient', read('httpClient')),
-    oauthSettings: readOAuth(oauthSettings, REGIONS[region].authServer),
-    maxQueueSize: integer('maxQueueSize'),
-    maxQueueBytes: integer('maxQueueBytes'),
-    overflow: readChoice('overflow', read('overflow'), SETTINGS.overflow),
-    maxMessageBytes: integer('maxMessageBytes'),
-    maxBodyBytes: integer('maxBodyBytes'),
-    maxConcurrentRequests: integer('maxConcurrentRequests'),
-    maxTotalBackoffDuration: integer('maxTotalBackoffDuration'),
-    maxRateLimitDuration: integer('maxRateLimitDuration'),
-    strict: boolean('strict'),
-    scope: readFunction('scope', read('scope')),
-    spool: readSpool('spool', read('spool')),
-    waitUntil: readFunction('waitUntil', read('waitUntil')),
-    exitTimeout: integer('exitTimeout'),
+    isMaxRetriesGiven: own.maxRetries !== undefined,
+    disable: switchedOff.length > 0 || ruled.disable,
+    headers: readHeaders('headers', own.headers),
+    logger: readLogger('logger', own.logger),
+    httpClient: readHttpClient('httpClient', own.httpClient),
+    oauthSettings: readOAuth(own.oauthSettings, region.authServer),
+    scope: readFunction('scope', own.scope),
+    spool: readSpool('spool', own.spool),
+    waitUntil: readFunction('waitUntil', own.waitUntil),
   }
   checkBytes(resolved)
   if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
@@ -122,7 +111,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
   }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
-  const unknown = describeUnknownNames(given, oauthSettings)
+  const unknown = describeUnknownNames(given, own.oauthSettings)
   const off = switchedOff.map(([name, value]) => `; ${name}: ${value} counts as disable: true`).join('')
   if (unknown !== undefined) warn('unknown_setting', unknown + off)
   for (const [code, message] of doubtsAbout(resolved)) warn(code, message)
@@ -134,15 +123,27 @@ function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
+/** Reads each setting whose rule in `SETTINGS` says everything about its values. */
+function readByRules(own: OwnSettings): Pick<ResolvedSettings, Ruled> {
+  const values: Partial<Record<Ruled, unknown>> = {}
+  for (const [key, rule] of Object.entries<Rule>(SETTINGS)) {
+    const name = key as Ruled
+    if (rule.type === 'integer') values[name] = readInteger(name, own[name], rule)
+    else if (rule.type === 'choice') values[name] = readChoice(name, own[name], rule)
+    else if (rule.type === 'boolean') values[name] = readBoolean(name, own[name]) ?? rule.default
+    else if (rule.type === 'boolean or function') values[name] = readSwitch(name, own[name], rule)
+  }
+  return values as Pick<ResolvedSettings, Ruled>
+}
+
 /** `maxEventsInBatch` alone is also the trigger, as in SDKs that know only this name. @see docs/spec.md, section 5 */
-function readBatching(
-  trigger: unknown,
-  most: unknown,
-): Pick<ResolvedSettings, 'flushAt' | 'maxEventsInBatch' | 'maxRequestEvents'> {
-  const maxEventsInBatch = readInteger('maxEventsInBatch', most, SETTINGS.maxEventsInBatch)
-  const isTrigger = trigger === undefined && most !== undefined
-  const flushAt = isTrigger ? maxEventsInBatch : readInteger('flushAt', trigger, SETTINGS.flushAt)
-  return { flushAt, maxEventsInBatch, maxRequestEvents: flushAt === 1 ? 1 : maxEventsInBatch }
+function batchingOf(
+  { flushAt: trigger, maxEventsInBatch }: Pick<ResolvedSettings, 'flushAt' | 'maxEventsInBatch'>,
+  own: OwnSettings,
+): Pick<ResolvedSettings, 'flushAt' | 'maxRequestEvents'> {
+  const isTrigger = own.flushAt === undefined && own.maxEventsInBatch !== undefined
+  const flushAt = isTrigger ? maxEventsInBatch : trigger
+  return { flushAt, maxRequestEvents: flushAt === 1 ? 1 : maxEventsInBatch }
 }
 
 /**

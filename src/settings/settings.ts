@@ -229,46 +229,24 @@ export interface KeyObjectLike {
   export(options?: any): any
 }
 
+/** The settings that are neither secrets nor functions or objects with functions. */
+type ShownSettings = {
+  readonly [Name in keyof AnalyticsSettings as Exclude<
+    Name,
+    | 'writeKey'
+    | 'disable'
+    | 'headers'
+    | 'logger'
+    | 'httpClient'
+    | 'oauthSettings'
+    | 'scope'
+    | 'spool'
+    | 'waitUntil'
+  >]-?: Exclude<AnalyticsSettings[Name], undefined>
+}
+
 /** The settings of a client with all defaults, without secrets and functions. {@link AnalyticsSettings} describes each. */
-export interface PublicSettings {
-  /** Region that selects the defaults of `host` and the token server. */
-  readonly region: 'default' | 'eu'
-  /** Base URL of the API. */
-  readonly host: string
-  /** Path of the API below `host`. */
-  readonly path: string
-  /** Number of retries of a batch after its first attempt. */
-  readonly maxRetries: number
-  /** Number of queued events at which a batch is sent. */
-  readonly flushAt: number
-  /** Most events of one request. */
-  readonly maxEventsInBatch: number
-  /** Milliseconds after which queued events are sent. */
-  readonly flushInterval: number
-  /** Longest time for one request, in milliseconds. */
-  readonly httpRequestTimeout: number
+export interface PublicSettings extends ShownSettings {
   /** Whether sending is disabled; absent if the setting is a function. */
   readonly disable?: boolean
-  /** How request bodies are compressed. */
-  readonly compress: 'none' | 'gzip'
-  /** Maximum number of waiting events. */
-  readonly maxQueueSize: number
-  /** Maximum bytes of the waiting events. */
-  readonly maxQueueBytes: number
-  /** Which event fails when the queue is full. */
-  readonly overflow: 'drop-newest' | 'drop-oldest'
-  /** Maximum bytes of one message. */
-  readonly maxMessageBytes: number
-  /** Maximum bytes of one request body. */
-  readonly maxBodyBytes: number
-  /** Maximum number of requests in flight. */
-  readonly maxConcurrentRequests: number
-  /** Longest time for which events are retried, in seconds. */
-  readonly maxTotalBackoffDuration: number
-  /** Longest time for which events wait for the end of a rate limit, in seconds. */
-  readonly maxRateLimitDuration: number
-  /** Whether calls with bad arguments throw. */
-  readonly strict: boolean
-  /** How long a process with nothing else to do stays alive to deliver waiting events, in milliseconds. */
-  readonly exitTimeout: number
 }
