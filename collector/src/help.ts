@@ -11,7 +11,7 @@ export interface Help {
   field: string | null
 }
 
-const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
+const REMEDIES: Readonly<Record<Reason, [remedy: string, field?: string]>> = {
   no_user_anon_id: ['Pass a userId, or an anonymousId for somebody who is not logged in.', 'userId'],
   no_user_id: ['Pass the new id as userId and the old one as previousId.', 'userId'],
   no_event: ['Name the action: event: "Order Completed". An empty text is not a name.', 'event'],
