@@ -20,7 +20,7 @@ export type {
 export type { LogLag, PartHealth } from './part-health.ts'
 export { decoded } from './percent-decoding.ts'
 export type { TrackingPlan } from './plan/plan.ts'
-export type { EventSummary } from './record.ts'
+export { type EventSummary, TEXT_NAMES } from './record.ts'
 export { AddressError, shownAddress } from './store/address.ts'
 export type {
   EventReader,

@@ -1,5 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type NewEvent, type NewRequest, parseInexact, stringifyExact } from 'trackpost-collector/ports'
+import {
+  type NewEvent,
+  type NewRequest,
+  parseInexact,
+  stringifyExact,
+  TEXT_NAMES,
+} from 'trackpost-collector/ports'
 
 /**
  * The format of a message of the log: a line with the version and the key of the message, and for each event a line with its
@@ -222,10 +228,7 @@ const FIELDS: ReadonlyArray<[keyof NewEvent, Check]> = [
   ['source', isText],
   ['reason', isTextOrNull],
   ['kind', isTextOrNull],
-  ['name', isTextOrNull],
-  ['userId', isTextOrNull],
-  ['anonymousId', isTextOrNull],
-  ['messageId', isTextOrNull],
+  ...TEXT_NAMES.map((name): [keyof NewEvent, Check] => [name, isTextOrNull]),
   ['receivedAtMs', isTime],
   ['receivedAt', isText],
   ['timestampMs', (value) => typeof value === 'number'],

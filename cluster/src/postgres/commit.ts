@@ -1,13 +1,15 @@
 import type { EventSummary, NewRequest } from 'trackpost-collector/ports'
 import {
   type Batch,
-  columnsOf,
   escapeForStore,
+  GIVEN_COLUMNS,
   NewEvents,
+  namesOf,
   requestRow,
   type SeenEvent,
   seenEvents,
   sql,
+  valuesOf,
 } from 'trackpost-collector/sql'
 import type { Queryable, SqlValue } from './database.ts'
 import { runOn } from './steps.ts'
@@ -22,8 +24,7 @@ interface AppendRow {
   at_epoch: number
 }
 
-const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
-const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
+const COLUMNS = namesOf(GIVEN_COLUMNS)
 
 /** Finds rows in the partitions of all days. A condition on the days would require another statement to look them up. */
 const ON_ANY_DAY = { among: (seqs: readonly number[]) => sql`seq = ANY (${seqs}::bigint[])` }
@@ -69,8 +70,10 @@ export class Commit {
   async #append(batch: Batch, written: NewEvents): Promise<AppendRow[]> {
     written.deduplicate([])
     for (let epoch: number | null = null; ; ) {
-      const values = [this.#now(), this.#dedupWindowMs, epoch, ...valuesOf(batch, written)]
-      const returned: AppendRow[] = await this.#database.query<AppendRow>(APPEND, values)
+      const values = [this.#now(), this.#dedupWindowMs, epoch, ...argumentsOf(batch, written)]
+      const places = values.map((_, index) => `$${index + 1}`).join(', ')
+      const append = `SELECT * FROM append(${places})`
+      const returned: AppendRow[] = await this.#database.query<AppendRow>(append, values)
       if (returned[0]?.what !== 'known') return returned
       written.deduplicate(await this.#seenBefore(returned, written))
       epoch = returned[0].at_epoch
@@ -88,7 +91,7 @@ export class Commit {
 }
 
 /** The arguments of the SQL function `append` from `keys` on, in the order of its parameters. */
-function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
+function argumentsOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
   const starts: number[] = []
   let start = 0
   for (const { events } of groups) {
@@ -96,26 +99,14 @@ function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
     start += events.length
   }
   const { events, inheritedFrom, deliveries, sources, sourceIndexes, reasons } = written
-  const columns = events.map(columnsOf)
+  const rows = events.map((event, index) => valuesOf(event, reasons[index] ?? null))
   const firsts = inheritedFrom.filter((from, index): from is number => from === index)
   return [
     groups.map(({ key }) => key),
     starts,
     sources,
     sourceIndexes.map((index) => index + 1),
-    reasons,
-    events.map(({ kind }) => kind),
-    columns.map(({ name }) => name),
-    columns.map(({ userId }) => userId),
-    columns.map(({ anonymousId }) => anonymousId),
-    columns.map(({ messageId }) => messageId),
-    events.map(({ receivedAtMs }) => receivedAtMs),
-    events.map(({ timestampMs }) => timestampMs),
-    events.map(({ body }) => body),
-    columns.map(({ requestId }) => requestId),
-    columns.map(({ sent }) => sent),
-    columns.map(({ warnings }) => warnings),
-    columns.map(({ violations }) => violations),
+    ...COLUMNS.map((_, place) => rows.map((row) => row[place] ?? null)),
     inheritedFrom.map((from) => (from === null ? null : from + 1)),
     firsts.map((from) => from + 1),
     firsts.map((from) => events[from]?.inherited ?? ''),

@@ -10,6 +10,7 @@ import {
   type Sql,
   slicesOf,
   sql,
+  TEXT_COLUMNS,
 } from 'trackpost-collector/sql'
 import { CHANNEL } from './functions.ts'
 import { at, INHERITED_COLUMN, jsonbOf, MESSAGE_COLUMN } from './jsonb-message.ts'
@@ -31,7 +32,7 @@ const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS 
   END AS message OFFSET 0) AS outer_parsed`
 
 /** Columns whose index contains `brief(column)`, see `schema.ts`. */
-const BRIEF: ReadonlySet<string> = new Set(['event.name', 'name', 'user_id', 'anonymous_id', 'message_id'])
+const BRIEF: ReadonlySet<string> = new Set(TEXT_COLUMNS.flatMap((column) => [column, `event.${column}`]))
 
 export function dialectOf(span: Span): Dialect {
   const within = (bounds: Bounds, table = 'event'): Sql =>

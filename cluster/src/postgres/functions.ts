@@ -1,7 +1,12 @@
-import { BUCKET_MS, namesOf, REQUEST_COLUMNS, TALLY_NAME } from 'trackpost-collector/sql'
+import { BUCKET_MS, GIVEN_COLUMNS, namesOf, REQUEST_COLUMNS, TALLY_NAME } from 'trackpost-collector/sql'
 
 /** The channel on which a process announces its writes. */
 export const CHANNEL = 'trackpost'
+
+/** The values of a column for all events of a commit are in the array `<column>_list`. */
+const COLUMNS = namesOf(GIVEN_COLUMNS)
+const LISTS = COLUMNS.map((column) => `${column}_list`).join(', ')
+const LIST_TYPES = GIVEN_COLUMNS.replace(/(\w+) (\w+)(?: NOT NULL)?/g, '$1_list $2[]')
 
 /** For `json_to_recordset`. */
 const REQUEST_FIELDS = REQUEST_COLUMNS.replaceAll(' NOT NULL', '')
@@ -29,16 +34,14 @@ export const SETTINGS =
 const APPEND = `
 CREATE FUNCTION append(
   now_ms bigint, window_ms bigint, known_epoch bigint, keys text[], key_starts integer[], source_names text[],
-  source_nths integer[], reasons text[], kinds text[], names text[], user_ids text[], anonymous_ids text[], message_ids text[],
-  received_ats bigint[], timestamps bigint[], bodies text[], request_ids bigint[], sents text[], warning_lists text[],
-  violation_lists text[], inherited_nths integer[], text_nths integer[], inherited_texts text[], delivery_nths integer[],
-  destinations text[], states text[], delivery_reasons text[], requests json
+  source_nths integer[], ${LIST_TYPES}, inherited_nths integer[], text_nths integer[], inherited_texts text[],
+  delivery_nths integer[], destinations text[], states text[], delivery_reasons text[], requests json
 ) RETURNS TABLE (what text, nth integer, first_seq bigint, first_body text, first_inherited bigint, at_epoch bigint)
 LANGUAGE plpgsql
 ${SETTINGS} AS $append$
 DECLARE
   head log_head;
-  size integer := coalesce(cardinality(reasons), 0);
+  size integer := coalesce(cardinality(reason_list), 0);
   first bigint;
   today date;
   source_ids integer[];
@@ -61,7 +64,7 @@ BEGIN
     FROM unnest(source_names) WITH ORDINALITY AS given (name, nth) ORDER BY given.nth);
 
   RETURN QUERY SELECT 'known', given.nth::integer, seen.seq, event.body, event.inherited, head.epoch
-    FROM unnest(source_nths, reasons, message_ids, received_ats)
+    FROM unnest(source_nths, reason_list, message_id_list, received_at_list)
       WITH ORDINALITY AS given (source_nth, reason, message_id, received_at, nth)
     JOIN seen ON seen.source_id = source_ids[given.source_nth] AND seen.message_id = given.message_id
     LEFT JOIN LATERAL (SELECT day_of(seen.seq) AS day) AS place ON true
@@ -81,19 +84,16 @@ BEGIN
   INSERT INTO consumed (key, seq, at)
     SELECT given.key, first + given.start, now_ms FROM unnest(keys, key_starts) AS given (key, start);
 
-  INSERT INTO event (day, seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp,
-      body, request_id, sent, warnings, violations, inherited)
+  INSERT INTO event (day, seq, source_id, status, inherited, ${COLUMNS.join(', ')})
     SELECT today, first + given.nth - 1, source_ids[given.source_nth], CASE WHEN given.reason IS NULL THEN 1 ELSE 0 END,
-      given.reason, given.kind, given.name, given.user_id, given.anonymous_id, given.message_id, given.received_at,
-      given.timestamp, given.body, given.request_id, given.sent, given.warnings, given.violations, first + given.inherited_nth - 1
-    FROM unnest(source_nths, reasons, kinds, names, user_ids, anonymous_ids, message_ids, received_ats, timestamps, bodies,
-      request_ids, sents, warning_lists, violation_lists, inherited_nths) WITH ORDINALITY AS given (source_nth, reason, kind, name, user_id,
-      anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations, inherited_nth, nth);
+      first + given.inherited_nth - 1, ${COLUMNS.map((column) => `given.${column}`).join(', ')}
+    FROM unnest(source_nths, inherited_nths, ${LISTS})
+      WITH ORDINALITY AS given (source_nth, inherited_nth, ${COLUMNS.join(', ')}, nth);
   INSERT INTO inherited (day, seq, body)
     SELECT today, first + given.nth - 1, given.body FROM unnest(text_nths, inherited_texts) AS given (nth, body);
   INSERT INTO seen (source_id, message_id, seq, at)
     SELECT source_ids[given.source_nth], given.message_id, first + given.nth - 1, given.received_at
-    FROM unnest(source_nths, reasons, message_ids, received_ats)
+    FROM unnest(source_nths, reason_list, message_id_list, received_at_list)
       WITH ORDINALITY AS given (source_nth, reason, message_id, received_at, nth)
     WHERE given.reason IS NULL AND given.message_id IS NOT NULL
     ON CONFLICT ON CONSTRAINT seen_pkey DO UPDATE SET seq = excluded.seq, at = excluded.at;
@@ -102,12 +102,13 @@ BEGIN
     SELECT received_at / ${BUCKET_MS}, source_id, kind, min(name), reason, count(*) FROM (
       SELECT received_at, source_ids[source_nth] AS source_id, coalesce(kind, '') AS kind, ${TALLY_NAME} AS name,
         coalesce(reason, '') AS reason
-      FROM unnest(received_ats, source_nths, kinds, names, reasons) AS given (received_at, source_nth, kind, name, reason)
+      FROM unnest(received_at_list, source_nths, kind_list, name_list, reason_list)
+        AS given (received_at, source_nth, kind, name, reason)
     ) AS given GROUP BY 1, 2, 3, brief(name), 5 ORDER BY 1, 2, 3, brief(min(name)), 5
     ON CONFLICT (bucket, source_id, kind, brief(name), reason) DO UPDATE SET count = tally.count + excluded.count;
   INSERT INTO total (source_id, kind, reason, count)
     SELECT source_ids[source_nth], coalesce(kind, ''), coalesce(reason, ''), count(*)
-    FROM unnest(source_nths, kinds, reasons) AS given (source_nth, kind, reason) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    FROM unnest(source_nths, kind_list, reason_list) AS given (source_nth, kind, reason) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT ON CONSTRAINT total_pkey DO UPDATE SET count = total.count + excluded.count;
 
   IF cardinality(delivery_nths) > 0 THEN
@@ -115,7 +116,7 @@ BEGIN
       SELECT today, first + given.nth - 1, given.destination, given.state, given.reason
       FROM unnest(delivery_nths, destinations, states, delivery_reasons) AS given (nth, destination, state, reason);
     INSERT INTO delivery_tally (bucket, destination, state, reason, count)
-      SELECT received_ats[given.nth] / ${BUCKET_MS}, given.destination, given.state, coalesce(min(given.reason), ''), count(*)
+      SELECT received_at_list[given.nth] / ${BUCKET_MS}, given.destination, given.state, coalesce(min(given.reason), ''), count(*)
       FROM unnest(delivery_nths, destinations, states, delivery_reasons) AS given (nth, destination, state, reason)
       GROUP BY 1, 2, 3, coalesce(brief(given.reason), '') ORDER BY 1, 2, 3, coalesce(brief(min(given.reason)), '')
       ON CONFLICT (bucket, destination, state, brief(reason)) DO UPDATE SET count = delivery_tally.count + excluded.count;

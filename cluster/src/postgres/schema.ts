@@ -1,4 +1,4 @@
-import { TABLES, type Table } from 'trackpost-collector/sql'
+import { TABLES, type Table, TEXT_COLUMNS } from 'trackpost-collector/sql'
 
 /** Tables that are partitioned by the day of storing. */
 export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherited'] as const
@@ -20,6 +20,9 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
   return `CREATE TABLE ${name} (${text(columns)});
     CREATE UNIQUE INDEX ${name}_key ON ${name} (${key.map((one) => (one === longKey ? `brief(${one})` : one)).join(', ')});`
 }
+
+const briefIndex = (column: string) =>
+  `CREATE INDEX event_${column} ON event (brief(${column}), seq) WHERE ${column} IS NOT NULL;`
 
 /**
  * The tables of version 0.1.0, the first release: those in `TABLES`, and tables that only PostgreSQL has.
@@ -81,10 +84,7 @@ CREATE UNLOGGED TABLE rate_window (
 ) WITH (fillfactor = 50);
 ${Object.entries(TABLES).map(tableOf).join('\n')}
 CREATE INDEX event_received_at ON event (received_at, seq);
-CREATE INDEX event_name ON event (brief(name), seq) WHERE name IS NOT NULL;
-CREATE INDEX event_user_id ON event (brief(user_id), seq) WHERE user_id IS NOT NULL;
-CREATE INDEX event_anonymous_id ON event (brief(anonymous_id), seq) WHERE anonymous_id IS NOT NULL;
-CREATE INDEX event_message_id ON event (brief(message_id), seq) WHERE message_id IS NOT NULL;
+${TEXT_COLUMNS.map(briefIndex).join('\n')}
 CREATE INDEX event_request_id ON event (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX event_reason ON event (reason, seq) WHERE reason IS NOT NULL;
 CREATE INDEX event_violations ON event (seq) WHERE violations IS NOT NULL;

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { drained } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import { stringifyExact } from '../json/exact-json.ts'
-import type { EventRecord } from '../record.ts'
+import { type EventRecord, TEXT_NAMES } from '../record.ts'
 import type { EventReader, EventSearch, QueryParameters } from '../store/event-reader.ts'
 import type { ChangeFeed, Cursor } from '../store/ports.ts'
 import type { RequestSummary } from '../store/query-results.ts'
@@ -63,10 +63,7 @@ export function exportEvents(
       ...plain('status'),
       ...plain('reason'),
       ...plain('type'),
-      ...plain('name'),
-      ...plain('userId'),
-      ...plain('anonymousId'),
-      ...plain('messageId'),
+      ...Object.assign({}, ...TEXT_NAMES.map(plain)),
       message: ({ message }) => stringifyExact(message),
     },
   }

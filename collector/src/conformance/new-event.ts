@@ -1,3 +1,4 @@
+import { textsOf } from '../record.ts'
 import type { NewEvent, NewRequest } from '../store/ports.ts'
 
 export function newEvent(messageId: string, fields: Partial<NewEvent> = {}): NewEvent {
@@ -6,9 +7,9 @@ export function newEvent(messageId: string, fields: Partial<NewEvent> = {}): New
     source: 'shop',
     reason: null,
     kind: 'track',
+    ...textsOf(() => null),
     name: 'Größe gewählt',
     userId: 'zoë',
-    anonymousId: null,
     messageId,
     receivedAtMs,
     receivedAt: new Date(receivedAtMs).toISOString(),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isoTime } from '../iso-time.ts'
 import { exactDigits, stringifyExact, withExactNumbers } from '../json/exact-json.ts'
 import { idText, isBlank, textOrNull } from '../plain-text.ts'
-import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
+import { type EventTexts, isKind, type Kind, type Reason, textsOf, type Warning } from '../record.ts'
 import type { InheritedField } from '../store/inherited.ts'
 import type { SentDifference } from '../store/ports.ts'
 import { fits, type Inheritance } from './inheritance.ts'
@@ -46,13 +46,9 @@ export interface Envelope {
 }
 
 /** A message that was checked, in the form in which it is stored. */
-export interface ReadMessage {
+export interface ReadMessage extends EventTexts {
   reason: Reason | null
   kind: Kind | null
-  name: string | null
-  userId: string | null
-  anonymousId: string | null
-  messageId: string | null
   /** Time of the event, corrected for the client's clock, in milliseconds since the Unix epoch. */
   timestampMs: number
   /** The `integrations` of the message, followed by those of the batch. */
@@ -216,10 +212,7 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
   return {
     reason: 'bad_item',
     kind: null,
-    name: null,
-    userId: null,
-    anonymousId: null,
-    messageId: null,
+    ...textsOf(() => null),
     timestampMs: receivedAtMs,
     integrations: [],
     body: JSON.stringify({ item, receivedAt }),

@@ -3,7 +3,7 @@ import type { Source } from '../auth/sources.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
 import { type Inexact, rounded } from '../json/exact-json.ts'
-import { isKind, type Kind, type Reason, type Violation } from '../record.ts'
+import { isKind, type Kind, type Reason, textsOf, type Violation } from '../record.ts'
 import type { NewEvent } from '../store/ports.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
@@ -89,10 +89,7 @@ function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
     source: '',
     reason: null,
     kind,
-    name: null,
-    userId: null,
-    anonymousId: null,
-    messageId: null,
+    ...textsOf(() => null),
     receivedAtMs,
     receivedAt: new Date(receivedAtMs).toISOString(),
     timestampMs: receivedAtMs,
@@ -134,14 +131,10 @@ export function refusedMessage(
     warnings: [],
   }
   const message = readMessage(value, isKind(type) ? type : undefined, envelope, 0)
-  const preview = (text: string | null) => text?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null
   return {
     ...event,
     kind: message.kind,
-    name: preview(message.name),
-    userId: preview(message.userId),
-    anonymousId: preview(message.anonymousId),
-    messageId: preview(message.messageId),
+    ...textsOf((field) => message[field]?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null),
     body:
       reason === 'event_too_large'
         ? JSON.stringify({ refused: reason, beginning: message.body.slice(0, PREVIEW_CHARACTERS) })

@@ -1,4 +1,6 @@
 import { hasName } from '../error-name.ts'
+import { TEXT_FIELDS } from '../record.ts'
+
 /** A parsed search: the conditions that a record must meet. */
 export type Search =
   | { kind: 'and'; parts: Search[] }
@@ -39,14 +41,13 @@ export interface Vocabulary {
 export const EVENT_VOCABULARY: Vocabulary = {
   fields: {
     event: 'event',
-    name: 'name',
     type: 'type',
-    user: 'user',
-    userId: 'user',
-    anonymous: 'anonymous',
-    anonymousId: 'anonymous',
-    message: 'message',
-    messageId: 'message',
+    ...Object.fromEntries(
+      Object.entries(TEXT_FIELDS).flatMap(([field, { search }]) => [
+        [search, search],
+        [field, search],
+      ]),
+    ),
     id: 'id',
     source: 'source',
     status: 'status',

@@ -2,6 +2,7 @@ import type { Operator } from '../search/syntax.ts'
 import type { Budget } from './budget.ts'
 import type { TimeRange } from './event-reader.ts'
 import type { Query, Sql, SqlValue } from './sql.ts'
+import type { TextColumn } from './tables.ts'
 
 /** A range of sequence numbers (`seq`), both ends included. */
 export interface Bounds {
@@ -38,9 +39,6 @@ export interface PathValue {
 }
 
 export type IdColumn = 'user_id' | 'anonymous_id'
-
-/** Indexed columns of `event`. */
-export type LookupColumn = IdColumn | 'name' | 'message_id'
 
 /** `newer` is an alias of `attempt` within one statement. */
 export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
@@ -86,7 +84,7 @@ export interface Dialect {
    *
    * @param beside A table to join; the condition is evaluated for each row of this table.
    */
-  lookup(column: LookupColumn, condition: Sql, bounds: Bounds, beside?: Sql): Sql
+  lookup(column: TextColumn, condition: Sql, bounds: Bounds, beside?: Sql): Sql
   /** A table `ids` with one column `id` that contains these texts. */
   ids(texts: readonly string[]): Sql
   /** An index hint for `event`; empty in a database that needs none. */

@@ -1,5 +1,13 @@
 import { hasName } from '../error-name.ts'
-import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
+import type {
+  DestinationOutcome,
+  EventSummary,
+  EventTexts,
+  Kind,
+  Reason,
+  Violation,
+  Warning,
+} from '../record.ts'
 
 /**
  * The ports (interfaces) of the store, which `EventStore` combines. Code outside the folders `sqlite` and `postgres` does not
@@ -27,15 +35,11 @@ export interface SentDifference {
   removed: readonly string[]
 }
 
-export interface NewEvent {
+export interface NewEvent extends EventTexts {
   source: string
   /** Why the event is rejected. Null = it is accepted, unless the store finds that its messageId is known. */
   reason: Reason | null
   kind: Kind | 'batch' | null
-  name: string | null
-  userId: string | null
-  anonymousId: string | null
-  messageId: string | null
   receivedAtMs: number
   /** `receivedAtMs` in ISO 8601. */
   receivedAt: string

@@ -6,10 +6,13 @@ import {
   isKind,
   type PreviewEntry,
   type Reason,
+  TEXT_FIELDS,
+  textsOf,
   type Warning,
 } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
 import type { NewEvent } from './ports.ts'
+import { TEXT_COLUMNS, type TextColumn } from './tables.ts'
 
 /** The largest time that a `Date` can represent (ECMAScript, "Time Values and Time Range"). */
 const MAX_DATE_MS = 8.64e15
@@ -49,10 +52,7 @@ export function summaryOf(
     status: reason === null ? 'accepted' : 'rejected',
     reason,
     type: event.kind,
-    name: event.name,
-    userId: event.userId,
-    anonymousId: event.anonymousId,
-    messageId: event.messageId,
+    ...textsOf((field) => event[field]),
     preview: [],
     violations: event.violations?.length ?? 0,
     destinations,
@@ -61,15 +61,11 @@ export function summaryOf(
   return summary
 }
 
-export interface EventRow {
+export interface EventRow extends Record<TextColumn, string | null> {
   seq: number
   source: string
   reason: Reason | null
   kind: string | null
-  name: string | null
-  user_id: string | null
-  anonymous_id: string | null
-  message_id: string | null
   received_at: number
   timestamp: number
   request_id: number | null
@@ -80,8 +76,9 @@ export interface EventRow {
   inherited: number | null
 }
 
-export const EVENT_ROW_COLUMNS =
-  'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
+const TEXTS = TEXT_COLUMNS.map((column) => `event.${column} AS ${column}`).join(', ')
+
+export const EVENT_ROW_COLUMNS = `event.seq AS seq, source.name AS source, reason, kind, ${TEXTS}, received_at, timestamp, request_id, warnings, violations, body, inherited`
 
 export function summaryOfRow(
   row: EventRow,
@@ -98,10 +95,7 @@ export function summaryOfRow(
     status: row.reason === null ? 'accepted' : 'rejected',
     reason: row.reason,
     type: kindOf(row.kind),
-    name: row.name,
-    userId: row.user_id,
-    anonymousId: row.anonymous_id,
-    messageId: row.message_id,
+    ...textsOf((field) => row[TEXT_FIELDS[field].column]),
     preview: preview(message),
     violations: row.violations === null ? 0 : (JSON.parse(row.violations) as unknown[]).length,
     destinations: [...destinations].sort(failedFirst),

@@ -1,3 +1,5 @@
+import { TEXT_FIELDS, type TextField } from '../record.ts'
+
 /** A table that exists in both SQLite and PostgreSQL. */
 export interface Table {
   /** Whether the table has a column `seq`, the sequence number of an event or of a request. */
@@ -35,6 +37,22 @@ export const REQUEST_COLUMNS = `
   body text,
   is_cut smallint NOT NULL`
 
+export type TextColumn = (typeof TEXT_FIELDS)[TextField]['column']
+export const TEXT_COLUMNS: readonly TextColumn[] = Object.values(TEXT_FIELDS).map(({ column }) => column)
+
+/** The columns of `event` that are the same in all stores; see `valuesOf`. */
+export const GIVEN_COLUMNS = `
+  reason text,
+  kind text,
+  ${TEXT_COLUMNS.map((column) => `${column} text`).join(', ')},
+  received_at bigint NOT NULL,
+  timestamp bigint NOT NULL,
+  body text,
+  request_id bigint,
+  sent text,
+  warnings text,
+  violations text`
+
 /** The columns of these tables are those of the key, and `count`. */
 export type CountTable = 'tally' | 'total' | 'request_tally' | 'delivery_tally'
 
@@ -65,20 +83,7 @@ export const TABLES: Readonly<Record<TableName, Table>> = {
     key: [],
     columns: `
   source_id integer NOT NULL,
-  status smallint NOT NULL,
-  reason text,
-  kind text,
-  name text,
-  user_id text,
-  anonymous_id text,
-  message_id text,
-  received_at bigint NOT NULL,
-  timestamp bigint NOT NULL,
-  body text,
-  request_id bigint,
-  sent text,
-  warnings text,
-  violations text,
+  status smallint NOT NULL,${GIVEN_COLUMNS},
   inherited bigint`,
   },
   inherited: { isNumbered: true, key: [], columns: 'body text NOT NULL' },

@@ -1,5 +1,5 @@
 // The responses of the collector's API: see docs/api.md. Some types are imported from the store.
-import type { Kind, Warning } from '../../../src/record.ts'
+import type { EventTexts, Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 
 export type { DeadLetter } from '../../../src/log/ports.ts'
@@ -51,7 +51,7 @@ export interface Outcome {
   attempts: number
 }
 
-export interface EventSummary {
+export interface EventSummary extends EventTexts {
   id: string
   seq: number
   request: string | null
@@ -61,10 +61,6 @@ export interface EventSummary {
   status: 'accepted' | 'rejected'
   reason: string | null
   type: Kind | 'batch' | null
-  name: string | null
-  userId: string | null
-  anonymousId: string | null
-  messageId: string | null
   preview: Array<{ path: string; value: string | number | boolean | null }>
   violations: number
   warnings?: Warning[]

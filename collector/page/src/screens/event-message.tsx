@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
+import { TEXT_FIELDS } from '../../../src/record.ts'
 import { Choice, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import type { AddTerm } from '../components/event-cells.tsx'
@@ -28,11 +29,8 @@ function linkOf(path: Path, value: unknown): string | undefined {
 function termOf(path: Path, value: unknown): string | undefined {
   const fields: Record<string, string> = {
     event: 'event',
-    name: 'name',
     type: 'type',
-    userId: 'user',
-    anonymousId: 'anonymous',
-    messageId: 'message',
+    ...Object.fromEntries(Object.entries(TEXT_FIELDS).map(([field, { search }]) => [field, search])),
   }
   const [first, ...rest] = path
   if (typeof value === 'object' && value !== null) return undefined

@@ -1,8 +1,9 @@
 import { cursorOf, type InNumbers } from '../cursor.ts'
-import type { Dialect, IdColumn, LookupColumn } from '../dialect.ts'
+import type { Dialect, IdColumn } from '../dialect.ts'
 import type { QueryParameters } from '../event-reader.ts'
 import type { UserDetail, UserLink } from '../query-results.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
+import type { TextColumn } from '../tables.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 import { ByteRoom, userTraits } from './user-traits.ts'
@@ -87,7 +88,7 @@ function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity
   return { identity, isComplete: identity.isFull || followed === identity.queue.length }
 }
 
-function eventsWith(dialect: Dialect, column: LookupColumn, id: string): Sql {
+function eventsWith(dialect: Dialect, column: TextColumn, id: string): Sql {
   return dialect.lookup(column, dialect.equals(column, sql`${id}`), dialect)
 }
 

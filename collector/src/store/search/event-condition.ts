@@ -1,3 +1,4 @@
+import { TEXT_FIELDS } from '../../record.ts'
 import { caseVariants, comparisonsOf } from '../../search/meanings.ts'
 import type { Comparison, Search } from '../../search/syntax.ts'
 import type { Bounds, Dialect, EventCondition } from '../dialect.ts'
@@ -20,21 +21,19 @@ import {
 
 /** Columns by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
-  name: 'event.name',
-  user: 'user_id',
-  anonymous: 'anonymous_id',
-  message: 'message_id',
+  ...Object.fromEntries(Object.values(TEXT_FIELDS).map(({ search, column }) => [search, `event.${column}`])),
   reason: 'reason',
   type: 'kind',
 }
 const FACTS: ReadonlySet<string> = new Set(['reason', 'type', 'source', 'status', 'received'])
+/** Indexed columns by the name of the search field, first those that usually match the fewest events. */
 const INDEXED: Readonly<Record<string, string[]>> = {
   message: ['message_id'],
   user: ['user_id'],
   anonymous: ['anonymous_id'],
   id: ['user_id', 'anonymous_id'],
   event: ['name'],
-  name: ['name'],
+  ...Object.fromEntries(Object.values(TEXT_FIELDS).map(({ search, column }) => [search, [column]])),
 }
 const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
 

@@ -6,11 +6,11 @@ import { requestRow } from '../request-row.ts'
 import { namesOf, REQUEST_COLUMNS, TABLES } from '../tables.ts'
 import {
   type Batch,
-  columnsOf,
   NewEvents,
   type SeenEvent,
   type SeenRow,
   seenEvents,
+  valuesOf,
 } from '../writing/batch.ts'
 import type { Database, SqlValue } from './database.ts'
 import { among } from './dialect.ts'
@@ -115,19 +115,15 @@ export class Commit {
     return written.events.map((event, index) => {
       const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
       const reason = written.reasons[index] ?? null
-      const { kind, receivedAtMs } = event
-      const { name, userId, anonymousId, messageId, requestId, sent, warnings, violations } = columnsOf(event)
+      const { kind, name, receivedAtMs } = event
       const bucket = Math.floor(receivedAtMs / BUCKET_MS)
-      const counted = NAMED_KINDS.has(kind) ? (name ?? '') : ''
+      const counted = NAMED_KINDS.has(kind) ? (escapeForStore(name) ?? '') : ''
       this.#tally.add([bucket, sourceId, kind ?? '', counted, reason ?? ''])
       this.#total.add([sourceId, kind ?? '', reason ?? ''])
       const status = reason === null ? 1 : 0
       const from = written.inheritedFrom[index] ?? null
-      // biome-ignore format: in the order of the columns
-      return [
-        firstSeq + index, sourceId, status, reason, kind, name, userId, anonymousId, messageId, receivedAtMs,
-        event.timestampMs, event.body, requestId, sent, warnings, violations, from === null ? null : firstSeq + from,
-      ]
+      const inherited = from === null ? null : firstSeq + from
+      return [firstSeq + index, sourceId, status, ...valuesOf(event, reason), inherited]
     })
   }
 

@@ -1,4 +1,4 @@
-import { TABLES, type Table } from '../tables.ts'
+import { TABLES, type Table, TEXT_COLUMNS } from '../tables.ts'
 
 /** Stored in the pragma `user_version`. The version is 4 since the first release (0.1.0). */
 export const SCHEMA_VERSION = 4
@@ -47,7 +47,7 @@ CREATE TABLE segment (
 );
 ${Object.entries(TABLES).map(tableOf).join('\n')}
 CREATE INDEX event_facts ON event (seq, source_id, kind, reason, received_at);
-${['name', 'user_id', 'anonymous_id', 'message_id'].map(segmented).join('\n')}
+${TEXT_COLUMNS.map(segmented).join('\n')}
 CREATE INDEX event_request_id ON event (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX event_violations ON event (seq) WHERE violations IS NOT NULL;
 CREATE INDEX delivery_due ON delivery (destination, due_at, seq) WHERE state = 'pending';

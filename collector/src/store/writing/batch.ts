@@ -1,4 +1,4 @@
-import type { EventSummary, Reason } from '../../record.ts'
+import { type EventSummary, type Reason, TEXT_NAMES } from '../../record.ts'
 import type { Dialect } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
 import { inheritedPlaces } from '../inherited.ts'
@@ -130,18 +130,24 @@ function plannedFor({ deliveries }: NewEvent): Array<Omit<NewDelivery, 'index'>>
   }))
 }
 
-/** Values of an event for columns that are the same in SQLite and PostgreSQL, escaped where necessary. */
-export function columnsOf(event: NewEvent) {
-  return {
-    name: escapeForStore(event.name),
-    userId: escapeForStore(event.userId),
-    anonymousId: escapeForStore(event.anonymousId),
-    messageId: escapeForStore(event.messageId),
-    requestId: event.requestId === undefined ? null : Number(event.requestId),
-    sent: event.sent === undefined ? null : JSON.stringify(event.sent),
-    warnings: list(event.warnings),
-    violations: list(event.violations),
-  }
+/**
+ * The values of an event for `GIVEN_COLUMNS`, in their order, escaped where necessary.
+ *
+ * @param reason Why the event is rejected, after deduplication.
+ */
+export function valuesOf(event: NewEvent, reason: Reason | null): Array<string | number | null> {
+  const values: Array<string | number | null> = [reason, event.kind]
+  for (const field of TEXT_NAMES) values.push(escapeForStore(event[field]))
+  values.push(
+    event.receivedAtMs,
+    event.timestampMs,
+    event.body,
+    event.requestId === undefined ? null : Number(event.requestId),
+    event.sent === undefined ? null : JSON.stringify(event.sent),
+    list(event.warnings),
+    list(event.violations),
+  )
+  return values
 }
 
 function list(values: readonly unknown[] | undefined): string | null {
