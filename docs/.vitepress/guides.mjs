@@ -44,7 +44,15 @@ export const ELSEWHERE = {
 /** A sidebar of its own, for people who work on the library itself. */
 export const CONTRIBUTORS = [
   { text: 'The product', pages: ['spec', 'faults'] },
-  { text: 'The code', pages: ['contributing/decisions', 'contributing/experiments', 'contributing/page'] },
+  {
+    text: 'The code',
+    pages: [
+      'contributing/decisions',
+      'contributing/experiments',
+      'contributing/page',
+      'contributing/release',
+    ],
+  },
 ]
 
 /** Each entry point with its sentence in the reference. */
