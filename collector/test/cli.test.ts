@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { holdPort } from '../../test/support/held-port.ts'
+import { defaultStore, STORE_NAME } from '../src/cli/default-store.ts'
 import { startCollector } from '../src/index.ts'
 import { launch, newFolder, run as runCommand, start as startCommand } from './ops/process.ts'
 import { openCollector, post, track } from './support.ts'
@@ -18,24 +19,68 @@ test('-h means --help for every command', async () => {
   }
 })
 
-test('the start names the database file, and none if there is no file', async () => {
-  const linesOf = async (...args: string[]) => {
-    const child = launch(['--port', '0', ...args])
-    let out = ''
-    child.stdout.on('data', (chunk) => {
-      out += chunk
-      child.kill('SIGINT')
-    })
-    await once(child, 'close')
-    return out
-  }
+test('O24: the start names the database file, which is in the data folder of the user, and none if there is no file', async () => {
   const folder = realpathSync(newFolder())
+  const linesOf = async (...args: string[]) => {
+    const { child, lines } = await startCommand(['--port', '0', ...args], {
+      HOME: folder,
+      XDG_DATA_HOME: folder,
+    })
+    child.kill('SIGINT')
+    await once(child, 'close')
+    return lines.map(({ message }) => message).join('\n')
+  }
+  const own = join(folder, 'own.db')
+  const usual = defaultStore({ XDG_DATA_HOME: folder }, process.platform, folder)
 
-  expect(await linesOf('--store', join(folder, 'own.db'))).toContain(
-    `stored in ${join(folder, 'own.db')}, about 1 GB`,
-  )
-  expect(await linesOf()).toMatch(/stored in \/.*\/trackpost-collector\.db,/)
+  expect(await linesOf('--store', own)).toContain(`stored in ${own}, about 1 GB for a million`)
   expect(await linesOf('--store', ':memory:')).not.toContain('stored in')
+  expect(existsSync(usual)).toBe(false)
+  expect(await linesOf()).toContain(`stored in ${usual},`)
+  expect(existsSync(usual)).toBe(true)
+})
+
+test('a database in the current folder that is not used is named, with what to write', async () => {
+  const cwd = newFolder()
+  writeFileSync(join(cwd, STORE_NAME), '')
+  const hints = async (...args: string[]) => {
+    const { child, lines } = await startCommand(['--port', '0', ...args], {}, cwd)
+    child.kill('SIGINT')
+    await once(child, 'close')
+    return lines.flatMap(({ message }) => (message.includes('is not used') ? [message] : []))
+  }
+
+  expect(await hints()).toEqual([
+    'trackpost-collector.db in this folder is not used: to use it, write --store trackpost-collector.db',
+  ])
+  expect(await hints('--store', STORE_NAME)).toEqual([])
+})
+
+test.skipIf(process.platform === 'win32')(
+  'without a folder for the database, the collector says so, and exits with 1',
+  async () => {
+    expect(await runCommand([], { HOME: '/dev/null', XDG_DATA_HOME: '/dev/null' })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /^trackpost-collector: --store: expected a file, .* mkdir '\/dev\/null[^\n]*\n$/,
+      ),
+    })
+  },
+)
+
+test.each([
+  ['linux', {}, '/home/ada/.local/share/trackpost/trackpost-collector.db'],
+  ['linux', { XDG_DATA_HOME: '/data' }, '/data/trackpost/trackpost-collector.db'],
+  ['linux', { XDG_DATA_HOME: 'data' }, '/home/ada/.local/share/trackpost/trackpost-collector.db'],
+  [
+    'darwin',
+    { XDG_DATA_HOME: '/data' },
+    '/home/ada/Library/Application Support/trackpost/trackpost-collector.db',
+  ],
+  ['win32', {}, '\\home\\ada\\AppData\\Local\\trackpost\\trackpost-collector.db'],
+  ['win32', { LOCALAPPDATA: 'D:\\Data' }, 'D:\\Data\\trackpost\\trackpost-collector.db'],
+] as const)('the default file on %s with %j is %s', (platform, environment, path) => {
+  expect(defaultStore(environment, platform, '/home/ada')).toBe(path)
 })
 
 test('an IPv6 address can be in brackets, as in a URL', async () => {

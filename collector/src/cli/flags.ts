@@ -15,7 +15,8 @@ Usage: trackpost-collector [options]
   --host <address>     address to listen on  (127.0.0.1)
   --store <address>    SQLite file, :memory:, or
                        postgres://user:password@host/database, which any number
-                       of collectors may share  (trackpost-collector.db)
+                       of collectors may share
+                       (trackpost-collector.db in the user's data folder)
   --log <address>      nats://<host>: write events into this log, from where
                        workers carry them to the store; without --store this
                        process keeps nothing itself  (none)
@@ -60,8 +61,6 @@ violates it.
 healthcheck requests /readyz of the collector on this machine, and exits with 1
 if it is not ready.
 `
-
-export const DEFAULT_STORE = 'trackpost-collector.db'
 
 const HELP_FLAG = { type: 'boolean', short: 'h', default: false } as const
 

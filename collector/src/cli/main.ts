@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { sleep } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
@@ -10,15 +11,9 @@ import { startCollector } from '../start.ts'
 import { isPostgres } from '../store/address.ts'
 import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
+import { defaultStore, STORE_NAME } from './default-store.ts'
 import { underItsName, withEnvironment } from './environment.ts'
-import {
-  CHECK_FLAGS,
-  COLLECTOR_FLAGS,
-  DEFAULT_STORE,
-  HEALTHCHECK_FLAGS,
-  HELP,
-  KEYGEN_FLAGS,
-} from './flags.ts'
+import { CHECK_FLAGS, COLLECTOR_FLAGS, HEALTHCHECK_FLAGS, HELP, KEYGEN_FLAGS } from './flags.ts'
 import { askReadiness } from './healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
 import { endNow, watchSignals } from './signals.ts'
@@ -63,7 +58,7 @@ async function runCheck(args: readonly string[]): Promise<number> {
     import('./check-database.ts'),
   ])
   const search = values.search === undefined ? {} : { q: values.search }
-  const store = values.store ?? DEFAULT_STORE
+  const store = values.store ?? defaultStore(process.env)
   const { checked, broken } = await checkDatabase(store, loadPlan(values.plan).plan, search)
   for (const { key, path, message, count, firstSeq } of broken) {
     const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
@@ -137,6 +132,8 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
   if (store !== undefined && store !== MEMORY && !isPostgres(store)) {
     const file = resolve(store)
     log.info(`events are stored in ${file}, about 1 GB for a million small ones`, { file })
+    if (values.store === undefined && existsSync(STORE_NAME) && file !== resolve(STORE_NAME))
+      log.info(`${STORE_NAME} in this folder is not used: to use it, write --store ${STORE_NAME}`)
   }
   if (values['allow-public']) log.info('the collector does not speak TLS: use a TLS proxy in front of it')
   if (values['allow-public'] && values['admin-token'] === undefined) {
@@ -193,8 +190,18 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
 
 /** If a log is given, there is a store only if a flag names one. */
 function storeOption({ log, store }: Values): Pick<CollectorOptions, 'store' | 'log'> {
-  if (log === undefined) return { store: store ?? DEFAULT_STORE }
+  if (log === undefined) return { store: store ?? makeDefaultStore() }
   return store === undefined ? { log } : { log, store }
+}
+
+function makeDefaultStore(): string {
+  try {
+    const store = defaultStore(process.env)
+    mkdirSync(dirname(store), { recursive: true, mode: 0o700 })
+    return store
+  } catch (cause) {
+    throw new ConfigError(`--store: expected a file, because there is no folder for one (${oneLine(cause)})`)
+  }
 }
 
 /** Returns the exit code. */

@@ -35,16 +35,22 @@ export function environment(added: Record<string, string> = {}): NodeJS.ProcessE
   return { ...Object.fromEntries(entries), ...added }
 }
 
-/** Starts the command in an empty folder, and kills it when the test ends. */
-export function launch(args: readonly string[], added: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder(), env: environment(added) })
+/** Starts the command in a folder of its own, and kills it when the test ends. */
+export function launch(args: readonly string[], added: Record<string, string> = {}, cwd = newFolder()) {
+  // By default, events are stored in the user's data folder, which is this one.
+  const env = environment({ HOME: cwd, XDG_DATA_HOME: cwd, LOCALAPPDATA: cwd, ...added })
+  const child = spawn(process.execPath, [launcher, ...args], { cwd, env })
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 
 /** Starts a collector that logs JSON, and resolves when it listens. */
-export async function start(args: readonly string[], added: Record<string, string> = {}): Promise<Running> {
-  const child = launch([...args, '--log-format', 'json'], added)
+export async function start(
+  args: readonly string[],
+  added: Record<string, string> = {},
+  cwd?: string,
+): Promise<Running> {
+  const child = launch([...args, '--log-format', 'json'], added, cwd)
   const lines: Line[] = []
   let rest = ''
   let stderr = ''
