@@ -159,6 +159,7 @@ export class RunningCollector implements Collector {
         meter: this.#meter,
         version: this.#about.version,
         clock: this.#clock,
+        activeFaults: () => this.#faults.active,
         // A process without a store does not know the destinations' deliveries.
         destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
       }),

@@ -20,6 +20,8 @@ export interface PartHealth {
   reason: string | null
   /** Number of events that this process has accepted but not written yet. */
   waiting: number
+  /** How full its disk is, or the file against its limit, whichever is more, from 0 to 1. Only for a store in a file. */
+  fill?: number | undefined
   /** Only for a log whose lag is known. */
   lag?: LogLag
 }

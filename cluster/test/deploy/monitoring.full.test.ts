@@ -22,6 +22,9 @@ interface Rule {
   expr: string
   annotations: { summary: string; description?: string }
 }
+interface RuleTest {
+  alert_rule_test: Array<{ alertname: string; exp_alerts: object[] }>
+}
 interface Panel {
   title: string
   targets: Array<{ expr: string; legendFormat: string }>
@@ -156,12 +159,22 @@ promtoolTest('promtool accepts the files, and each alert fires when it should an
 
   expect((await check('check', 'config', 'prometheus.yaml')).stdout).toContain(`${rules.length} rules found`)
   // The tests of the rules do not repeat the descriptions.
-  for (const { annotations } of rules) delete annotations.description
+  for (const { annotations } of rules) {
+    expect(annotations.description).toMatch(/.{40}/)
+    delete annotations.description
+  }
   const tried = stringify({ groups })
   writeFileSync(join(cwd, 'alerts.yaml'), tried)
   await check('test', 'rules', 'tests.yaml')
-  const tested = readFileSync(join(cwd, 'tests.yaml'), 'utf8')
-  for (const { alert } of rules) expect(tested).toContain(`alertname: ${alert}\n`)
+  const { tests } = parse(readFileSync(join(cwd, 'tests.yaml'), 'utf8')) as { tests: RuleTest[] }
+  const alertsThat = (fire: boolean, among: RuleTest[]) =>
+    among
+      .flatMap((one) => one.alert_rule_test)
+      .filter(({ exp_alerts }) => exp_alerts.length > 0 === fire)
+      .map(({ alertname }) => alertname)
+  const names = rules.map(({ alert }) => alert)
+  expect(names.filter((name) => !alertsThat(true, tests).includes(name))).toEqual([])
+  expect(alertsThat(false, tests.slice(-1))).toEqual(names)
   // The tests of the rules must fail if the rules fire at once.
   writeFileSync(join(cwd, 'alerts.yaml'), tried.replace(/for: \d+m/g, 'for: 0m'))
   await expect(check('test', 'rules', 'tests.yaml')).rejects.toThrow('FAILED')

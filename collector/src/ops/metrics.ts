@@ -9,6 +9,7 @@ export interface MetricsParts {
   meter: Meter
   version: string
   parts(): Promise<PartState[]>
+  activeFaults(): number
   /** Empty if the destinations are not known. */
   destinations(): Promise<DestinationState[]>
   now(): number
@@ -44,7 +45,7 @@ export class Metrics {
   }
 
   #registerCounts(): void {
-    const { meter, version } = this.#parts
+    const { meter, version, activeFaults } = this.#parts
     this.#counter('requests_total', 'Requests that ended, by path and status.', ['path', 'status'], () => [
       ...meter.requests,
     ])
@@ -65,6 +66,9 @@ export class Metrics {
     ])
     this.#gauge('info', 'Always 1; the version is in the label.', ['version'], () => [
       { labels: { version }, value: 1 },
+    ])
+    this.#gauge('active_faults', 'Faults that are injected into responses, to test clients.', [], () => [
+      { labels: {}, value: activeFaults() },
     ])
     this.#registry.registerMetric(appendDurations(meter))
   }
@@ -90,6 +94,11 @@ export class Metrics {
     )
     gauge('lag_seconds', 'Age of the oldest message in the log that is not in the store yet.', ({ lag }) =>
       lag === undefined ? undefined : (lag.oldestMs ?? 0) / 1000,
+    )
+    gauge(
+      'store_fill_ratio',
+      'How full the disk of the SQLite file is, or the file against its limit, whichever is more, from 0 to 1.',
+      ({ fill }) => fill,
     )
     gauge('log_fill_ratio', 'How full the log is, from 0 to 1.', ({ lag }) => lag?.fill)
     gauge(

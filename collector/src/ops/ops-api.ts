@@ -16,6 +16,7 @@ export interface OpsParts {
   version: string
   clock: Clock
   destinations(): Promise<DestinationState[]>
+  activeFaults(): number
 }
 
 /** If the store takes longer, the metrics are sent without those of destinations. */
@@ -70,10 +71,11 @@ export class OpsApi {
 
   async #load(): Promise<Metrics> {
     const { Metrics } = await import('./metrics.ts')
-    const { health, meter, version, clock, destinations } = this.#parts
+    const { health, meter, version, clock, destinations, activeFaults } = this.#parts
     return new Metrics({
       meter,
       version,
+      activeFaults,
       now: () => clock.now(),
       parts: () => health.parts(),
       destinations: () =>

@@ -20,7 +20,14 @@ const metricsOf = async (collector: Pick<Collector, 'url'>, init?: RequestInit) 
   return parseMetrics(body)
 }
 const newPath = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-const ready = { part: 'store', isReady: true, isRequired: true, reason: null, waiting: 0 }
+const ready = {
+  part: 'store',
+  isReady: true,
+  isRequired: true,
+  reason: null,
+  waiting: 0,
+  fill: expect.any(Number),
+}
 
 test('a running collector is alive and ready', async () => {
   const collector = await openCollector({ store: newPath() })
@@ -49,7 +56,7 @@ test('a collector whose database file was removed is alive but not ready, and sa
 })
 
 test('a draining collector is not ready, still accepts events, and closes connections after the response', async () => {
-  const collector = await openCollector()
+  const collector = await openCollector({ store: newPath() })
   collector.drain()
 
   expect(await askJson(collector, '/readyz')).toEqual({
@@ -111,6 +118,17 @@ test('pending deliveries are counted, with the age of the oldest', async () => {
 
   expect(seriesOf(samples, 'destination_events', { destination: 'Hook', state: 'pending' })).toBe(1)
   expect(seriesOf(samples, 'destination_oldest_seconds', { destination: 'Hook' })).toBeGreaterThan(0)
+})
+
+test('the faults in force and the fill of the store are metrics', async () => {
+  const collector = await openCollector({ store: newPath() })
+  const ofDisk = seriesOf(await metricsOf(collector), 'store_fill_ratio', { part: 'store' })
+  expect(ofDisk).toBeGreaterThan(0)
+  expect(ofDisk).toBeLessThanOrEqual(1)
+  expect(seriesOf(await metricsOf(collector), 'active_faults')).toBe(0)
+
+  collector.respondNext({ status: 503 })
+  expect(seriesOf(await metricsOf(collector), 'active_faults')).toBe(1)
 })
 
 test('failed appends are counted separately', async () => {

@@ -138,6 +138,13 @@ export class Database {
     this.#opened()
   }
 
+  /** Without the pages that deleted rows have left. */
+  get usedBytes(): number {
+    const pages = (name: 'page_count' | 'freelist_count') =>
+      this.get<Record<string, number>>(`PRAGMA ${name}`)?.[name] ?? 0
+    return (pages('page_count') - pages('freelist_count')) * PAGE_BYTES
+  }
+
   close(): void {
     this.#statements.clear()
     this.#sqlite.close()

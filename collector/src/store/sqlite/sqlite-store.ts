@@ -1,3 +1,5 @@
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { PartHealth } from '../../part-health.ts'
 import type { LoadedPlan } from '../../plan/plan.ts'
@@ -94,7 +96,25 @@ export class SqliteStore implements EventStore {
 
   async health(): Promise<PartHealth[]> {
     const reason = this.#whyNotReady()
-    return [{ part: 'store', isReady: reason === null, reason, waiting: this.log.waitingEvents }]
+    const state = {
+      part: 'store' as const,
+      isReady: reason === null,
+      reason,
+      waiting: this.log.waitingEvents,
+    }
+    return [{ ...state, fill: await this.#fill() }]
+  }
+
+  async #fill(): Promise<number | undefined> {
+    const { path, maxBytes } = this.#options
+    if (path === MEMORY) return undefined
+    try {
+      const { blocks, bfree, bavail } = await statfs(dirname(path))
+      const ofDisk = (blocks - bfree) / (blocks - bfree + bavail)
+      return maxBytes === undefined ? ofDisk : Math.max(ofDisk, this.local.database.usedBytes / maxBytes)
+    } catch {
+      return undefined
+    }
   }
 
   #whyNotReady(): string | null {
