@@ -64,7 +64,7 @@ test('a connection without any bytes is not recorded as a request', async () => 
 })
 
 test('refused requests are recorded too, each with its problem', async () => {
-  const collector = await openCollector({ config: { rate: 1, sources: [{ name: 'web', writeKey: 'k' }] } })
+  const collector = await openCollector({ config: { rate: 2, sources: [{ name: 'web', writeKey: 'k' }] } })
   const headers = { authorization: basic('k') }
   await post(collector, '/v1/track', '{\n "a": oops}', headers)
   await post(collector, '/v1/track', track(), { authorization: 'Basic ?' })

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { buildMessage } from '../../src/message/build.ts'
 import type { Kind } from '../src/record.ts'
-import { basic, fakeClock, openCollector, post, postPlain, track } from './support.ts'
+import { basic, exchange, fakeClock, openCollector, post, postPlain, track } from './support.ts'
 
 const kinds: Array<[kind: string, message: Record<string, unknown>, name: string | null]> = [
   ['identify', { userId: 'u1', traits: { email: 'zoë@example.com' } }, null],
@@ -308,6 +308,18 @@ test('only the source that is above the rate gets 429, with Retry-After and X-Ra
   expect(over.headers.get('retry-after')).toBe('1')
   expect(over.headers.get('x-ratelimit-reset')).toBe('1')
   expect(collector.count()).toBe(4)
+})
+
+test('a request over the rate gets 429 before its body is read, if its header has the key', async () => {
+  const collector = await openCollector({ clock: fakeClock(), config: { rate: 1 } })
+  await post(collector, '/v1/track', track(), { authorization: basic('a') })
+  const half = (authorization: string) =>
+    exchange(
+      collector.port,
+      `POST /v1/track HTTP/1.1\r\nHost: localhost\r\n${authorization}Connection: close\r\nContent-Length: 99\r\n\r\n{"half`,
+    )
+
+  expect(await half(`Authorization: ${basic('a')}\r\n`)).toMatch(/^HTTP\/1.1 429 /)
 })
 
 test('F120: if requests come at twice the rate for ten seconds, half of them are accepted, within 5 %', async () => {

@@ -51,7 +51,8 @@ export async function receiveBody(
   const toldBytes = Number(request.headers['content-length'] ?? 0)
   if (encoding !== 'identity' && encoding !== 'gzip') return { refused: 'bad_encoding', sentBytes: toldBytes }
   if (toldBytes > maxBytes) return { refused: 'body_too_large', sentBytes: toldBytes }
-  const received = await collect(request, maxBytes, sender, budget)
+  // It may have been closed while its caller was identified: then no event of it follows.
+  const received = request.destroyed ? 'aborted' : await collect(request, maxBytes, sender, budget)
   if (received === 'aborted') return 'aborted'
   if (received === 'too large') return { refused: 'body_too_large', sentBytes: maxBytes + 1 }
   return new ReceivedBody(received.sent, encoding === 'gzip', maxBytes, budget, received.held)

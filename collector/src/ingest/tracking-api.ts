@@ -72,6 +72,7 @@ export class TrackingApi {
     const early = await authenticator.identifyByHeader(authorization, notes.address)
     if (early !== undefined && !isKnown(early) && !faults.isActive)
       return this.#refuseCaller(request, response, path, early, notes)
+    if (early !== undefined && (await this.#slowsDown(request, response, early, notes))) return
     const isJson = isJsonType(request.headers['content-type'])
     if (!isJson && config.strictContentType) {
       return this.#refuse(request, response, path, refusal('bad_content_type'), notes)
@@ -137,17 +138,13 @@ export class TrackingApi {
     early: Caller | undefined,
     notes: RequestNotes,
   ): Promise<void> {
-    const { authenticator, rateLimit, clock, log, writesTo, onFault } = this.#parts
+    const { authenticator, clock, log, writesTo, onFault } = this.#parts
     notes.events = parsed.items.length
     notes.library = libraryOf(parsed)
     const { authorization } = request.headers
     const caller = early ?? (await authenticator.identify(authorization, parsed.writeKey, notes.address))
-    if (caller.outcome === 'source') {
-      notes.source = caller.source.name
-      const { name, rate } = caller.source
-      const waitMs = rate === undefined ? undefined : await rateLimit.take(name, rate)
-      if (waitMs !== undefined) return this.#slowDown(request, response, Math.ceil(waitMs / 1000), notes)
-    }
+    if (caller.outcome === 'source') notes.source = caller.source.name
+    if (early === undefined && (await this.#slowsDown(request, response, caller, notes))) return
     if (!isKnown(caller)) return this.#refuseCaller(request, response, path, caller, notes)
     if (caller.outcome === 'unknown' && !this.#recordsUnknown(notes)) {
       // As for every request without a known key, the 200 does not mean that the events are accepted.
@@ -269,6 +266,20 @@ export class TrackingApi {
     await log
       .append(rows)
       .catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
+  }
+
+  /** Counts a request of a source with a rate. Returns whether it is over the rate, and has got a 429. */
+  async #slowsDown(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    notes: RequestNotes,
+  ): Promise<boolean> {
+    if (caller.outcome !== 'source' || caller.source.rate === undefined) return false
+    const waitMs = await this.#parts.rateLimit.take(caller.source.name, caller.source.rate)
+    if (waitMs === undefined) return false
+    this.#slowDown(request, response, Math.ceil(waitMs / 1000), notes)
+    return true
   }
 
   #slowDown(request: IncomingMessage, response: ServerResponse, seconds: number, notes: RequestNotes): void {
