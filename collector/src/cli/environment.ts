@@ -1,15 +1,12 @@
-import { parseArgs } from 'node:util'
+import type { Command, Option } from 'commander'
 import { ConfigError } from '../config/config-error.ts'
-import { COLLECTOR_FLAGS, type Flags } from './flags.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 // Not just `TRACKPOST_`: programs with the SDK read TRACKPOST_HOST and other variables, often in the same shell.
 const PREFIX = 'TRACKPOST_COLLECTOR_'
 /** Variables that the command line of the SDK reads too, with the same meaning. */
-const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
-/** Flags that have no variable, because they print something and exit. */
-const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
+const SHARED: Readonly<Record<string, string>> = { '--admin-token': 'TRACKPOST_ADMIN_TOKEN' }
 
 /**
  * For a Service named `trackpost-collector`, Kubernetes sets variables in its containers. One of them has the name of a
@@ -19,58 +16,54 @@ const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):\/\//
 const SERVICE_NAME =
   /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
-export function variableOf(flag: string): string {
-  return `${PREFIX}${flag.toUpperCase().replaceAll('-', '_')}`
+/** The options that can be set in the environment: `--version` prints something and exits. */
+export function settable({ options }: Command): readonly Option[] {
+  return options.filter(({ long }) => long !== '--version')
+}
+
+export function variableOf({ long }: Option): string {
+  return `${PREFIX}${long?.slice(2).toUpperCase().replaceAll('-', '_')}`
 }
 
 /**
- * Adds the settings of the environment to the arguments of a command. Arguments win. An empty variable counts as not set.
+ * Sets the options that no argument has set. An empty variable counts as not set.
  *
- * @param flags The flags of the command. Variables for the flags of other commands are ignored, because containers that run
- * different commands may share an environment.
- * @throws ConfigError for a variable without a flag, so that a misspelt variable is found at the start.
+ * @throws ConfigError for a variable without an option, so that a misspelt variable is found at the start.
  */
-export function withEnvironment(args: readonly string[], flags: Flags, environment: Environment): string[] {
-  refuseUnknown(environment)
-  const given = flagsIn(args)
-  const added: string[] = []
-  for (const [flag, { type, multiple }] of Object.entries(flags)) {
-    const [variable, value] = settingOf(flag, environment)
-    if (value === '' || given.has(flag) || NOT_SET_THERE.has(flag)) continue
-    if (type === 'boolean') {
-      if (isTrue(variable, value)) added.push(`--${flag}`)
-    } else if (multiple) {
-      for (const one of value.split(/[\s,]+/)) if (one !== '') added.push(`--${flag}=${one}`)
-    } else added.push(`--${flag}=${value}`)
+export function readEnvironment(program: Command, environment: Environment): void {
+  refuseUnknown(program, environment)
+  for (const option of settable(program)) {
+    const [variable, text] = settingOf(option, environment)
+    if (text === '' || program.getOptionValueSource(option.attributeName()) === 'cli') continue
+    const value = option.isBoolean()
+      ? isTrue(variable, text)
+      : // Only an option that can be repeated has a function that collects its values.
+        option.parseArg === undefined
+        ? text
+        : text.split(/[\s,]+/).filter((one) => one !== '')
+    program.setOptionValueWithSource(option.attributeName(), value, 'env')
   }
-  return [...added, ...args]
 }
 
 /**
- * If an error names a flag that was set by a variable, replaces the flag by the variable. The user who set the variable would
- * not find `--drain` on the command line.
+ * If an error names an option that was set by a variable, replaces the option by the variable. The user who set the variable
+ * would not find `--drain` on the command line.
  */
-export function underItsName(cause: unknown, args: readonly string[], environment: Environment): unknown {
-  const flag = cause instanceof ConfigError ? /^--([a-z-]+):/.exec(cause.message)?.[1] : undefined
-  if (flag === undefined || flagsIn(args).has(flag)) return cause
-  const [variable] = settingOf(flag, environment)
-  return variable === ''
-    ? cause
-    : new ConfigError((cause as ConfigError).message.replace(`--${flag}`, variable))
+export function underItsName(cause: unknown, program: Command, environment: Environment): unknown {
+  const long = cause instanceof ConfigError ? /^(--[a-z-]+):/.exec(cause.message)?.[1] : undefined
+  const option = program.options.find((one) => one.long === long)
+  if (option === undefined || program.getOptionValueSource(option.attributeName()) !== 'env') return cause
+  const [variable] = settingOf(option, environment)
+  return new ConfigError((cause as ConfigError).message.replace(`${long}`, variable))
 }
 
-function flagsIn(args: readonly string[]): Set<string> {
-  const { tokens } = parseArgs({ args: [...args], strict: false, allowPositionals: true, tokens: true })
-  return new Set(tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : [])))
-}
-
-function settingOf(flag: string, environment: Environment): [variable: string, value: string] {
-  for (const variable of [variableOf(flag), SHARED[flag]]) {
+function settingOf(option: Option, environment: Environment): [variable: string, value: string] {
+  for (const variable of [variableOf(option), SHARED[option.long ?? '']]) {
     // Removes a line break at the end: a secret that was made from a file or with `echo` may have one.
     const value = variable === undefined ? '' : (environment[variable] ?? '').replace(/[\r\n]+$/, '')
     if (variable === undefined || value === '') continue
-    // For any flag but `port`, such an address is a mistake, and must be reported.
-    if (flag !== 'port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
+    // For any option but `--port`, such an address is a mistake, and must be reported.
+    if (option.long !== '--port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
   }
   return ['', '']
 }
@@ -81,11 +74,11 @@ function isTrue(variable: string, value: string): boolean {
   throw new ConfigError(`${variable}: expected true or false`)
 }
 
-function refuseUnknown(environment: Environment): void {
-  const known = new Set(Object.keys(COLLECTOR_FLAGS).map(variableOf))
+function refuseUnknown(program: Command, environment: Environment): void {
+  const known = new Set(settable(program).map(variableOf))
   for (const [variable, value] of Object.entries(environment)) {
     if (!variable.startsWith(PREFIX) || known.has(variable)) continue
     if (SERVICE_NAME.test(variable) || SERVICE_ADDRESS.test(value ?? '')) continue
-    throw new ConfigError(`${variable}: no flag has this name; see trackpost-collector --help`)
+    throw new ConfigError(`${variable}: no option has this name; see trackpost-collector --help`)
   }
 }

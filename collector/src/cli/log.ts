@@ -18,7 +18,6 @@ export interface LogOptions {
   stderr: (line: string) => void
 }
 
-const COMMANDS = 'work, keygen, check and healthcheck'
 const FAULT_INTERVAL_MS = 10_000
 
 /** The last logged fault of one kind, and the faults of that kind that were suppressed since then. */
@@ -151,16 +150,9 @@ export function oneLine(cause: unknown): string {
     return `port ${error.port} is not allowed to this user`
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
-  if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-    // The rest of the message says that only options are allowed, which does not help a user who has misspelt a command.
-    const [argument] = error.message.split('. This command')
-    return printable(
-      `${argument}: the commands are ${COMMANDS}, and come first; see trackpost-collector --help`,
-    )
-  }
   // Errors of NATS have numbers as codes.
-  if (typeof error?.code === 'string' && error.code.startsWith('ERR_PARSE_ARGS')) {
-    return printable(`${error.message}; see trackpost-collector --help`)
+  if (typeof error?.code === 'string' && error.code.startsWith('commander.')) {
+    return printable(`${error.message.replace(/^error: /, '')}; see trackpost-collector --help`)
   }
   return printable(cause instanceof Error ? cause.message : String(cause))
 }

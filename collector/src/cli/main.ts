@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { type Command, CommanderError } from 'commander'
 import { sleep } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { keygen } from '../config/keygen.ts'
@@ -12,10 +12,10 @@ import { isPostgres } from '../store/address.ts'
 import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
-import { underItsName, withEnvironment } from './environment.ts'
-import { CHECK_FLAGS, COLLECTOR_FLAGS, HEALTHCHECK_FLAGS, HELP, KEYGEN_FLAGS } from './flags.ts'
+import { readEnvironment, underItsName } from './environment.ts'
 import { askReadiness } from './healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
+import { createProgram, type Values } from './program.ts'
 import { endNow, watchSignals } from './signals.ts'
 
 /** One day: no process manager waits longer. */
@@ -30,36 +30,41 @@ const CLOSE_LIMIT_MS = 9000
 export async function main(args: readonly string[]): Promise<number> {
   // The program that reads the output may have ended (`| head -1`). The collector runs on.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  let exitCode = 0
+  const program: Command = createProgram(
+    {
+      collect: (values) => runCollector(values, false, named),
+      work: (values) => runCollector(values, true, named),
+      keygen: async ({ clientId, keyId }) => print(keygen(clientId, keyId)),
+      check: runCheck,
+      healthcheck: runHealthcheck,
+    },
+    (code) => {
+      exitCode = code
+    },
+  ).hook('preAction', () => readEnvironment(program, process.env))
+  const named = (cause: unknown) => underItsName(cause, program, process.env)
   try {
-    if (args[0] === 'keygen') return runKeygen(args.slice(1))
-    if (args[0] === 'check') return await runCheck(args.slice(1))
-    if (args[0] === 'healthcheck') return await runHealthcheck(args.slice(1))
-    if (args[0] === 'work') return await runCollector(args.slice(1), true)
-    return await runCollector(args, false)
+    await program.parseAsync(args, { from: 'user' })
+    return exitCode
   } catch (cause) {
-    process.stderr.write(
-      `trackpost-collector: ${withoutCredentials(oneLine(underItsName(cause, args, process.env)))}\n`,
-    )
+    if (cause instanceof CommanderError && cause.exitCode === 0) return 0
+    process.stderr.write(`trackpost-collector: ${withoutCredentials(oneLine(named(cause)))}\n`)
     return 1
   }
 }
 
-function runKeygen(args: readonly string[]): number {
-  const { values } = parseArgs({ args: [...args], options: KEYGEN_FLAGS })
-  return print(values.help ? HELP : keygen(values['client-id'], values['key-id']))
-}
-
-async function runCheck(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: CHECK_FLAGS })
-  if (values.help) return print(HELP)
-  if (values.plan === undefined) throw new ConfigError('check: expected --plan <path>')
+async function runCheck({ plan, store }: Values, { search }: { search?: string }): Promise<number> {
+  if (plan === undefined) throw new ConfigError('check: expected --plan <path>')
   const [{ loadPlan }, { checkDatabase }] = await Promise.all([
     import('../plan/plan.ts'),
     import('./check-database.ts'),
   ])
-  const search = values.search === undefined ? {} : { q: values.search }
-  const store = values.store ?? defaultStore(process.env)
-  const { checked, broken } = await checkDatabase(store, loadPlan(values.plan).plan, search)
+  const { checked, broken } = await checkDatabase(
+    store ?? defaultStore(process.env),
+    loadPlan(plan).plan,
+    search === undefined ? {} : { q: search },
+  )
   for (const { key, path, message, count, firstSeq } of broken) {
     const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
     process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)
@@ -68,42 +73,34 @@ async function runCheck(args: readonly string[]): Promise<number> {
   return broken.length === 0 ? 0 : 1
 }
 
-async function runHealthcheck(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: withEnvironment(args, HEALTHCHECK_FLAGS, process.env),
-    options: HEALTHCHECK_FLAGS,
-  })
-  if (values.help) return print(HELP)
-  const { isReady, says } = await askReadiness(values.host, wholeNumber('--port', values.port, 1, 65_535))
+async function runHealthcheck({ host, port }: Values): Promise<number> {
+  const { isReady, says } = await askReadiness(host, wholeNumber('--port', port, 1, 65_535))
   process.stdout.write(`${printable(says).trim()}\n`)
   return isReady ? 0 : 1
 }
 
-async function runCollector(args: readonly string[], isWorker: boolean): Promise<number> {
-  const { values } = parseArgs({
-    args: withEnvironment(args, COLLECTOR_FLAGS, process.env),
-    options: COLLECTOR_FLAGS,
-  })
-  if (values.help) return print(HELP)
-  if (values.version) return print(`${version}\n`)
+async function runCollector(
+  values: Values,
+  isWorker: boolean,
+  named: (cause: unknown) => unknown,
+): Promise<number> {
   const log = newLog(values)
   try {
     return await serve(values, isWorker, log)
   } catch (cause) {
-    log.failed(underItsName(cause, args, process.env))
+    log.failed(named(cause))
     return 1
   }
 }
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof COLLECTOR_FLAGS }>>['values']
-
 function newLog(values: Values): Log {
-  const release = values['release-to']
-  const writeKey = release !== undefined && URL.canParse(release) ? new URL(release).username : undefined
+  const { releaseTo } = values
+  const writeKey =
+    releaseTo !== undefined && URL.canParse(releaseTo) ? new URL(releaseTo).username : undefined
   return new Log({
-    format: readLogFormat(values['log-format']),
-    isQuiet: values.quiet,
-    secrets: [values['admin-token'], values['read-token'], writeKey],
+    format: readLogFormat(values.logFormat),
+    isQuiet: values.quiet ?? false,
+    secrets: [values.adminToken, values.readToken, writeKey],
     addresses: [values.store, values.log],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
@@ -135,8 +132,8 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     if (values.store === undefined && existsSync(STORE_NAME) && file !== resolve(STORE_NAME))
       log.info(`${STORE_NAME} in this folder is not used: to use it, write --store ${STORE_NAME}`)
   }
-  if (values['allow-public']) log.info('the collector does not speak TLS: use a TLS proxy in front of it')
-  if (values['allow-public'] && values['admin-token'] === undefined) {
+  if (values.allowPublic) log.info('the collector does not speak TLS: use a TLS proxy in front of it')
+  if (values.allowPublic && values.adminToken === undefined) {
     log.info('the page and /api are closed to other machines: set --admin-token to open them')
   }
   const signal = await signalled
@@ -164,27 +161,21 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
       throw new ConfigError('--region: expected default or eu')
     config.region = values.region
   }
-  if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
-  if (values['public-url'] !== undefined) config.publicUrl = values['public-url']
-  const {
-    plan,
-    'release-to': releaseTo,
-    'admin-token': adminToken,
-    'read-token': readToken,
-    'fail-rate': failRate,
-  } = values
+  if (values.browserOrigin !== undefined) config.browserOrigins = values.browserOrigin
+  if (values.publicUrl !== undefined) config.publicUrl = values.publicUrl
+  const { plan, releaseTo, adminToken, readToken } = values
   return {
     port,
     host: values.host,
-    allowPublic: values['allow-public'],
+    allowPublic: values.allowPublic ?? false,
     ...storeOption(values),
     config,
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
     ...(readToken !== undefined && { readToken }),
-    protect: values.protect,
-    ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
+    protect: values.protect ?? false,
+    failRate: share('--fail-rate', values.failRate),
   }
 }
 

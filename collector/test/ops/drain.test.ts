@@ -135,7 +135,7 @@ test.each([
   [
     'a misspelt variable',
     { TRACKPOST_COLLECTOR_DATABSE: 'x' },
-    /TRACKPOST_COLLECTOR_DATABSE: no flag has this name/,
+    /TRACKPOST_COLLECTOR_DATABSE: no option has this name/,
   ],
   [
     'a drain that is not a number',

@@ -140,9 +140,8 @@ export class Database {
 
   /** Without the pages that deleted rows have left. */
   get usedBytes(): number {
-    const pages = (name: 'page_count' | 'freelist_count') =>
-      this.get<Record<string, number>>(`PRAGMA ${name}`)?.[name] ?? 0
-    return (pages('page_count') - pages('freelist_count')) * PAGE_BYTES
+    const pages = 'SELECT page_count - freelist_count AS value FROM pragma_page_count, pragma_freelist_count'
+    return (this.value<number>(pages) ?? 0) * PAGE_BYTES
   }
 
   close(): void {

@@ -1,0 +1,115 @@
+import { Command, Option } from 'commander'
+import { version } from '../version.ts'
+
+/** The options of the command line. Each command has all of them, before or after its name. */
+export interface Values {
+  port: string
+  host: string
+  store?: string
+  log?: string
+  config?: string
+  region?: string
+  rate?: string
+  plan?: string
+  releaseTo?: string
+  browserOrigin?: string[]
+  publicUrl?: string
+  allowPublic?: boolean
+  adminToken?: string
+  readToken?: string
+  protect?: boolean
+  failRate: string
+  drain: string
+  logFormat: string
+  quiet?: boolean
+}
+
+/** Each returns the exit code. */
+export interface Commands {
+  collect(values: Values): Promise<number>
+  work(values: Values): Promise<number>
+  keygen(own: { clientId: string; keyId: string }): Promise<number>
+  check(values: Values, own: { search?: string }): Promise<number>
+  healthcheck(values: Values): Promise<number>
+}
+
+/** @param onExit Called with the exit code of the command that ran. */
+export function createProgram(commands: Commands, onExit: (exitCode: number) => void): Command {
+  const program = new Command('trackpost-collector')
+  const values = () => program.opts<Values>()
+  const option = (flags: string, text: string, value?: string) =>
+    program.addOption(new Option(flags, text).default(value, value))
+  program
+    .description('The HTTP tracking API on your machine. Without a command, the collector starts.')
+    .configureHelp({ helpWidth: 80, showGlobalOptions: true })
+    .configureOutput({ writeErr: () => {} })
+    .exitOverride()
+    .helpOption('-h, --help', 'this text')
+    .addHelpText(
+      'after',
+      '\nEach option can also be set in the environment: --drain 10 is\nTRACKPOST_COLLECTOR_DRAIN=10. An option wins.',
+    )
+    .action(async () => {
+      const [unknown] = program.args
+      const names = program.commands.map((one) => one.name()).join(', ')
+      if (unknown !== undefined) program.error(`unknown command '${unknown}': the commands are ${names}`)
+      onExit(await commands.collect(values()))
+    })
+  option('--port <number>', 'port, 0 = any free one', '8787')
+  option('--host <address>', 'address to listen on', '127.0.0.1')
+  option(
+    '--store <address>',
+    "SQLite file, :memory:, or postgres://user:password@host/database, which any number of collectors may share; default: trackpost-collector.db in the user's data folder",
+  )
+  option(
+    '--log <address>',
+    'nats://<host>: write events into this log, from where workers carry them to the store; without --store this process keeps nothing itself',
+  )
+  option('--config <path>', 'sources, destinations, OAuth ...; without, any write key is accepted')
+  option('--region <name>', 'region of the real service: default or eu')
+  option('--rate <number>', 'requests a second for each source')
+  option('--plan <path>', 'tracking plan (JSON Schema); events that violate it are marked')
+  option(
+    '--release-to <url>',
+    'https://<write key>@<host>: service to which the web page can send chosen events',
+  )
+  program.option(
+    '--browser-origin <origin>',
+    'pages of this origin may send events, * = all; can be repeated; default: pages of this machine',
+    (origin, before: readonly string[] = []) => [...before, origin],
+  )
+  option('--public-url <url>', 'address under which clients reach it behind a proxy')
+  option('--allow-public', 'listen on an address that other machines can reach; needs a TLS proxy in front')
+  option(
+    '--admin-token <text>',
+    'token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN',
+  )
+  option('--read-token <text>', 'token that may only read: the page, GET of /api, and /metrics')
+  option('--protect', 'refuse to delete events and to inject faults')
+  option('--fail-rate <share>', 'respond with 503 to this share of requests, from 0 to 1', '0')
+  option('--drain <seconds>', 'after SIGTERM, keep serving this long while /readyz says 503', '0')
+  option('--log-format <name>', 'text, or json: one object per line', 'text')
+  option('--quiet', 'print only errors')
+  program.version(version, '--version', 'the version')
+  program
+    .command('work')
+    .description('write the events of the log to the store and deliver them; also accepts events')
+    .action(async () => onExit(await commands.work(values())))
+  program
+    .command('keygen')
+    .description('make an RSA key pair, and print the settings for the SDK and for the config file')
+    .option('--client-id <id>', 'id of the OAuth application', 'local-app')
+    .option('--key-id <id>', 'id of the key', 'local-key')
+    .action(async (own) => onExit(await commands.keygen(own)))
+  program
+    .command('check')
+    .description('compare recorded events with a tracking plan; exits with 1 if one violates it')
+    .option('--search <line>', 'only events that match this search line')
+    .action(async (own) => onExit(await commands.check(values(), own)))
+  program
+    .command('healthcheck')
+    .description('ask /readyz of the collector on this machine; exits with 1 if it is not ready')
+    .action(async () => onExit(await commands.healthcheck(values())))
+  // After the commands, which inherit it.
+  return program.allowExcessArguments()
+}
