@@ -4,53 +4,38 @@ import type { SyncStore } from './sync-store.ts'
 
 const POLL_MS = 250
 
-export interface FileListener {
-  /** Another process has replaced the file to clear it, and this process has opened the new one. */
-  reopened(): void
-  /** The file was removed, or replaced by a file that is not the same database. */
-  lost(): void
-}
-
 /** Checks for commits of other processes to the same file. */
 export class Follower {
-  readonly #store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>
+  readonly #store: Pick<SyncStore, 'version' | 'isSameFile'>
   readonly #feed: Feed
   readonly #clock: Clock
-  readonly #listener: FileListener
+  readonly #onLost: () => void
   #dataVersion: number
-  #isLost = false
   #cancel = () => {}
 
+  /** @param onLost Called when the file was removed or replaced. */
   constructor(
-    store: Pick<SyncStore, 'version' | 'isSameFile' | 'reopen'>,
+    store: Pick<SyncStore, 'version' | 'isSameFile'>,
     feed: Feed,
     clock: Clock,
-    listener: FileListener,
+    onLost: () => void,
   ) {
     this.#store = store
     this.#feed = feed
     this.#clock = clock
-    this.#listener = listener
+    this.#onLost = onLost
     this.#dataVersion = store.version().data
   }
 
   start(): void {
     this.#cancel = this.#clock.setTimer(() => {
+      if (!this.#store.isSameFile()) return this.#onLost()
       this.#poll()
       this.start()
     }, POLL_MS)
   }
 
   #poll(): void {
-    if (!this.#store.isSameFile()) {
-      if (!this.#store.reopen()) {
-        if (!this.#isLost) this.#listener.lost()
-        this.#isLost = true
-        return
-      }
-      this.#isLost = false
-      this.#listener.reopened()
-    }
     const { data, lastSeq, epoch } = this.#store.version()
     if (data === this.#dataVersion) return
     this.#dataVersion = data

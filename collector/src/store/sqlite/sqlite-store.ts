@@ -67,11 +67,9 @@ export class SqliteStore implements EventStore {
         cleared: () => this.#listener.cleared(),
       },
     )
-    this.#follower = new Follower(store, this.changes, clock, {
-      reopened: () => this.#reopenThreads(),
-      lost: () =>
-        onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
-    })
+    this.#follower = new Follower(store, this.changes, clock, () =>
+      onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
+    )
     this.reader =
       path === MEMORY
         ? new InlineReader(store.database, now, plan?.plan ?? null, queryMs)

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
 import { systemClock } from '../../system-clock.ts'
@@ -13,15 +12,7 @@ import { deleteEvents } from '../writing/deletion.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/token-memory.ts'
 import { Commit } from './commit.ts'
-import {
-  type Database,
-  MEMORY,
-  openDatabase,
-  openForReading,
-  type Row,
-  readMeta,
-  writeMeta,
-} from './database.ts'
+import { type Database, MEMORY, openDatabase, type Row, readMeta, writeMeta } from './database.ts'
 import { newestSeq } from './dialect.ts'
 import { runQueryNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
@@ -220,29 +211,6 @@ export class SyncStore {
 
   #requireSameFile(): void {
     if (!this.isSameFile()) throw new Error('the database file was removed or replaced')
-  }
-
-  /**
-   * Opens the file that is at the path now, if it has the same database id: another process may have replaced the file in
-   * `clear`. Returns whether the file was opened.
-   */
-  reopen(): boolean {
-    const { path } = this.database
-    if (!existsSync(path)) return false
-    try {
-      const there = openForReading(path)
-      try {
-        if (readMeta<string>(there, 'id') !== this.#id) return false
-      } finally {
-        there.close()
-      }
-      this.database.reopen()
-    } catch {
-      // The file is not a database, or another process is still creating it. A later call may succeed.
-      return false
-    }
-    this.#commit.failed()
-    return true
   }
 
   /** First copies the write-ahead log into the file, so that the file alone contains all data. */
