@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createProject, link, type Project, REPOSITORY, runTool } from './project.ts'
+import { fetchPackages } from '../../../scripts/fetch-packages.mjs'
+import { createProject, link, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 let project: Project
 beforeAll(async () => {
@@ -10,7 +11,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => project?.remove())
 
-test('with strict settings, the TypeScript of the README and the types of the package compile', async () => {
+test('with strict settings, the TypeScript of the README and the types of the package compile, the types also with TypeScript 5.0', async () => {
   for (const name of ['vitest', 'typescript', '@types/node']) link(project, name)
   const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8')
   const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '')
@@ -54,11 +55,17 @@ test('with strict settings, the TypeScript of the README and the types of the pa
     'own-types.ts',
   ]
   const ownResult = await runTool('tsc', own, project.folder)
+  // Types of other packages, such as those of Node.js, may need a newer version.
+  const oldest = join(await fetchPackages('test/package/compilers'), 'node_modules/typescript-5.0/bin/tsc')
+  const { output } = await run(process.execPath, [oldest, ...own], project.folder)
 
   expect(blocks.length).toBeGreaterThan(1)
   expect(readmeResult).toMatchObject({ code: 0, stdout: '' })
   expect(ownResult).toMatchObject({ code: 0, stdout: '' })
-}, 120_000)
+  expect(
+    output.split('\n').filter((line) => /^(?:node_modules\/trackpost|own-types|error)/.test(line)),
+  ).toEqual([])
+}, 300_000)
 
 test('publint and attw find no problem', async () => {
   const [publint, attw] = await Promise.all([
