@@ -74,18 +74,15 @@ export function abandon(core: Core, message: string): void {
   const items: Item[] = [...core.inPlugins, ...line.find(Number.POSITIVE_INFINITY, () => true)]
   core.inPlugins.clear()
   const batches = [
-    ...service.again,
-    ...service.held,
-    ...service.suspects,
+    ...service.again.splice(0),
+    ...service.held.splice(0),
+    ...service.suspects.splice(0),
     ...[...inFlight].map(({ batch }) => batch),
   ]
   for (const batch of batches) {
     items.push(...batch.items)
     batch.items = []
   }
-  service.again = []
-  service.held = []
-  service.suspects = []
   inFlight.clear()
   for (const item of items) line.leave(item)
   cancelTimers(core)
@@ -139,7 +136,7 @@ function cancelTimers(core: Core): void {
 
 /** The process has run out of work. Returns whether it is kept alive for the events that wait. */
 export function onExit(core: Core): boolean {
-  if (core.isExiting || pendingOf(core.counts) === 0) return core.isExiting
+  if (core.isExiting) return true
   core.spool?.pause()
   const timeoutMs = exitLimitMs(core)
   if (timeoutMs < 1) {
@@ -168,8 +165,8 @@ export function onEnd(core: Core): void {
   let left = MAX_PASSES
   do {
     core.passes = 0
-    if (core.isPassScheduled) endTurn(core)
-    if (pendingOf(core.counts) > 0) abandon(core, EXIT_MESSAGE)
+    endTurn(core)
+    abandon(core, EXIT_MESSAGE)
   } while (core.isPassScheduled && --left > 0)
   core.isEnding = false
 }
