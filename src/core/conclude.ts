@@ -19,7 +19,6 @@ import {
   nextBackoffMs,
   noteFirst,
   noteRedeemed,
-  opensAtMs,
   passFailures,
   passLimited,
   type Service,
@@ -119,12 +118,13 @@ export function expire(core: Core): void {
   }
   if (!service.isLimited) return
   const before = service.toldUpTo
-  if (passLimited(service, nowMs) > before) tellDue(core)
+  passLimited(service, nowMs)
+  if (service.toldUpTo > before) tellDue(core)
   for (const flush of [...core.flushes]) {
     if (flush.isPatient) continue
     // What only a close waits for waits for the stated time, if that ends within the time of the close.
     const isOver = flush.isClose
-      ? service.isStated && opensAtMs(service, true) > flush.deadlineMs
+      ? service.isStated && service.shutAtMs + service.waitMs > flush.deadlineMs
       : nowMs - flush.beganMs >= LIMIT_PATIENCE_MS
     if (isOver) flush.expire()
   }
@@ -329,8 +329,7 @@ function mayControl({ line, service }: Core, { items }: Batch): boolean {
 function hold(service: Service, batch: Batch): void {
   const [first] = service.held
   // The probe has carried the oldest event of the held batch.
-  if (first !== undefined && first.role === batch.role && batch.items.length === 1)
-    first.items.unshift(...batch.items)
+  if (first !== undefined && batch.items.length === 1) first.items.unshift(...batch.items)
   else service.held.push(batch)
 }
 

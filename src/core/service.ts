@@ -313,21 +313,19 @@ export function isToldNow(failures: number, since: number, attempts: number): bo
   return failures >= Math.min(since + attempts, Math.max(since, attempts) + 1)
 }
 
-/** A request failed: the place up to which awaited events are told now. */
-export function passFailures(service: Service, attempts: number): number {
+/** A request failed: moves the place up to which awaited events are told. */
+export function passFailures(service: Service, attempts: number): void {
   const { dues } = service
   while (dues[0] !== undefined && isToldNow(service.failures, dues[0].failures, attempts)) passDue(service)
-  return service.toldUpTo
 }
 
 /** How long an awaited event, and a flush, wait for the end of a rate limit. */
 export const LIMIT_PATIENCE_MS = 10_000
 
-/** The rate is limited: the place up to which awaited events are told now. */
-export function passLimited(service: Service, nowMs: number): number {
+/** The same while the rate is limited. */
+export function passLimited(service: Service, nowMs: number): void {
   const { dues } = service
   while (dues[0] !== undefined && dues[0].atMs + LIMIT_PATIENCE_MS <= nowMs) passDue(service)
-  return service.toldUpTo
 }
 
 /** Those who wait have not waited in vain. */
