@@ -1,3 +1,5 @@
+import { isInstance } from '../errors/guard.ts'
+
 /** Reading a longer response body stops here, and its connection is closed. */
 export const MAX_RESPONSE_BYTES = 65_536
 
@@ -56,7 +58,7 @@ export class BodyReader {
       else this.cancel()
       return undefined
     } catch (error) {
-      return error instanceof Error ? error : new Error('the response body broke off')
+      return isInstance(error, Error) ? error : new Error('the response body broke off')
     }
   }
 

@@ -1,3 +1,4 @@
+import { describeCause } from '../errors/cause.ts'
 import type {
   RecoveredMessage,
   Spool,
@@ -245,7 +246,7 @@ class Connection implements SpoolConnection {
   #warnOf(error: unknown): void {
     if (this.#hasWarned) return
     this.#hasWarned = true
-    this.#client.warn(`the spool failed: ${error instanceof Error ? error.message : typeof error}`)
+    this.#client.warn(`the spool failed: ${describeCause(error)}`)
   }
 }
 

@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import type { HTTPResponse } from '../../src/http/client.ts'
 import { BodyReader, cancelBody, readAll } from '../../src/http/response.ts'
+import { THROWING } from '../support/odd-values.ts'
 
 const KIB = new Uint8Array(1_024)
 
@@ -53,14 +54,15 @@ describe('discarding a body', () => {
     },
   )
 
-  test('does not fail for a body that breaks off', async () => {
-    const body = new ReadableStream({
-      pull: () => Promise.reject(new Error('terminated')),
-    })
+  test.each([
+    [new Error('terminated'), 'terminated'],
+    [THROWING, 'the response body broke off'],
+  ])('does not fail for a body that breaks off', async (reason, message) => {
+    const body = new ReadableStream({ pull: () => Promise.reject(reason) })
 
     const error = await discardBody({ status: 200, statusText: 'OK', body } as HTTPResponse)
 
-    expect(error?.message).toBe('terminated')
+    expect(error?.message).toBe(message)
   })
 
   test('does not touch a body that somebody else is reading', async () => {

@@ -9,6 +9,7 @@ import type { Plugin, PluginHost, PluginType } from '../../src/pipeline/plugin.t
 import type { Clock } from '../../src/runtime/clock.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import table from '../support/integrations-table.json' with { type: 'json' }
+import { THROWING } from '../support/odd-values.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 const EVENT = { kind: 'track', seq: 1, depth: 0 } as const
@@ -405,21 +406,7 @@ describe('the return value of a handler', () => {
         },
       }),
     ],
-    [
-      'a proxy that throws',
-      () =>
-        new Proxy(
-          {},
-          {
-            get() {
-              throw new Error('non')
-            },
-            getPrototypeOf() {
-              throw new Error('non')
-            },
-          },
-        ),
-    ],
+    ['a proxy that throws', () => THROWING],
   ]
 
   test.each(hostile)(

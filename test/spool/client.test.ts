@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
+import type { Spool } from '../../src/line/spool.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
+import { connect } from '../../src/spool/connection.ts'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import { createHeader, writeRecord } from '../../src/spool/format.ts'
 import { segmentName } from '../../src/spool/segment.ts'
@@ -15,6 +17,7 @@ import {
   WRITE_KEY,
 } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { THROWING } from '../support/odd-values.ts'
 import { type Reply, silence, status } from '../support/scripted-client.ts'
 import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } from './support.ts'
 
@@ -125,6 +128,25 @@ describe('after the death of a process', () => {
 
     expect(second.client.requests[0]?.body).toContain('wk_of_the_day')
   })
+})
+
+test('a spool of the program that throws anything costs no event its outcome', async () => {
+  const spool: Spool = {
+    attach: (client) => connect(spool, client),
+    append: () => ({ isKept: true }),
+    sync: async () => true,
+    acknowledge: () => {
+      throw THROWING
+    },
+    async *recover() {},
+    close: () => Promise.reject(THROWING),
+  }
+  const { analytics } = createAnalytics({ spool, flushAt: 3 })
+  const { outcomes, callback } = recordOutcomes()
+  trackPurchases(analytics, 3, callback)
+  await analytics.closeAndFlush()
+
+  expect(outcomes).toEqual(['delivered', 'delivered', 'delivered'])
 })
 
 describe('a client whose constructor throws', () => {

@@ -1,5 +1,11 @@
 import fc from 'fast-check'
 
+const fail = (): never => {
+  throw new Error('échec')
+}
+/** What a program may throw: even to look at it throws. */
+export const THROWING: unknown = new Proxy(new Error(), { get: fail, getPrototypeOf: fail })
+
 const SPACES = [
   ' ',
   '\t',
