@@ -1,4 +1,4 @@
-import { Emitter, type Listeners } from './client/emitter.ts'
+import { Emitter, emit, type Listeners } from './client/emitter.ts'
 import type {
   AnalyticsEvents,
   EmittedEvents,
@@ -88,7 +88,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
     // Emitted later, so that the code that makes the client can add listeners first.
-    soon(() => this.emit('initialize', publicSettings(resolved)))
+    soon(() => emit(this as Emitter<AnalyticsEvents>, 'initialize', publicSettings(resolved)))
   }
 
   /** The version of this library, for example `0.1.0`. */

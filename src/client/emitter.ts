@@ -132,4 +132,16 @@ export class Emitter<
   }
 }
 
+/** Emits for this library: a program may have replaced `emit` with a function that throws, and no event may be lost by that. */
+export function emit<Events extends { [One in keyof Events]: unknown[] }, Name extends keyof Events>(
+  emitter: Emitter<Events>,
+  name: Name,
+  ...args: Events[Name]
+): void {
+  guard(
+    () => emitter.emit(name, ...args),
+    (error, verb) => warnOnce('emit', error, verb),
+  )
+}
+
 const NONE: readonly Registration[] = []

@@ -11,7 +11,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { openChannel } from '../runtime/platform.node.ts'
 import type { Channel } from '../runtime/platform.ts'
-import type { Emitter, Listeners } from './emitter.ts'
+import { type Emitter, emit, type Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -83,13 +83,13 @@ export class Monitor implements RequestObserver, OutageObserver {
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd {
     const client = this.#client
     const log = this.#log
-    if (this.#listeners.has('http_request')) client.emit('http_request', toInfo())
+    if (this.#listeners.has('http_request')) emit(client, 'http_request', toInfo())
     const isTimed = log.isVerbose || channels.response.hasSubscribers
     const startedAtMs = isTimed ? this.#clock.monotonic() : undefined
     if (log.isVerbose) log.note('debug', 'request', request)
     this.#publish(channels.request, () => ({ request }))
     return (status, describe, toInfo) => {
-      if (toInfo !== undefined && this.wantsBodies) client.emit('http_response', toInfo())
+      if (toInfo !== undefined && this.wantsBodies) emit(client, 'http_response', toInfo())
       if (describe === undefined) {
         this.#lastDeliveredAtMs = this.#clock.now()
         this.#isOutageReported = false

@@ -3,7 +3,7 @@ import { DeliveryError } from '../errors/errors.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { asPlugin, type PluginFunction } from '../pipeline/registration.ts'
-import type { Emitter } from './emitter.ts'
+import { type Emitter, emit } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -35,7 +35,8 @@ export class Registry {
     const loading = Promise.all(plugins.map((plugin) => this.#register(plugin)))
     this.#ready = Promise.all([this.#ready, loading])
     const names = await loading
-    this.#emitter.emit(
+    emit(
+      this.#emitter,
       'register',
       names.filter((name) => name !== undefined),
     )
@@ -43,7 +44,8 @@ export class Registry {
 
   async deregister(names: readonly string[]): Promise<void> {
     const wasThere = await Promise.all(names.map((name) => this.#deregister(name)))
-    this.#emitter.emit(
+    emit(
+      this.#emitter,
       'deregister',
       names.filter((_, index) => wasThere[index]),
     )

@@ -4,7 +4,7 @@ import { describeThrown } from '../errors/thrown.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/handler-result.ts'
 import type { Log } from '../runtime/log.ts'
-import type { Emitter, Listeners } from './emitter.ts'
+import { type Emitter, emit, type Listeners } from './emitter.ts'
 import type { AnalyticsEvents, WarningEvent } from './events.ts'
 
 /** Reports failures to `warning` listeners. Without a listener, most kinds are reported to the log, once each. */
@@ -50,7 +50,7 @@ export class Warnings {
     const event: WarningEvent = { code, reason }
     if (plugin !== undefined) event.plugin = plugin
     if (ctx !== undefined) event.ctx = ctx
-    this.#emitter.emit('warning', event)
+    emit(this.#emitter, 'warning', event)
     return true
   }
 

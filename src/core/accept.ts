@@ -1,3 +1,4 @@
+import { emit } from '../client/emitter.ts'
 import { channels } from '../client/monitor.ts'
 import { mergeScopes } from '../client/scopes.ts'
 import { DeliveryError } from '../errors/errors.ts'
@@ -76,7 +77,7 @@ export function accept(
     schedulePass(core)
   } else joinEarly(core, kind, taken, fullError(core), callback, captured)
   if (channels.accepted.hasSubscribers) core.monitor.onAccepted(kind, message?.messageId)
-  if (core.isClosed) core.client.emit('call_after_close', message ?? (params as Message))
+  if (core.isClosed) emit(core.client, 'call_after_close', message ?? (params as Message))
   if (settings.waitUntil !== undefined) handOverTurn(core, settings.waitUntil)
 }
 

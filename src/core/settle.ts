@@ -1,3 +1,4 @@
+import { emit } from '../client/emitter.ts'
 import type { ErrorEvent } from '../client/events.ts'
 import { channels } from '../client/monitor.ts'
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
@@ -35,15 +36,15 @@ export function settle(core: Core, item: Item, given: DeliveryError | undefined)
   countInFlushes(core, item, error?.code)
   const isUntold = callback === undefined || call(core, item, error, ctx)
   if (error === undefined) {
-    if (ctx !== undefined) client.emit(kind, ctx)
-  } else if (isHeard) client.emit('error', errorEvent(error, ctx))
+    if (ctx !== undefined) emit(client, kind, ctx)
+  } else if (isHeard) emit(client, 'error', errorEvent(error, ctx))
   else if (isUntold && error.code !== 'deferred') core.warnings.reportLoss(error)
   // `after` plugins run after the outcome, and a flush waits for these plugins too.
   if (isFollowed && ctx !== undefined) countWork(core, item, pipeline.conclude(item, ctx))
   endWork(core, item)
   if (pendingOf(counts) === 0) {
     unwatchExit(core.exiting)
-    client.emit('drained')
+    emit(client, 'drained')
   }
 }
 

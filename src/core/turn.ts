@@ -1,3 +1,4 @@
+import { emit } from '../client/emitter.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
 import { checkMessage } from '../message/build.ts'
@@ -80,7 +81,7 @@ function tellUntold(core: Core): void {
   for (const { error, count } of all) {
     core.monitor.noteLoss(error)
     if (!core.listeners.has('error')) core.warnings.reportLoss(error)
-    else for (let told = 0; told < count; told++) core.client.emit('error', errorEvent(error, undefined))
+    else for (let told = 0; told < count; told++) emit(core.client, 'error', errorEvent(error, undefined))
   }
 }
 

@@ -76,6 +76,16 @@ describe('failures that lose no event', () => {
     expect(warned).toEqual([])
   })
 
+  test('of an `emit` that the program has replaced', async () => {
+    const { analytics } = createAnalytics()
+    analytics.on('track', () => {}).emit = () => assert.fail()
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 2, callback)
+
+    expect(await analytics.flush()).toEqual({ delivered: 2, failed: 0, pending: 0 })
+    expect(outcomes).toEqual(['delivered', 'delivered'])
+  })
+
   test('of the service cause a warning when an outage begins and when it ends, with the number of waiting events', async () => {
     const startMs = new FakeClock().now()
     const { analytics, clock, client } = createAnalytics({}, [...new Array(8).fill(status(503)), status(200)])
