@@ -14,7 +14,7 @@ import {
 } from './conclude.ts'
 import type { Core, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
-import { type Batch, createBatch, noteDue, opensAtMs, type Size } from './service.ts'
+import { type Batch, createBatch, noteDue, opensAtMs } from './service.ts'
 import { catchUp, readShared, writeShared } from './share.ts'
 
 /** From this failure in a row on, every second probe is as large as the requests were before. */
@@ -121,21 +121,10 @@ function readySuspect({ service, clock }: Core): Batch | undefined {
 
 /** A batch that is larger than the ceiling goes out in parts. */
 function within({ service }: Core, batch: Batch): Batch {
-  const count = countWithin(batch.items, service.ceiling)
-  if (count >= batch.items.length) return batch
-  service.again.unshift(createBatch(batch.items.slice(count), batch.role, batch))
-  return createBatch(batch.items.slice(0, count), batch.role, batch)
-}
-
-function countWithin(items: readonly Item[], { events, bytes }: Size): number {
-  let sum = -1
-  let count = 0
-  for (const item of items) {
-    sum += item.bytes + 1
-    if (count === events || sum > bytes) break
-    count++
-  }
-  return Math.max(1, count)
+  const { events } = service.ceiling
+  if (batch.items.length <= events) return batch
+  service.again.unshift(createBatch(batch.items.slice(events), batch.role, batch))
+  return createBatch(batch.items.slice(0, events), batch.role, batch)
 }
 
 /** The control and the probes: one other event, of those that have failed least; now and then as many as before. */
@@ -151,7 +140,7 @@ function other({ service, line }: Core): Batch | undefined {
 /** To keep the order, the oldest event is tried again first. */
 function oldest({ service, line }: Core): Batch | undefined {
   const held = oneOf(service.held) ?? oneOf(service.again)
-  if (held !== undefined || line.first === undefined) return held
+  if (held !== undefined) return held
   const items = line.take(0, 1)
   return items.length === 0 ? undefined : createBatch(items, 'line')
 }
