@@ -124,7 +124,7 @@ function take(
       // Nobody will see the event, so it need not be written.
       return { message, error: fullError(core), json: '', ctx: undefined, isDisabled }
     }
-    if (pipeline.isEmpty || !pipeline.concerns(kind)) {
+    if (!pipeline.concerns(kind)) {
       const json = serialize(message, settings.maxMessageBytes)
       return { message, error: undefined, json, ctx: undefined, isDisabled }
     }
@@ -155,8 +155,7 @@ function count(
 function refuseElsewhere(core: Core, kind: Kind, callback: Callback | undefined, isPromised: boolean): void {
   const error = new DeliveryError('invalid', ELSEWHERE)
   if (core.settings.strict && !isPromised) throw error
-  const captured = callback === undefined || isPromised ? undefined : new AsyncResource('Trackpost')
-  const item = count(core, kind, callback, captured)
+  const item = count(core, kind, callback, new AsyncResource('Trackpost'))
   soon(() => settle(core, item, error))
 }
 

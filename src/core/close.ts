@@ -101,7 +101,6 @@ export function abandon(core: Core, message: string): void {
  * carry events of both.
  */
 export function abandonUpTo(core: Core, upTo: number, message: string): void {
-  if (core.counts.accepted <= upTo) return abandon(core, message)
   const { line, service, inFlight, inPlugins } = core
   const isOld = ({ seq }: Item): boolean => seq <= upTo
   const error = errorInTrouble(core, 'shutdown_timeout', message)

@@ -112,13 +112,9 @@ export function release(core: Core, item: Item): void {
 /** Makes flushes also wait for plugin work that does not affect the outcome of the event. */
 export function countWork(core: Core, item: Item, work: Promise<unknown> | undefined): void {
   if (work === undefined) return
-  beginWork(core, item)
-  void work.then(() => endWork(core, item))
-}
-
-export function beginWork(core: Core, item: Item): void {
   core.counts.open++
   for (const flush of core.flushes) if (flush.countsWork && covers(flush, item)) flush.open++
+  void work.then(() => endWork(core, item))
 }
 
 function endWork(core: Core, item: Item): void {

@@ -168,7 +168,7 @@ function leavePlugins(core: Core, item: Item, ctx: Context, wasInside: boolean):
     schedulePass(core)
   } else line.putBack(item)
   countWork(core, item, pipeline.distribute(item, ctx))
-  if (!wasInside && item.isDisabled) settle(core, item, undefined)
+  if (item.isDisabled) settle(core, item, undefined)
   // A destination may have ended the event, or made others displace it.
   if (item.state !== 'line') return
   // Saves memory: if needed, the context is made again from the stored message.
