@@ -217,6 +217,11 @@ describe('a failure', () => {
 
     expect(warned).toHaveLength(2)
     expect(warned[1]).toContain('[400] Bad Request')
+
+    await analytics.closeAndFlush()
+    trackPurchases(analytics, 1)
+    await settled()
+    expect(warned[2]).toContain('the client was closed')
   })
 
   test('a loss causes no warning if there is a callback or an error listener', async () => {

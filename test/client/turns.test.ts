@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
@@ -254,4 +254,29 @@ test("plugins of the type 'after' run only when asynchronous destinations have f
   await flushed
 
   expect(order).toEqual(['callback', 'destination', 'rejected', 'utility', 'flushed'])
+})
+
+describe('an event with a callback', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs()
+  })
+
+  test.each([
+    ['OTHER', 0],
+    ['AWS_LAMBDA_FUNCTION_NAME', 1],
+    ['VERCEL', 1],
+    ['NETLIFY', 1],
+    ['FUNCTION_TARGET', 1],
+    ['FUNCTIONS_WORKER_RUNTIME', 1],
+  ])('with the variable %s, makes %d request at the end of its turn', async (name, requests) => {
+    vi.stubEnv(name, 'shop')
+    const { analytics, client } = createAnalytics()
+    trackPurchases(analytics, 1)
+    await settled()
+    expect(client.requests).toEqual([])
+    trackPurchases(analytics, 1, () => {})
+    await settled()
+
+    expect(client.requests).toHaveLength(requests)
+  })
 })

@@ -149,9 +149,17 @@ describe('after a request that failed', () => {
       { maxConcurrentRequests: 1 },
     ],
     [
-      'every second probe of a long outage is as large as requests were before',
-      'a, a 200, bc, bc 503, b 503, +500, c 503, +1000, b 503, +2000, c 503, +4000, bc 503, +8000, b 503, +16000',
-      '0 a, 0 bc, 0 b, 500 c, 1500 b, 3500 c, 7500 bc, 15500 b, 31500 c',
+      'every second probe of a long outage is as large as requests were before, and nobody waits any more',
+      'A, A 200, bc, bc 503, b 503, +500, c 503, +1000, b 503, +2000, c 503, +4000, bc 503, +8000, b 503, +16000',
+      '0 A, 0 bc, 0 b, 500 c, 1500 b, 3500 c, 7500 bc, 15500 b, 31500 c',
+      '0 A delivered',
+    ],
+    [
+      'one at a time, the oldest event is tried again first without a connection, too',
+      'a, a 200, b, c, b refused, +500',
+      '0 a, 0 b, 500 b',
+      '',
+      { maxConcurrentRequests: 1 },
     ],
   ])('%s', check)
 })
@@ -169,6 +177,13 @@ describe('a suspect', () => {
       'a, a 200, B, c, c 200, B 503, d, +500, B 503, +1000, B 503, +2000, B 503, d 200, +4000, B 503',
       '0 a, 0 B, 0 c, 0 d, 500 B, 1500 B, 3500 B, 7500 B',
       '7500 B retries_exhausted',
+    ],
+    [
+      'is not told while another event is due and none was accepted since',
+      'a, a 200, k, k 400, B, c, B 503, c 200, +500, B 503, +1000, B 503, +2000, d, B 503, d 200, +4000, B 503',
+      '0 a, 0 k, 0 B, 0 c, 500 B, 1500 B, 3500 B, 3500 d, 7500 B',
+      '7500 B retries_exhausted',
+      { maxConcurrentRequests: 1 },
     ],
     [
       'that nobody awaits is told once others are accepted between its failures',
@@ -315,9 +330,17 @@ describe('a wait that the service asks for', () => {
     ],
     [
       'and that a late 429 does not name shuts nothing',
-      'a, a 200, b, c, b 503, +500, b 200, c 429',
+      'a, a 200, b, c, b 503, +500, b 200, c 429, flush, +20000',
       '0 a, 0 b, 0 c, 500 b, 500 c',
     ],
+    [
+      'ends for each event of a batch that is awaited, and the others go on',
+      'k, k 200, ABcD, ABcD 400, AB 429 60, +60000, c 200',
+      '0 k, 0 ABcD, 0 AB, 60000 c',
+      '10000 A retries_exhausted, 10000 B retries_exhausted, 10000 D retries_exhausted',
+      { maxConcurrentRequests: 1 },
+    ],
+    ['of 8 s with a failure is no rate limit', 'A, A 503 8, +5000', '0 A', '', { maxRateLimitDuration: 5 }],
     [
       'goes on when a request beside it is accepted',
       'a, a 200, b, c, b 503 5, c 200, +4999, +1, b 200',
@@ -498,6 +521,12 @@ describe('who waits', () => {
       '60000 close 1/0/0',
     ],
     [
+      'for a close that ends before the backoff of a rate limit is told at its end',
+      'a, a 200, b, b 429, close 100, +100',
+      '0 a, 0 b',
+      '100 close 0/1/0',
+    ],
+    [
       'for a close that ends before the rate limit is told at once',
       'a, a 200, b, b 429 60, close 50000',
       '0 a, 0 b',
@@ -583,6 +612,7 @@ test.each([
 test('status shows no pause when the gate was opened before its time', async () => {
   const { analytics } = await play('a, a 200, b, c, b 503 60')
   expect(analytics.status.pausedUntil).toBeDefined()
+  expect(analytics.status.queuedBytes).toBeGreaterThan(0)
   const opened = await play('a, a 200, b, c, b 503, c 200')
 
   expect(opened.analytics.status.pausedUntil).toBeUndefined()

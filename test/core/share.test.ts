@@ -1,5 +1,7 @@
 /** Clients of one `perRequest`, and what is handed to `waitUntil`: docs/spec.md, section 8.3. The second client tracks x, y and z. */
-import { test } from 'vitest'
+import { expect, test } from 'vitest'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { silence } from '../support/scripted-client.ts'
 import { checkPerRequest, type Row } from './script.ts'
 
 test.each<Row>([
@@ -62,6 +64,32 @@ test.each<Row>([
     '0 a, 0 xy, 0 x, 0 b, 1000 y',
   ],
   [
+    'a suspect is not sent before the outage is over that another client has found',
+    'x, x 200, y, z, z 200, y 503, +300, b, b refused, +200, +300',
+    '0 x, 0 y, 0 z, 300 b, 800 b, 800 y',
+  ],
+  [
+    'a probe that fails after the gate has opened for another client does not shut it',
+    'a, a 200, b, b 503, x, +500, b 200, x 503, y, c',
+    '0 a, 0 b, 500 b, 500 x, 500 x, 500 y, 500 c',
+  ],
+  [
+    'what has failed is not under suspicion while requests of another client fail as well',
+    'a, a 200, xy, xy 503, b, b 503, x 503, +1000',
+    '0 a, 0 xy, 0 x, 0 b, 1000 y, 1000 b',
+  ],
+  [
+    'after another client was accepted, who waits is told after as many failures as before',
+    'a, a 200, b, b 503, flush, x, +500, x 200, b 503, b 503, +500, b 503, +1000, b 503, +2000, b 503',
+    '0 a, 0 b, 500 b, 500 x, 500 b, 1000 b, 2000 b, 4000 b',
+    '4000 flush 0/1/0',
+  ],
+  [
+    'what a client has been accepted itself counts on when it hears of another one',
+    'a, a 200, b, c, c 200, xy, xy 413, b 503, d',
+    '0 a, 0 b, 0 c, 0 xy, 0 x, 0 d',
+  ],
+  [
     'after 25 s, what was handed over fails, and what was tracked later goes on',
     'a, a 200, BC, BC 503, +20000, D, +4999, +1, D 200',
     '0 a, 0 BC, 0 B, 25000 D',
@@ -82,3 +110,12 @@ test.each<Row>([
     { maxConcurrentRequests: 1 },
   ],
 ])('%s', checkPerRequest)
+
+test('on a server, what was handed over has more time than 25 s', async () => {
+  const { analytics, clock } = createAnalytics({ waitUntil: () => {} }, [silence])
+  const { outcomes, callback } = recordOutcomes()
+  trackPurchases(analytics, 1, callback)
+  await clock.advance(25_000)
+
+  expect(outcomes).toEqual([])
+})
