@@ -154,7 +154,7 @@ function leavePlugins(core: Core, item: Item, ctx: Context, wasInside: boolean):
     item.passedPlugins = true
     item.stored = stored
     const isFull = line.bytes + stored.bytes > settings.maxQueueBytes
-    if (isFull && core.spool === undefined && !displaceFor(core, stored.bytes, true)) {
+    if (isFull && core.spool === undefined && !displaceFor(core, stored.bytes)) {
       return settle(core, item, fullError(core))
     }
     item.bytes = stored.bytes
@@ -218,7 +218,7 @@ function start(core: Core): void {
  *
  * @returns Whether there is room.
  */
-export function displaceFor(core: Core, bytes: number, isCounted = false): boolean {
+export function displaceFor(core: Core, bytes: number): boolean {
   const { line, settings } = core
   if (core.spool !== undefined) {
     // A burst goes to the disk; without plugins, nothing is lost by writing it before the turn is over.
@@ -226,11 +226,8 @@ export function displaceFor(core: Core, bytes: number, isCounted = false): boole
     return line.turnLength < settings.maxQueueSize && line.turnBytes + bytes <= settings.maxQueueBytes
   }
   if (settings.overflow === 'drop-newest') return false
-  // An event that comes from its plugins is counted by number already.
-  if (isCounted) line.count(-1, 0)
   const isPossible = line.couldHaveRoom(bytes)
   while (isPossible && !line.hasRoom(bytes)) displace(core, line.first as Item)
-  if (isCounted) line.count(1, 0)
   return isPossible
 }
 
