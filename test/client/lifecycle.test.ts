@@ -409,6 +409,14 @@ describe('closeAndFlush', () => {
     expect(await closing).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
+  test('leaves the HTTP client of the program open', async () => {
+    const close = vi.fn()
+    const makeRequest = async (): Promise<HTTPResponse> => ({ status: 200, statusText: 'OK' })
+    await createAnalytics({ httpClient: Object.assign({ makeRequest }, { close }) }).analytics.closeAndFlush()
+
+    expect(close).not.toHaveBeenCalled()
+  })
+
   test('recovers nothing more from the spool, and waits at most 5 s for a spool that does not close', async () => {
     const pause = vi.fn()
     const { analytics, clock } = createAnalytics({ spool: spoolThatHangs(pause) })

@@ -1,11 +1,12 @@
 import assert from 'node:assert'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { generateKeyPairSync } from 'node:crypto'
 import { on, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
 import type { ErrorEvent, WarningEvent } from '../../src/client/events.ts'
 import type { Callback, Context } from '../../src/pipeline/context.ts'
-import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { silence, status } from '../support/scripted-client.ts'
@@ -74,6 +75,18 @@ describe('failures that lose no event', () => {
       ['listener', 'plus tard'],
     ])
     expect(warned).toEqual([])
+  })
+
+  test('show no credentials', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+    const clientKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const oauthSettings = { clientId: 'id', keyId: 'key', clientKey }
+    const { analytics } = createAnalytics({ oauthSettings, headers: { 'X-Api-Key': 'gateway-secret-1' } })
+    const secrets = [WRITE_KEY, btoa(`${WRITE_KEY}:`), 'gateway-secret-1', clientKey]
+    analytics.track({} as never, () => assert.fail(secrets.join(' and ')))
+    await settled()
+
+    expect(warned[0]).toContain(secrets.map(() => '[redacted]').join(' and '))
   })
 
   test('of an `emit` that the program has replaced', async () => {

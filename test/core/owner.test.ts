@@ -28,6 +28,7 @@ test.each([false, true])('refuses every call, and waits for nothing, with strict
   expect(codes).toEqual(strict ? [] : ['invalid'])
   await expect(analytics.promises.track({ userId: 'ada', event: 'e' })).rejects.toMatchObject({
     code: 'invalid',
+    message: expect.stringContaining('it was made: call perRequest(settings)'),
   })
   const none = { delivered: 0, failed: 0, pending: 0 }
   expect([await analytics.flush(), await analytics.closeAndFlush()]).toEqual([none, none])
