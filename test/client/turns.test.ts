@@ -219,6 +219,18 @@ describe('F105: a plugin that calls its client', () => {
   })
 })
 
+test('a flush does not wait for what plugins do with later events', async () => {
+  const { analytics } = createAnalytics()
+  let events = 0
+  const track = (): Promise<void> | undefined => (++events === 2 ? new Promise(() => {}) : undefined)
+  await analytics.register({ name: 'hangs', type: 'destination', track })
+  trackPurchases(analytics, 1)
+  const flushed = analytics.flush()
+  trackPurchases(analytics, 1)
+
+  expect(await flushed).toEqual({ delivered: 1, failed: 0, pending: 0 })
+})
+
 test("plugins of the type 'after' run only when asynchronous destinations have finished with the event, and a flush waits for them", async () => {
   const { analytics, clock } = createAnalytics({ flushAt: 1 }, [status(400)])
   const order: unknown[] = []

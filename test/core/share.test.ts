@@ -1,8 +1,9 @@
 /** Clients of one `perRequest`, and what is handed to `waitUntil`: docs/spec.md, section 8.3. The second client tracks x, y and z. */
 import { expect, test } from 'vitest'
+import type { Context } from '../../src/pipeline/context.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { silence } from '../support/scripted-client.ts'
-import { checkPerRequest, type Row } from './script.ts'
+import { checkPerRequest, play, type Row } from './script.ts'
 
 test.each<Row>([
   [
@@ -118,4 +119,16 @@ test('on a server, what was handed over has more time than 25 s', async () => {
   await clock.advance(25_000)
 
   expect(outcomes).toEqual([])
+})
+
+test('what is inside a plugin when the service has failed four times is not given up', async () => {
+  const { analytics, clock } = await play('a, a 200, b', { httpRequestTimeout: 100 }, true)
+  const track = (ctx: Context): Promise<Context> =>
+    new Promise((resolve) => void clock.setTimer(() => resolve(ctx), 4_500))
+  void analytics.register({ name: 'slow', type: 'before', track })
+  const { outcomes, callback } = recordOutcomes()
+  trackPurchases(analytics, 1, callback)
+  await clock.advance(24_900)
+
+  expect(outcomes).toEqual(['retries_exhausted'])
 })
