@@ -113,7 +113,6 @@ function isOf413(batch: Batch | undefined): boolean {
 
 function readySuspect({ service, clock }: Core): Batch | undefined {
   const { suspects } = service
-  if (suspects.length === 0) return undefined
   const nowMs = clock.monotonic()
   const index = suspects.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
   return index < 0 ? undefined : suspects.splice(index, 1)[0]

@@ -301,7 +301,7 @@ function smaller(a: Size, b: Size): Size {
 /** Notes that the events up to this place are due. */
 export function noteDue(service: Service, upTo: number, nowMs: number): void {
   const { dues, failures } = service
-  const last = dues.length === 0 ? undefined : (dues[dues.length - 1] as Due)
+  const last = dues[dues.length - 1]
   if (upTo <= (last?.upTo ?? service.toldUpTo)) return
   if (last?.failures === failures && nowMs - last.atMs < SAME_DUE_MS) last.upTo = upTo
   else dues.push({ upTo, atMs: nowMs, failures })
