@@ -448,8 +448,11 @@ test('an event that was given up inside a plugin is not sent when the plugin is 
   const { outcomes, callback } = recordOutcomes()
   trackPurchases(analytics, 1, callback)
 
+  const gone = vi.fn()
+  void analytics.deregister('slow').then(gone)
   void analytics.closeAndFlush({ timeout: 100 })
   await clock.advance(100)
+  expect(gone).toHaveBeenCalledTimes(1)
   finish()
   await clock.advance(60_000)
 

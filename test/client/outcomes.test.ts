@@ -9,7 +9,7 @@ import type { Callback, Context } from '../../src/pipeline/context.ts'
 import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
-import { silence, status } from '../support/scripted-client.ts'
+import { networkError, type Reply, silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -147,13 +147,7 @@ describe('a failure', () => {
       throw new Error('base fermée')
     },
   }
-  const failures: [
-    code: string,
-    emitted: string,
-    params: object,
-    settings: object,
-    replies: ReturnType<typeof status>[],
-  ][] = [
+  const failures: [code: string, emitted: string, params: object, settings: object, replies: Reply[]][] = [
     ['invalid', 'invalid', { event: 'Vue' }, {}, []],
     ['unserializable', 'unserializable', throwing, {}, []],
     ['too_large', 'too_large', oversized, {}, []],
@@ -165,7 +159,7 @@ describe('a failure', () => {
       'delivery_failure',
       { userId: 'u', event: 'Vue' },
       { maxRetries: 0 },
-      [status(503)],
+      [networkError('ECONNREFUSED')],
     ],
     [
       'deadline',

@@ -492,9 +492,9 @@ describe('who waits', () => {
     ],
     [
       'for a close in an outage is told after four failures',
-      'A, close, A 503, +500, A 503, +1000, A 503, +2000, A 503',
-      '0 A, 500 A, 1500 A, 3500 A',
-      '3500 A retries_exhausted, 3500 close 0/1/0',
+      'a, close, a 503, +500, a 503, +1000, a 503, +2000, a 503',
+      '0 a, 500 a, 1500 a, 3500 a',
+      '3500 close 0/1/0',
     ],
     [
       'since a time late in an outage is told after the next failure',

@@ -97,6 +97,13 @@ test.each<Row>([
     '25000 C shutdown_timeout, 25000 B shutdown_timeout, 25000 D delivered',
   ],
   [
+    'after 25 s, the halves of a refused batch fail, too',
+    'a, a 200, BCDE, BCDE 400, +24999, +1',
+    '0 a, 0 BCDE, 0 BC',
+    '25000 D shutdown_timeout, 25000 E shutdown_timeout, 25000 B shutdown_timeout, 25000 C shutdown_timeout',
+    { maxConcurrentRequests: 1 },
+  ],
+  [
     'after 25 s, a held batch that also has a later event goes on with that',
     'a, B, +10000, D, +1000, a 200, BD 503, +500, +13499, +1, D 200',
     '0 a, 11000 BD, 11500 B, 25000 D',
