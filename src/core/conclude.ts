@@ -483,7 +483,6 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
     const rest = service.again.filter(({ role }) => role === 'halved')
     service.again = service.again.filter(({ role }) => role !== 'halved')
     for (const one of [batch, ...rest]) settleBatch(core, one, toError('rejected'))
-    return
   }
   settleBatch(core, batch, toError('rejected'))
 }
