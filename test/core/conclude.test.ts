@@ -198,6 +198,13 @@ describe('a suspect', () => {
       '4000 B retries_exhausted',
     ],
     [
+      'is told when it has failed alone for as long as an outage may take',
+      'a, a 200, B, c, c 200, B 503, +500, B 503, +1000, B 503, +2000, B 503',
+      '0 a, 0 B, 0 c, 500 B, 1500 B, 3500 B',
+      '3500 B deadline',
+      { maxRetries: 99, maxTotalBackoffDuration: 2 },
+    ],
+    [
       'takes at most half of the requests at once',
       'a, a 200, bcdefghi, k, k 200, bcdefghi 503, bcde 503',
       '0 a, 0 bcdefghi, 0 k, 0 bcde, 0 fghi, 0 bc',
@@ -366,9 +373,10 @@ describe('a wait that the service asks for', () => {
     ],
     [
       'of 8 s with a success is no rate limit: who waits for longer is not told',
-      'a, a 200, b, b 200 8, C, +8000, +3000, C 200',
-      '0 a, 0 b, 8000 C',
-      '11000 C delivered',
+      'a, a 200, b, b 200 8, CD, +8000, +3000, C 200, D 200',
+      '0 a, 0 b, 8000 C, 11000 D',
+      '11000 C delivered, 11000 D delivered',
+      { maxEventsInBatch: 1 },
     ],
     [
       'of more than 8 s with a success is a rate limit: who waits is told after 10 s',
@@ -519,6 +527,12 @@ describe('who waits', () => {
       'a, a 200, b, b 429 60, close, +60000, b 200',
       '0 a, 0 b, 60000 b',
       '60000 close 1/0/0',
+    ],
+    [
+      'for a close is told at its end also of what is held',
+      'a, a 200, BC, BC 503, close 100, +100',
+      '0 a, 0 BC, 0 B',
+      '100 C shutdown_timeout, 100 B shutdown_timeout, 100 close 0/2/0',
     ],
     [
       'for a close that ends before the backoff of a rate limit is told at its end',

@@ -80,6 +80,13 @@ test.each<Row>([
     '0 a, 0 xy, 0 x, 0 b, 1000 y, 1000 b',
   ],
   [
+    'an outage that has ended for another client has ended',
+    'a, a 200, b, X, b 503, y, +500, b 200, +6000, X 503',
+    '0 a, 0 b, 0 X, 500 b, 500 y, 6500 X',
+    '',
+    { maxTotalBackoffDuration: 5 },
+  ],
+  [
     'after another client was accepted, who waits is told after as many failures as before',
     'a, a 200, b, b 503, flush, x, +500, x 200, b 503, b 503, +500, b 503, +1000, b 503, +2000, b 503',
     '0 a, 0 b, 500 b, 500 x, 500 b, 1000 b, 2000 b, 4000 b',
@@ -128,8 +135,11 @@ test('on a server, what was handed over has more time than 25 s', async () => {
   expect(outcomes).toEqual([])
 })
 
-test('what is inside a plugin when the service has failed four times is not given up', async () => {
-  const { analytics, clock } = await play('a, a 200, b', { httpRequestTimeout: 100 }, true)
+test.each([
+  ['has failed four times', 'a, a 200, b'],
+  ['limits the rate', 'a, a 200, b, b 429 60'],
+])('what is inside a plugin when the service %s is not given up', async (_title, script) => {
+  const { analytics, clock } = await play(script, { httpRequestTimeout: 100 }, true)
   const track = (ctx: Context): Promise<Context> =>
     new Promise((resolve) => void clock.setTimer(() => resolve(ctx), 4_500))
   void analytics.register({ name: 'slow', type: 'before', track })
