@@ -434,3 +434,9 @@ test('an event that leaves an asynchronous plugin waits for others like any even
 
   expect(client.batchSizes).toEqual([1])
 })
+
+test('a full queue makes no call throw, not even with strict', () => {
+  const { analytics } = createAnalytics({ maxQueueSize: 1, strict: true })
+
+  expect(() => trackPurchases(analytics, 2)).not.toThrow()
+})
