@@ -535,6 +535,13 @@ describe('who waits', () => {
       '100 C shutdown_timeout, 100 B shutdown_timeout, 100 close 0/2/0',
     ],
     [
+      'for a close is told at its end also of the halves of a refused batch',
+      'a, a 200, BCDE, BCDE 400, close 100, +100',
+      '0 a, 0 BCDE, 0 BC',
+      '100 D shutdown_timeout, 100 E shutdown_timeout, 100 B shutdown_timeout, 100 C shutdown_timeout, 100 close 0/4/0',
+      { maxConcurrentRequests: 1 },
+    ],
+    [
       'for a close that ends before the backoff of a rate limit is told at its end',
       'a, a 200, b, b 429, close 100, +100',
       '0 a, 0 b',
