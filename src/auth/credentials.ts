@@ -1,5 +1,5 @@
 import { describeCause } from '../errors/cause.ts'
-import { DeliveryError } from '../errors/errors.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { FetchHTTPClient } from '../http/fetch-client.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -11,12 +11,24 @@ import { readPrivateKey } from './private-key.ts'
 /** A fixed `Authorization` header, or tokens. */
 export type Credentials = string | TokenCredentials
 
+/** The token server fails, or limits the rate: handled as if the request that needs the token had failed so. */
+export interface TokenOutage {
+  readonly action: 'retry' | 'limited'
+  /** The wait that the token server asks for. */
+  readonly waitMs: number | undefined
+  readonly status: undefined
+  readonly text: ''
+  readonly isConnectionLost: false
+  readonly isUnreachable: true
+  readonly toError: (code: FailureCode) => DeliveryError
+}
+
 export interface TokenCredentials {
   /**
    * The `Authorization` header, or a promise of it if a token has to be fetched first. The promise rejects with a
-   * `DeliveryError` if no token can be fetched. Never throws.
+   * `DeliveryError` if the token server refuses to issue one. Never throws.
    */
-  authorization(): string | Promise<string>
+  authorization(): string | Promise<string | TokenOutage>
   /**
    * Like `authorization`, for `verify()`: a token request is not retried, except once with a corrected clock, and its result
    * does not affect events.
@@ -47,7 +59,7 @@ export function createCredentials(
   warn: Warn,
   shared: { known?: TokenState } = {},
 ): string | TokenCredentials {
-  const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
+  const { oauthSettings: oauth, httpRequestTimeout: timeoutMs } = settings
   // The write key is the user name of Basic credentials; the password is empty (docs/spec.md, section 3; RFC 7617).
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
   warnOfPlainText('host', settings.host, warn)
@@ -56,16 +68,13 @@ export function createCredentials(
   const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
   const own =
     typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
-  const maxWaitMs = maxTotalBackoffDuration * 1_000
   const parts = {
     settings: oauth,
     key,
     client: own ?? client,
     timeoutMs,
-    maxWaitMs,
     userAgent,
     clock,
-    warn,
     shared,
   }
   return new LazyCredentials(async () => {
@@ -97,7 +106,7 @@ export class LazyCredentials implements TokenCredentials {
     this.#start().catch(() => {})
   }
 
-  authorization(): string | Promise<string> {
+  authorization(): string | Promise<string | TokenOutage> {
     if (this.#loaded !== undefined) return this.#loaded.authorization()
     if (this.#isClosed) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {

@@ -2,11 +2,10 @@ import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { backoffMs } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 import { localKey } from './assertion.ts'
-import type { TokenCredentials } from './credentials.ts'
+import type { TokenCredentials, TokenOutage } from './credentials.ts'
 import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
@@ -17,21 +16,19 @@ export interface OAuthParts {
   readonly key: PrivateKey | undefined
   readonly client: HTTPClient
   readonly timeoutMs: number
-  readonly maxWaitMs: number
   readonly userAgent: string
   readonly clock: Clock
-  readonly warn: Warn
   /** Holds the state of the tokens that several clients share. */
   readonly shared: { known?: TokenState }
 }
 
 /** This module and its dependency jose are loaded only with `oauthSettings`. */
 export function createOAuthCredentials({ key, shared, ...parts }: OAuthParts): OAuthCredentials {
-  const { authServer, maxRetries, signer } = parts.settings
+  const { authServer, signer } = parts.settings
   const tokens = new TokenClient({ ...parts, signer: key === undefined ? (signer as Signer) : localKey(key) })
   const request = (nowMs: number): TokenRequest => tokens.request(nowMs)
   shared.known ??= createTokenState(parts.clock)
-  const options = { ...parts, request, serverName: new URL(authServer).host, maxRetries }
+  const options = { ...parts, request, serverName: new URL(authServer).host }
   return new OAuthCredentials(options, shared.known)
 }
 
@@ -40,15 +37,9 @@ export interface OAuthOptions {
   readonly request: (nowMs: number) => TokenRequest
   /** For error messages. */
   readonly serverName: string
-  /** After this many retries, the events that wait for the token fail. `Infinity` means no limit. */
-  readonly maxRetries: number
-  /** The longest wait of an event for a token. */
-  readonly maxWaitMs: number
   /** Time limit of one token request. */
   readonly timeoutMs: number
   readonly clock: Clock
-  /** Default: a process warning. */
-  readonly warn?: Warn
 }
 
 /** A token is renewed after half of its lifetime, but after 24 hours at the latest. */
@@ -65,8 +56,8 @@ const MIN_RENEWAL_INTERVAL_MS = 30_000
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
 /** A token request that is this long past its time limit counts as lost: edge runtimes may freeze work in progress. */
 const LOST_MS = 5_000
-/** A warning is shown after this number of failures in a row: they take more than a minute. */
-const FAILURES_TO_WARN = 8
+/** Who needs a token waits for the next token request if it is due within this time, and otherwise fails like the last one. */
+const PATIENCE_MS = 2_000
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
@@ -89,8 +80,8 @@ export interface TokenState {
   /** No token is requested before this time on the monotonic clock. */
   notBeforeMs: number
   failures: number
-  /** Until `untilMs`, each caller that needs a token gets this error. */
-  refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
+  /** Until `untilMs`, each caller that needs a token gets the result of the last token request. */
+  failure: { readonly reason: DeliveryError | TokenOutage; readonly untilMs: number } | undefined
   renewedAtMs: number
   /** A clock whose time the server has accepted. */
   clock: ServerClock
@@ -101,17 +92,15 @@ export function createTokenState(clock: Clock): TokenState {
     token: undefined,
     notBeforeMs: Number.NEGATIVE_INFINITY,
     failures: 0,
-    refusal: undefined,
+    failure: undefined,
     renewedAtMs: Number.NEGATIVE_INFINITY,
     clock: new ServerClock(clock),
   }
 }
 
-interface Waiting {
-  readonly callers: { resolve(authorization: string): void; reject(error: DeliveryError): void }[]
-  readonly sinceMs: number
-  /** Failures since the first of these callers began to wait. Rate limits that state a wait do not count. */
-  failures: number
+interface Caller {
+  resolve(given: string | TokenOutage): void
+  reject(error: DeliveryError): void
 }
 
 /**
@@ -126,7 +115,7 @@ export class OAuthCredentials implements TokenCredentials {
   #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
   /** The token requests of {@link tryOnce}. */
   readonly #trials = new Set<TokenRequest>()
-  #waiting: Waiting | undefined
+  #callers: Caller[] = []
   #cancelTimer = (): void => {}
   #isClosed = false
 
@@ -136,7 +125,7 @@ export class OAuthCredentials implements TokenCredentials {
     this.#clock = known.clock.fork()
   }
 
-  authorization(): string | Promise<string> {
+  authorization(): string | Promise<string | TokenOutage> {
     const nowMs = this.#options.clock.monotonic()
     const token = this.#known.token
     if (token !== undefined && nowMs < token.expiresAtMs) {
@@ -145,13 +134,15 @@ export class OAuthCredentials implements TokenCredentials {
       return token.authorization
     }
     if (this.#isClosed) return Promise.reject(this.#error('auth', CLOSED))
-    if (this.#known.refusal !== undefined && nowMs < this.#known.refusal.untilMs)
-      return Promise.reject(this.#known.refusal.error)
-    this.#waiting ??= { callers: [], sinceMs: nowMs, failures: 0 }
-    const { callers } = this.#waiting
+    const { failure } = this.#known
     // Each caller gets its own promise: on Cloudflare Workers, a promise belongs to the request that made it.
-    const promise = new Promise<string>((resolve, reject) => callers.push({ resolve, reject }))
+    const promise = new Promise<string | TokenOutage>((resolve, reject) => {
+      const caller = { resolve, reject }
+      if (failure !== undefined && nowMs < failure.untilMs) tell(caller, failure.reason)
+      else this.#callers.push(caller)
+    })
     promise.catch(() => {})
+    if (this.#callers.length === 0) return promise
     this.#fetch()
     return promise
   }
@@ -220,7 +211,7 @@ export class OAuthCredentials implements TokenCredentials {
     const nowMs = clock.monotonic()
     const { token } = this.#known
     // Another client has fetched a token in the meantime.
-    if (this.#waiting !== undefined && token !== undefined && nowMs < token.expiresAtMs) {
+    if (this.#callers.length > 0 && token !== undefined && nowMs < token.expiresAtMs) {
       return this.#serve(token)
     }
     const lostAtMs = (this.#request?.startedAtMs ?? Number.NEGATIVE_INFINITY) + timeoutMs + LOST_MS
@@ -243,7 +234,7 @@ export class OAuthCredentials implements TokenCredentials {
     this.#cancelTimer()
     this.#cancelTimer = clock.setTimer(
       () => {
-        if (this.#waiting !== undefined || this.#known.token?.isUsed) this.#fetch()
+        if (this.#callers.length > 0 || this.#known.token?.isUsed) this.#fetch()
       },
       Math.max(0, Math.ceil(atMs - clock.monotonic())),
     )
@@ -256,20 +247,15 @@ export class OAuthCredentials implements TokenCredentials {
     if (result.outcome === 'refused') {
       if (this.#clock.correct(result.dateMs, result.isClockBlamed)) return this.#fetch()
       this.#known.notBeforeMs = nowMs + REFUSAL_MS
-      this.#known.refusal = { error: this.#error('auth', result.failure), untilMs: this.#known.notBeforeMs }
-      return this.#giveUp(this.#known.refusal.error)
+      return this.#fail(this.#error('auth', result.failure), this.#known.notBeforeMs)
     }
     const known = this.#known
     // Requests that failed side by side count as one failure.
-    const isOneMore = known.failures === 0 || startedAtMs >= known.notBeforeMs
-    if (isOneMore) known.failures++
+    if (known.failures === 0 || startedAtMs >= known.notBeforeMs) known.failures++
     const untilMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(known.failures, clock.random()))
     known.notBeforeMs = Math.max(known.notBeforeMs, untilMs)
-    if (isOneMore && known.failures === FAILURES_TO_WARN && this.#waiting !== undefined) {
-      const report = this.#options.warn ?? warn
-      report('no_token', `${this.#error('auth', result.failure).message}; events wait for a retry`)
-    }
-    this.#retry(result.failure, result.isLimited && result.waitMs !== undefined)
+    this.#fail(this.#outage(result), known.notBeforeMs - PATIENCE_MS)
+    this.#fetch()
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
@@ -279,13 +265,13 @@ export class OAuthCredentials implements TokenCredentials {
       authorization: `Bearer ${value}`,
       renewAtMs,
       expiresAtMs: startedAtMs + lifetimeMs - Math.min(lifetimeMs / 4, MARGIN_MS),
-      isUsed: this.#waiting !== undefined,
+      isUsed: this.#callers.length > 0,
       isAccepted: false,
     }
     this.#clock.confirm()
     this.#known.clock = this.#clock.fork()
     this.#known.failures = 0
-    this.#known.refusal = undefined
+    this.#known.failure = undefined
     // A token that has already expired is given only to the callers that wait now.
     this.#known.token = lifetimeMs > 0 ? token : undefined
     this.#known.notBeforeMs =
@@ -295,34 +281,40 @@ export class OAuthCredentials implements TokenCredentials {
   }
 
   #serve(token: Token): void {
-    for (const { resolve } of this.#waiting?.callers ?? []) resolve(token.authorization)
-    this.#waiting = undefined
+    for (const { resolve } of this.#callers.splice(0)) resolve(token.authorization)
   }
 
-  #retry(failure: TokenFailure, isUncounted: boolean): void {
-    const waiting = this.#waiting
-    if (waiting !== undefined) {
-      if (!isUncounted) waiting.failures++
-      const { maxRetries, maxWaitMs } = this.#options
-      if (waiting.failures > maxRetries)
-        return this.#giveUp(this.#error(failure.code ?? 'retries_exhausted', failure))
-      if (this.#known.notBeforeMs > waiting.sinceMs + maxWaitMs)
-        return this.#giveUp(this.#error(failure.code ?? 'deadline', failure, maxWaitMs))
+  /** There is no token before this time. */
+  #fail(reason: DeliveryError | TokenOutage, untilMs: number): void {
+    this.#known.failure = { reason, untilMs }
+    this.#giveUp(reason)
+  }
+
+  #giveUp(reason: DeliveryError | TokenOutage): void {
+    for (const caller of this.#callers.splice(0)) tell(caller, reason)
+  }
+
+  #outage({ failure, waitMs, isLimited }: TokenResult & { outcome: 'retry' }): TokenOutage {
+    return {
+      action: isLimited ? 'limited' : 'retry',
+      waitMs,
+      status: undefined,
+      text: '',
+      isConnectionLost: false,
+      isUnreachable: true,
+      toError: (code) => this.#error(failure.code ?? code, failure),
     }
-    this.#fetch()
   }
 
-  #giveUp(error: DeliveryError): void {
-    for (const { reject } of this.#waiting?.callers ?? []) reject(error)
-    this.#waiting = undefined
-  }
-
-  #error(code: FailureCode, failure: TokenFailure, waitedMs = 0): DeliveryError {
-    const { message, status, cause } = failure
-    const end = code === 'deadline' ? `; given up after ${waitedMs / 1_000} s (maxTotalBackoffDuration)` : ''
-    return new DeliveryError(code, `no access token from ${this.#options.serverName}: ${message}${end}`, {
+  #error(code: FailureCode, { message, status, cause }: TokenFailure): DeliveryError {
+    return new DeliveryError(code, `no access token from ${this.#options.serverName}: ${message}`, {
       ...(status !== undefined && { status }),
       cause,
     })
   }
+}
+
+function tell({ resolve, reject }: Caller, reason: DeliveryError | TokenOutage): void {
+  if ('action' in reason) resolve(reason)
+  else reject(reason)
 }

@@ -167,7 +167,7 @@ async function attempt(core: Core, request: Request): Promise<void> {
     // No `await` when the value is at hand, so that the request is sent within this turn.
     const isAtHand = !(given instanceof Promise)
     const header = isAtHand ? given : await given
-    if (typeof header !== 'string') ending = { action: 'unsent', error: header }
+    if (typeof header !== 'string') ending = header
     // While the credentials were fetched, the request was abandoned, or an outage or a rate limit began.
     else if (!isAtHand && !mayGo()) ending = UNSENT
     else {
@@ -197,19 +197,21 @@ async function attempt(core: Core, request: Request): Promise<void> {
   armInterval(core)
 }
 
-/** The `Authorization` header, or the error that explains why there is none. */
-function authorization({ credentials }: Core): string | DeliveryError | Promise<string | DeliveryError> {
+/** The `Authorization` header, or what its absence means for the request. */
+function authorization({ credentials }: Core): string | Ending | Promise<string | Ending> {
   try {
     const given = typeof credentials === 'string' ? credentials : credentials.authorization()
-    return typeof given === 'string' ? given : given.catch(toAuthError)
+    return typeof given === 'string' ? given : given.catch(withoutHeader)
   } catch (error) {
-    return toAuthError(error)
+    return withoutHeader(error)
   }
 }
 
-function toAuthError(error: unknown): DeliveryError {
-  if (isInstance(error, DeliveryError)) return error
-  return new DeliveryError('auth', `there are no credentials: ${describeCause(error)}`, { cause: error })
+function withoutHeader(cause: unknown): Ending {
+  const error = isInstance(cause, DeliveryError)
+    ? cause
+    : new DeliveryError('auth', `there are no credentials: ${describeCause(cause)}`, { cause })
+  return { action: 'unsent', error }
 }
 
 /** Sets one timer for whatever comes first: the gate opens, a suspect may be sent, an event has waited long enough. */

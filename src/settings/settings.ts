@@ -186,7 +186,7 @@ export interface OAuthSettings {
   /**
    * Replaces `clientKey`, for a key that stays in a key management service or a hardware security module. If the signer
    * rejects, takes longer than `httpRequestTimeout` or does not return a signature, it is called again later, like a token
-   * server that fails. After `maxRetries` retries, the waiting events fail with `auth`. Default: none.
+   * server that fails, and events that are awaited fail with `auth`. Default: none.
    */
   signer?: Signer | undefined
   /** The id of the public key that belongs to the private key: 1 to 1,024 visible ASCII characters. Required. */
@@ -199,9 +199,8 @@ export interface OAuthSettings {
   /** The permissions to request: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
-   * Number of retries of a token request. If all of them fail, the events that wait for the token fail with
-   * `retries_exhausted`, or with `auth` if the signer failed. Default: no limit except `maxTotalBackoffDuration`; 0 to 1,000
-   * retries.
+   * Has no effect: a token request that fails counts as a failed request of the client, whose `maxRetries` says how many there
+   * may be. Accepted because `@segment/analytics-node` has it; 0 to 1,000.
    */
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the `httpClient` for events. */

@@ -250,7 +250,7 @@ describe('a token server that fails', () => {
   ])('is retried when it %s, and the error says why', async (_, why, oauth) => {
     const plain = await listen((_request, response) => response.end())
     closers.push(plain.close)
-    const { api, analytics, errors } = await start({ ...oauth(plain.url), maxRetries: 1 })
+    const { api, analytics, errors } = await start(oauth(plain.url), { maxRetries: 1 })
 
     trackPurchases(analytics, 1)
     await analytics.flush()

@@ -15,7 +15,11 @@ type Sign = Signer['sign']
 const sign: Sign = async (data) => new Uint8Array(signWith('sha256', data, CLIENT_KEY))
 
 /** `answers` handle the first calls of the signer; later calls return valid signatures. */
-function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
+function start(
+  answers: Sign[],
+  oauth: Partial<OAuthSettings> = {},
+  settings: Partial<AnalyticsSettings> = {},
+) {
   const assertions: string[] = []
   let signatures = 0
   const signer: Signer = {
@@ -34,7 +38,7 @@ function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
     httpClient,
     ...oauth,
   }
-  const harness = createAnalytics({ oauthSettings, flushAt: 2, httpRequestTimeout: 4_000 })
+  const harness = createAnalytics({ oauthSettings, flushAt: 2, httpRequestTimeout: 4_000, ...settings })
   const errors: DeliveryError[] = []
   harness.analytics.on('error', ({ reason }) => errors.push(reason as DeliveryError))
   return { ...harness, assertions, errors, signatures: () => signatures }
@@ -100,7 +104,7 @@ describe('a signer that', () => {
   test.each(broken)(
     '%s on each call makes events fail with auth after the retries',
     async (_, bad, message) => {
-      const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], { maxRetries: 1 })
+      const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], {}, { maxRetries: 1 })
 
       trackPurchases(analytics, 2)
       await loaded(() => signatures() === 1)
@@ -123,7 +127,7 @@ describe('a signer that', () => {
       const [kid, iss] = [header, payload].map((part) => Buffer.from(part, 'base64url').toString('utf8'))
       return Promise.reject(new Error(`cannot sign ${kid} ${iss}`, { cause: new Error(`for ${iss}`) }))
     }
-    const { analytics, errors } = start([bad], { maxRetries: 0 })
+    const { analytics, errors } = start([bad], {}, { maxRetries: 0 })
 
     trackPurchases(analytics, 2)
     await loaded(() => errors.length === 2)
