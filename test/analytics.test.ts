@@ -337,8 +337,7 @@ describe('flush', () => {
 })
 
 describe('closeAndFlush', () => {
-  // docs/faults.md, row F77.
-  test('delivers the queued events, and leaves no timer and no hold on the process', async () => {
+  test('F77: delivers the queued events, and leaves no timer and no hold on the process', async () => {
     const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1_000)
 

@@ -190,7 +190,7 @@ test.each(['on', 'once', 'addListener'] as const)(
   },
 )
 
-describe('listeners that fail', () => {
+describe('F108: listeners that fail', () => {
   const failures: [string, () => unknown][] = [
     [
       'throws',

@@ -590,7 +590,7 @@ describe('the end of the process', () => {
     expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
   })
 
-  test('what later exit listeners track has its outcome at once, also if a callback tracks again each time', async () => {
+  test('B55: what later exit listeners track has its outcome at once, also if a callback tracks again each time', async () => {
     const { analytics, end, restore } = await createOnProcess({}, [status(200)])
     const { outcomes, callback } = recordOutcomes()
     restore()

@@ -214,7 +214,7 @@ describe('a failure', () => {
     expect(lost).toEqual([['queue_full', { number: 1, article: 'Thé à la menthe', price: 12.5 }]])
   })
 
-  test('without listeners, the first loss for each reason causes a warning', async () => {
+  test('S27: without listeners, the first loss for each reason causes a warning', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
 
     analytics.track({} as never)

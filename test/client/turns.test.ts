@@ -100,6 +100,26 @@ describe('a plugin that is registered during a turn', () => {
   })
 })
 
+test('F103: a plugin that blocks the process for longer than a request may take causes no timeouts, and keeps the order', async () => {
+  const { analytics, client, clock } = createAnalytics({ httpRequestTimeout: 1_000, flushAt: 10 })
+  await analytics.register({
+    name: 'blocks',
+    type: 'enrichment',
+    track: async (ctx) => {
+      if (ctx.event.properties?.['number'] === 40) clock.stall(2_000)
+    },
+  })
+
+  trackPurchases(analytics, 100)
+  const flushed = analytics.flush()
+  await clock.advance(10_000)
+
+  expect(await flushed).toEqual({ delivered: 100, failed: 0, pending: 0 })
+  expect(sent(client).map(({ properties }) => properties['number'])).toEqual(
+    Array.from({ length: 100 }, (_, index) => index + 1),
+  )
+})
+
 describe('F105: a plugin that calls its client', () => {
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
     'with the type %s does not wait for its own event in a flush, and the event is delivered',

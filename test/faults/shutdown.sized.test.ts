@@ -1,131 +1,7 @@
 /** Shutdown: every event has its outcome before close resolves, and the process ends as its program intends. */
 import { expect } from 'vitest'
-import {
-  type Allowances,
-  backoffsOf,
-  expectHealthyHost,
-  expectOracleRules,
-  reportOf,
-  runHost,
-  serve,
-  size,
-  waitsOf,
-} from './harness/lab.ts'
+import { expectHealthyHost, expectOracleRules, reportOf, runHost, serve, waitsOf } from './harness/lab.ts'
 import { row } from './harness/row.ts'
-
-row(
-  'F77',
-  'closeAndFlush with N queued, healthy server',
-  'all delivered without a wait; the summary has the same count',
-  async (row) => {
-    const events = size(2_000, 10_000)
-    const server = await serve()
-
-    const run = await runHost(
-      { host: server.url, args: { events }, settings: { flushAt: 1_000_000 } },
-      async (t) => {
-        const client = t.create()
-        for (let n = 0; n < t.args.events; n++) t.track(client, n)
-        await t.close(client)
-      },
-    )
-
-    const report = expectOracleRules(run, [await server.report()])
-    row.injected(events)
-    expect(report.closes[0]?.summary).toEqual({ delivered: events, failed: 0, pending: 0 })
-    expect(waitsOf(report, 'fired')).toEqual([])
-    row.note(`${report.closes[0]?.ms.toFixed(0)} ms`)
-  },
-)
-
-row(
-  'F78',
-  'closeAndFlush({ timeout: 1000 }) while the server is silent, resets, responds with 503, or is not running',
-  'resolves after 1.0 s, before a timer of 1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers afterwards',
-  async (row) => {
-    const events = size(500, 2_500)
-    const servers = await Promise.all(
-      ['silent', 'resets', 'answers 503', 'is not running'].map((fault) =>
-        serve({
-          state: { fault },
-          script: (_request, io) => {
-            if (io.state['fault'] === 'resets') io.reset()
-            else if (io.state['fault'] === 'answers 503') io.reply(503)
-          },
-        }),
-      ),
-    )
-    const hosts = servers.map(({ url }) => url)
-    await servers.pop()?.stop()
-
-    const run = await runHost({ args: { events, hosts } }, async (t) => {
-      let requests = 0
-      const clients = t.args.hosts.map((host) => {
-        const client = t.create({ host })
-        client.on('http_request', () => {
-          requests++
-        })
-        return client
-      })
-      // Tracks in several turns, so that some events are in flight and others wait.
-      await Promise.all(
-        clients.map((client, index) =>
-          t.trackAll(client, index * t.args.events, (index + 1) * t.args.events, undefined, 20),
-        ),
-      )
-      await Promise.all(clients.map((client) => t.close(client, { timeout: 1_000 })))
-      const atClose = requests
-      // Waits longer than the first backoffs, so that a retry would be seen.
-      await t.sleep(2_500)
-      return { atClose, later: requests - atClose }
-    })
-
-    const ledgers = await Promise.all(servers.map((server) => server.report()))
-    const report = expectOracleRules(run, ledgers, {
-      failures: ['shutdown_timeout'],
-      lateAcknowledgements: true,
-    })
-    const { atClose, later } = report.result as { atClose: number; later: number }
-    row.injected(atClose, 4)
-    expect(later).toBe(0)
-    expect(report.byOutcome).toEqual({ shutdown_timeout: 4 * events })
-    for (const { ms, isLate, summary } of report.closes) {
-      expect(summary).toEqual({ delivered: 0, failed: events, pending: 0 })
-      expect(ms).toBeGreaterThanOrEqual(990)
-      expect(isLate).toBe(false)
-    }
-    for (const ledger of ledgers) expect(ledger.openConnections).toBe(0)
-    row.note(`${report.closes.map(({ ms }) => ms.toFixed(0)).join(', ')} ms; ${atClose} requests before`)
-  },
-)
-
-row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait', async (row) => {
-  const server = await serve({
-    script: (request, io) => {
-      if (request.index > 0) return io.reply(200)
-      io.count('limited')
-      io.reply(429, { 'retry-after': '60' })
-    },
-  })
-
-  const scale = 20
-  const run = await runHost({ host: server.url, scale, forgets: true }, async (t) => {
-    const client = t.create()
-    await t.trackAll(client, 0, 50)
-    await t.close(client, { timeout: 90_000 })
-  })
-
-  const ledger = await server.report()
-  const report = expectOracleRules(run, [ledger])
-  row.injected(ledger.counts['limited'] ?? 0)
-  expect(report.byOutcome).toEqual({ delivered: 50 })
-  // The client waits once, at most 10 s longer than the server asked for, and then sends one successful request.
-  const waits = backoffsOf(report).filter((ms) => ms !== 90_000)
-  expect(Math.max(...waits)).toBeLessThanOrEqual(70_000)
-  const [first, second, ...others] = ledger.requests.map(({ atMs }) => atMs)
-  expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(60_000 / scale - 20)
-  expect(others).toEqual([])
-})
 
 for (const format of ['esm', 'cjs'] as const) {
   row(
@@ -144,7 +20,6 @@ for (const format of ['esm', 'cjs'] as const) {
       row.injected(50)
       expect(report.byOutcome).toEqual({ delivered: 50 })
       expect(waitsOf(report, 'fired')).toEqual([])
-      row.note(`${report.lifeMs.toFixed(0)} ms from start to exit`)
     },
   )
 }
@@ -184,43 +59,7 @@ row(
       const fired = waitsOf(report, 'fired')
       expect(fired.filter((ms) => ms === 1_500)).toHaveLength(1)
       expect(fired.at(-1)).toBe(1_500)
-      row.note(`${report.lifeMs.toFixed(0)} ms`)
     }
-  },
-)
-
-row(
-  'F81',
-  'a script ends with 50 events queued, the server accepts them and is silent',
-  'exits by itself, exit code 0, losses reported',
-  async (row) => {
-    const server = await serve({ script: (_request, io) => io.count('held') })
-
-    const run = await runHost(
-      { host: server.url, settings: { exitTimeout: 450, httpRequestTimeout: 1_000 } },
-      (t) => {
-        const client = new t.pkg.Analytics(t.settings)
-        t.watch(client)
-        for (let n = 0; n < 50; n++) client.track({ userId: 'u', event: 'Left behind' })
-      },
-    )
-
-    const report = reportOf(run)
-    expectHealthyHost(run, { unclosed: true, warnings: ['TRACKPOST_SHUTDOWN_TIMEOUT'] })
-    row.injected((await server.report()).counts['held'] ?? 0)
-    expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
-    const fired = waitsOf(report, 'fired')
-    // After the timer of exitTimeout no other timer fires: neither a retry nor a second exitTimeout. The timer of a
-    // first backoff may have fired before it.
-    expect(fired.at(-1)).toBe(450)
-    expect(fired.filter((ms) => ms === 450)).toHaveLength(1)
-    expect(fired.length).toBeLessThanOrEqual(3)
-    if (fired.includes(1_000)) {
-      row.doesNotHold(
-        'within exitTimeout + 1 s: the socket of the open request keeps the process alive until httpRequestTimeout, and only then the process runs out of work',
-      )
-    }
-    row.note(`${report.lifeMs.toFixed(0)} ms with exitTimeout 450, httpRequestTimeout 1,000`)
   },
 )
 
@@ -348,37 +187,7 @@ row(
     const report = expectOracleRules(run, [ledger])
     row.injected(stops)
     expect(report.byOutcome).toEqual({ delivered: 1_000 })
-    row.note(`${ledger.duplicates} duplicates`)
   },
-)
-
-row(
-  'F86',
-  'the process is ended as soon as flush() resolves',
-  'all events are delivered before flush() resolves, in every run',
-  async (row) => {
-    const runs = size(3, 100)
-    const allow: Allowances = { unclosed: true }
-
-    for (let index = 0; index < runs; index++) {
-      const server = await serve({
-        script: async (_request, io) => {
-          await io.sleep(io.random() * 50)
-          io.reply(200)
-        },
-      })
-      const run = await runHost({ host: server.url }, async (t) => {
-        const client = t.create()
-        for (let n = 0; n < 40; n++) t.track(client, n)
-        await client.flush()
-        process.exit(0)
-      })
-      const report = expectOracleRules(run, [await server.report()], allow)
-      expect(report.byOutcome).toEqual({ delivered: 40 })
-      row.injected(1, runs)
-    }
-  },
-  { timeoutMs: 120_000 },
 )
 
 row(

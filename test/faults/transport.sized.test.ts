@@ -3,9 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import {
-  expectFourSockets,
   expectOracleRules,
-  reportOf,
   runHost,
   scratchFile,
   serve,
@@ -52,7 +50,6 @@ row(
     expect(second.filter((ms) => ms >= 250 && ms <= 1_000)).not.toEqual([])
     expect(third.filter((ms) => ms >= 500 && ms <= 2_000)).not.toEqual([])
     expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
-    row.note(`waits of ${waits.map((ms) => ms.toFixed(0)).join(', ')} ms`)
   },
 )
 
@@ -134,7 +131,9 @@ row(
     const report = expectOracleRules(run, [ledger])
     row.injected(ledger.counts['endless'] ?? 0, batches)
     expect(report.byOutcome).toEqual({ delivered: batches * 10 })
-    expectFourSockets(row, ledger)
+    expect(ledger.maxActive).toBeLessThanOrEqual(4)
+    // 4 for concurrent requests, and those that undici opens by itself after an abort.
+    expect(ledger.maxOpenConnections).toBeLessThanOrEqual(8)
     expect(ledger.openConnections).toBe(0)
   },
 )
@@ -218,7 +217,6 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
       // Each request has one deadline of 2 s: bytes that arrive slowly do not restart it.
       expect(waitsOf(report).filter((ms) => ms === 2_000)).toHaveLength(ledger.requests.length)
       expect(waitsOf(report, 'fired').includes(2_000)).toBe(where === 'headers')
-      row.note(`given up after ${endMs} ms`)
     },
   )
 }
@@ -332,7 +330,6 @@ for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'hand
         'handshake hang': /no response within|timeout/i,
       }
       expect(report.messages.join()).toMatch(expected[fault] as RegExp)
-      row.note(`${report.messages[0]?.slice(0, 90)}`)
     },
   )
 }
@@ -391,7 +388,7 @@ row(
     expect(ledger.requests.length).toBe(requests + dropped)
     expect(ledger.requests.filter(({ headers }) => headers['x-retry-count'] === '1')).toHaveLength(dropped)
   },
-  { timeoutMs: 300_000 },
+  300_000,
 )
 
 row(
@@ -428,7 +425,7 @@ row(
     row.injected(ledger.counts['closed'] ?? 0, 20)
     expect(report.byOutcome).toEqual({ delivered: requests })
   },
-  { timeoutMs: 600_000 },
+  600_000,
 )
 
 row(
@@ -508,157 +505,9 @@ for (const status of [413, 401]) {
       const report = expectOracleRules(run, [ledger], { failures: status === 401 ? ['auth'] : [] })
       row.injected(ledger.counts['early'] ?? 0)
       expect(report.byOutcome).toEqual(status === 401 ? { auth: 60 } : { delivered: 60 })
-      row.note(`${ledger.counts['early']} early responses`)
     },
   )
 }
-
-row(
-  'F18',
-  'the host blocks its own event loop for longer than the timeout',
-  'at most one extra attempt for each batch in flight; 0 lost',
-  async (row) => {
-    const server = await serve({
-      script: async (_request, io) => {
-        await io.sleep(100)
-        io.reply(200)
-      },
-    })
-
-    const run = await runHost(
-      { host: server.url, settings: { flushAt: 25, httpRequestTimeout: 500 } },
-      async (t) => {
-        const client = t.create()
-        for (let n = 0; n < 100; n += 25) {
-          await t.trackAll(client, n, n + 25)
-          await t.turn()
-        }
-        await t.sleep(50)
-        const endMs = t.now() + 2_500
-        while (t.now() < endMs);
-        await client.flush()
-        await t.close(client)
-      },
-    )
-
-    const ledger = await server.report()
-    const report = expectOracleRules(run, [ledger])
-    row.injected(1)
-    expect(report.byOutcome).toEqual({ delivered: 100 })
-    expect(ledger.requests.length).toBeLessThanOrEqual(8)
-    row.note(`${ledger.requests.length} requests, ${ledger.duplicates} duplicates`)
-  },
-)
-
-row(
-  'F20',
-  'an httpClient that throws, rejects with nothing, never settles, or responds with nonsense or too late',
-  'a counted retry or a timeout, or delivered if a response with the status 200 can be read; the body of a late response is cancelled; 0 crashes',
-  async (row) => {
-    const server = await serve()
-
-    const run = await runHost(
-      { host: server.url, scale: 20, settings: { maxRetries: 1, httpRequestTimeout: 1_000 } },
-      async (t) => {
-        const thrower = (thrown: unknown) => (): never => {
-          throw thrown
-        }
-        const getter = (name: string): object =>
-          Object.defineProperty({ status: 200 }, name, { get: thrower(new Error('x')) })
-        const never = (): Promise<never> => new Promise(() => {})
-        // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
-        const clients: [string, (...args: any[]) => any, string][] = [
-          ['throws synchronously', thrower(new Error('no network')), 'retries_exhausted'],
-          ['throws null', thrower(null), 'retries_exhausted'],
-          ['rejects with undefined', () => Promise.reject(undefined), 'retries_exhausted'],
-          ['never settles', never, 'retries_exhausted'],
-          ['responds with undefined', () => undefined, 'retries_exhausted'],
-          ['responds with null', async () => null, 'retries_exhausted'],
-          ['responds with a number', async () => 5, 'retries_exhausted'],
-          ['responds with an object', async () => ({}), 'retries_exhausted'],
-          ['responds with a text as status', async () => ({ status: '200' }), 'retries_exhausted'],
-          ['responds with an object that throws', async () => getter('status'), 'retries_exhausted'],
-          [
-            'responds with a hostile proxy',
-            async () => new Proxy({}, { get: thrower(1) }),
-            'retries_exhausted',
-          ],
-          ['is a hostile thenable', () => getter('then'), 'retries_exhausted'],
-          ['no headers', async () => ({ status: 200, statusText: 'OK' }), 'delivered'],
-          ['headers that throw', async () => getter('headers'), 'retries_exhausted'],
-          ['a body that throws', async () => getter('body'), 'delivered'],
-          ['a text that never settles', async () => ({ status: 200, text: never }), 'delivered'],
-          [
-            'a text that rejects',
-            async () => ({ status: 200, text: async () => thrower('x')() }),
-            'delivered',
-          ],
-          ['headers that are null', async () => ({ status: 200, headers: null }), 'delivered'],
-          [
-            'odd headers',
-            async () => ({ status: 200, headers: { 'Retry-After': ['0'], 5: 5 } }),
-            'delivered',
-          ],
-        ]
-        const table: { name: string; outcome: string; expected: string }[] = []
-        for (const [at, [name, httpClient, expected]] of clients.entries()) {
-          const client = t.create({ httpClient })
-          client.on('http_response', () => {})
-          t.track(client, at)
-          await client.flush()
-          table.push({ name, outcome: t.outcome(at), expected })
-          await t.close(client)
-        }
-        let cancelled = 0
-        let respond = (): void => {}
-        const hasTimedOut = new Promise<void>((resolve) => {
-          respond = resolve
-        })
-        let onCancelled = (): void => {}
-        const isCancelled = new Promise<void>((resolve) => {
-          onCancelled = resolve
-        })
-        const late = t.create({
-          maxRetries: 0,
-          httpClient: async () => {
-            await hasTimedOut
-            return {
-              status: 200,
-              statusText: 'OK',
-              body: {
-                cancel: async () => {
-                  cancelled++
-                  onCancelled()
-                },
-              },
-            } as never
-          },
-        })
-        const at = clients.length
-        t.track(late, at)
-        await late.flush()
-        table.push({ name: 'too late', outcome: t.outcome(at), expected: 'retries_exhausted' })
-        respond()
-        await isCancelled
-        await t.close(late)
-        return { table, cancelled }
-      },
-    )
-
-    const { report } = run
-    const { table, cancelled } = reportOf(run).result as {
-      table: { name: string; outcome: string; expected: string }[]
-      cancelled: number
-    }
-    row.injected(table.length, 20)
-    expect(table.filter(({ outcome, expected }) => outcome !== expected)).toEqual([])
-    expect(cancelled).toBe(1)
-    expect(report?.uncaught).toEqual([])
-    expect(report?.warnings.filter(({ code }) => code !== 'TRACKPOST_OUTAGE')).toEqual([])
-    expect(run.exitCode).toBe(0)
-    expect(report?.leftTimers).toEqual([])
-  },
-)
 
 function certificate(fault: string): { key: string; cert: string } {
   const name = fault.replace(/\W/g, '-')

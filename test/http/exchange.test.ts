@@ -199,8 +199,7 @@ describe('the deadline', () => {
     expect(watched.isFinished).toBe(true)
   })
 
-  // docs/faults.md, row F18.
-  test('does not discard a response that arrived while the process was suspended', async () => {
+  test('F18: does not discard a response that arrived while the process was suspended', async () => {
     const answer = deferred<HTTPResponse>()
     const watched = start(() => answer.promise)
     watched.clock.stall(15_000)
@@ -246,8 +245,7 @@ describe('the deadline', () => {
   })
 })
 
-// docs/faults.md, row F20.
-describe('a client that misbehaves', () => {
+describe('F20: a client that misbehaves', () => {
   const failures: [string, () => unknown, unknown][] = [
     [
       'throws at once',

@@ -6,7 +6,7 @@ import { serialize, toMessageError } from '../../src/message/serialize.ts'
 import { badInput } from './bad-input.ts'
 
 const STAMP = { library: { name: 'trackpost', version: '0.1.0' }, metadata: { jsRuntime: 'node' } }
-const CASES = badInput(false)
+const CASES = badInput()
 
 /** The outcome of a call, and the JSON of its message. */
 function send(argument: unknown): { outcome: string; json: string } {

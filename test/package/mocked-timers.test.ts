@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('with the mock timers of node:test, retries, rate limits and deadlines work', async () => {
+test('B39: with the mock timers of node:test, retries, rate limits and deadlines work', async () => {
   const path = await project.add('test/package/consumers/mocked-timers.mjs')
 
   const { code, output } = await run(process.execPath, ['--test', path])

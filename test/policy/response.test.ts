@@ -312,8 +312,7 @@ const rows = POLICY.flatMap(([from, to, writeKey, token]) =>
   Array.from({ length: to - from + 1 }, (_, index) => ({ status: from + index, writeKey, token })),
 )
 
-// docs/faults.md, row F24.
-describe('the status policy', () => {
+describe('F23, F24, F45: the status policy', () => {
   test('the table has every status from 99 to 999 once', () => {
     expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 901 }, (_, index) => 99 + index))
   })

@@ -79,7 +79,7 @@ describe('defaults', () => {
   })
 })
 
-describe('numbers', () => {
+describe('B63: numbers', () => {
   const names = namesOf('integer')
   const badNumbers: [label: string, value: unknown, got: string][] = [
     ['NaN', Number.NaN, 'number'],
@@ -257,7 +257,7 @@ describe('enumerations and booleans', () => {
   })
 })
 
-describe('writeKey', () => {
+describe('B61: writeKey', () => {
   test.each([
     {
       label: 'nothing',
@@ -337,7 +337,7 @@ describe('names of other SDKs', () => {
   })
 })
 
-describe('unknown names', () => {
+describe('B64: unknown names', () => {
   const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
   beforeEach(() => emitWarning.mockClear())
@@ -451,7 +451,7 @@ describe('doubtful settings', () => {
   })
 })
 
-describe('region and host', () => {
+describe('B62: region and host', () => {
   test('the EU region has its own host', () => {
     expect(resolveWith({ region: 'eu' }).host).toBe('https://events.eu1.segmentapis.com')
   })
@@ -589,7 +589,7 @@ describe('httpClient and waitUntil', () => {
   })
 })
 
-describe('the settings object', () => {
+describe('B65, S14: the settings object', () => {
   test('refuses a write key in its place, and says what to write', () => {
     const message = refusalOf(WRITE_KEY).message
 
@@ -637,7 +637,7 @@ describe('the settings object', () => {
     expect(resolved.host).toBe('https://api.segment.io')
   })
 
-  describe('when the prototype of all objects is polluted', () => {
+  describe('B38: when the prototype of all objects is polluted', () => {
     const polluted = Object.prototype as Record<string, unknown>
     afterEach(() => {
       delete polluted['host']

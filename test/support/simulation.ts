@@ -26,8 +26,8 @@ export interface Scenario {
   readonly outageFault?: Fault
   /** The share of requests that fail at random. */
   readonly brown?: number
-  /** Requests a second that a token bucket lets through; others get 429. */
-  readonly bucket?: number
+  /** Requests a second that a token bucket lets through; others get 429. Several: one for each equal part of the time. */
+  readonly bucket?: number | readonly number[]
   /** Whether the 429 says how long to wait. */
   readonly isStated?: boolean
   /** The share of events with a callback. */
@@ -55,6 +55,8 @@ export interface Report {
   readonly emptyMs: number
   /** The most requests in a minute of an outage, without its first. */
   readonly outageRequests: number
+  /** Requests that got 429. */
+  readonly limited: number
   /** The most requests in a second. */
   readonly peak: number
   readonly codes: Readonly<Record<string, number>>
@@ -161,7 +163,8 @@ const codeOf: Partial<Record<Fault, string>> = { reset: 'ECONNRESET', refuse: 'E
  */
 export async function simulate(scenario: Scenario): Promise<Report> {
   const { rate, bad, seconds, drain = 120, fault = 500, text = 'same', outages = [], brown = 0 } = scenario
-  const { concurrency = 4, latencyMs = 20, seed = 1, awaited = 0, bucket, isStated = false } = scenario
+  const { concurrency = 4, latencyMs = 20, seed = 1, awaited = 0, isStated = false } = scenario
+  const buckets = scenario.bucket === undefined ? [] : [scenario.bucket].flat()
   const clock = new VirtualClock(seed)
   const chance = new VirtualClock(seed + 1_000)
   const startMs = clock.monotonic()
@@ -172,11 +175,16 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   const events: { readonly isBad: boolean; readonly atMs: number; delivered: number; code?: string }[] = []
   const requestTimes: number[] = []
   const latencies: number[] = []
-  let tokens = bucket ?? 0
+  let tokens = buckets[0] ?? 0
+  let limited = 0
   let refilledMs = startMs
   let firstAcceptedMs: number | undefined
   let emptyAtMs: number | undefined
 
+  const bucketNow = (): number | undefined => {
+    const part = Math.floor(((clock.monotonic() - startMs) / (seconds * 1_000)) * buckets.length)
+    return buckets[Math.min(part, buckets.length - 1)]
+  }
   const after = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(resolve, ms))
   const respond = async (
     how: Fault | 200 | 429,
@@ -188,7 +196,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     }
     await after(latencyMs)
     if (typeof how === 'string') throw Object.assign(new Error(how), { code: codeOf[how] })
-    const headers = how === 429 && isStated ? { 'retry-after': String(Math.ceil(1 / (bucket ?? 1))) } : {}
+    const headers =
+      how === 429 && isStated ? { 'retry-after': String(Math.ceil(1 / (bucketNow() ?? 1))) } : {}
     return { status: how, statusText: '', headers, text: async () => body }
   }
   const client = {
@@ -197,10 +206,14 @@ export async function simulate(scenario: Scenario): Promise<Report> {
       const { batch } = JSON.parse(body) as { batch: { properties: { index: number } }[] }
       const indexes = batch.map(({ properties }) => properties.index)
       if (isDown()) return respond(scenario.outageFault ?? 503, '', signal as AbortSignal)
+      const bucket = bucketNow()
       if (bucket !== undefined) {
         tokens = Math.min(Math.max(1, bucket), tokens + ((clock.monotonic() - refilledMs) / 1_000) * bucket)
         refilledMs = clock.monotonic()
-        if (tokens < 1) return respond(429, '')
+        if (tokens < 1) {
+          limited++
+          return respond(429, '')
+        }
         tokens--
       }
       const culprit = indexes.find((index) => events[index]?.isBad)
@@ -288,6 +301,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     emptyMs:
       firstAcceptedMs === undefined ? Number.NaN : (emptyAtMs ?? Number.POSITIVE_INFINITY) - firstAcceptedMs,
     outageRequests,
+    limited,
     peak: Math.max(0, ...perSecond.values()),
     codes,
   }

@@ -15,8 +15,6 @@ export interface RealClock {
   overflows(): number
   /** The timers that the SDK has set so far, in order. */
   timers(): AskedTimer[]
-  /** Holds back every timer with the delay `ms` that is set from now on. The returned function fires these timers. */
-  holdBack(ms: number): () => void
   scale: number
 }
 
@@ -39,20 +37,15 @@ let overflows = 0
 let fired = 0
 const asked: AskedTimer[] = []
 const MAX_ASKED = 20_000
-const heldBack = new Map<number, Set<() => void>>()
 
 const patched = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
   if (ms > 2_147_483_647 || Number.isNaN(ms)) overflows++
   const one: AskedTimer = { ms }
-  const held = heldBack.get(ms)
-  const fire = (): void => {
-    if (!live.delete(timer) && held !== undefined) return
+  const timer = realSetTimeout(() => {
+    live.delete(timer)
     one.firedAs = fired++
     run(...args)
-  }
-  // A timer that is held back counts as live until it fires or is cancelled.
-  const timer = realSetTimeout(held === undefined ? fire : () => {}, ms / scale)
-  held?.add(fire)
+  }, ms / scale)
   // The built-in `fetch` also sets timers through the globals. These do not count as the SDK's.
   const caller = new Error('caller').stack?.split('\n')[2] ?? ''
   if (!caller.includes('node:internal')) live.set(timer, `${ms} ms ${caller.trim()}`)
@@ -76,14 +69,6 @@ const real: RealClock = {
   liveTimers: () => [...live.values()],
   overflows: () => overflows,
   timers: () => asked,
-  holdBack(ms) {
-    const held = new Set<() => void>()
-    heldBack.set(ms, held)
-    return () => {
-      heldBack.delete(ms)
-      for (const fire of held) fire()
-    }
-  },
   scale,
 }
 Object.defineProperty(globalThis, Symbol.for('trackpost.faults.clock'), { value: real })

@@ -1,12 +1,11 @@
 /** The host process: runs the program of one row with the built package, and reports what happened. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
 import type * as trackpost from '../../../src/index.ts'
 import type { RealClock } from './clock.ts'
-import { type CloseRecord, type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
+import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
 import { trackCall } from './payload.ts'
 
 type Package = typeof trackpost
@@ -171,42 +170,13 @@ const tools: Tools = {
     return true
   },
   async close(client, options) {
-    const startMs = clock.now()
-    const limitMs = options?.timeout === undefined ? undefined : (options.timeout + 100) / clock.scale
-    const closing = client.closeAndFlush(options)
-    const isLate = limitMs !== undefined && !(await tools.isSettledWithin(closing, limitMs))
-    const summary = await closing
-    const record: CloseRecord = {
-      ms: (clock.now() - startMs) * clock.scale,
-      isLate,
-      summary,
-      withoutOutcome: open.get(client) ?? 0,
-      stats: client.stats,
-    }
-    report.closes.push(record)
-    return record
+    await client.closeAndFlush(options)
+    report.closes.push({ withoutOutcome: open.get(client) ?? 0 })
   },
-  async isSettledWithin(promise, ms) {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<false>((resolve) => {
-      timer = clock.setTimeout(() => resolve(false), ms)
-    })
-    const isInTime = await Promise.race([promise.then(() => true), late])
-    clock.clearTimeout(timer)
-    return isInTime as boolean
-  },
-  holdBack: (ms) => clock.holdBack(ms),
-  outcome: (n) => OUTCOMES[outcomes[n] ?? 0] ?? 'unknown',
   countOf: (name) => {
     const at = OUTCOMES.indexOf(name as (typeof OUTCOMES)[number])
     return outcomes.subarray(0, report.tracked).reduce((sum, one) => sum + (one === at ? 1 : 0), 0)
   },
-  restartLoopDelay() {
-    const delays = { p99Ms: loop.percentile(99) / 1e6 }
-    loop.reset()
-    return delays
-  },
-  inspect,
 }
 
 function tally(values: string[]): Map<string, number> {
@@ -241,8 +211,6 @@ void process.stdout
 void process.stderr
 const resourcesBefore = resources()
 report.rssStartBytes = process.memoryUsage.rss()
-const loop = monitorEventLoopDelay({ resolution: 1 })
-loop.enable()
 const sampler = setInterval(() => {
   report.rssMaxBytes = Math.max(report.rssMaxBytes, process.memoryUsage.rss())
   for (const client of clients) {
@@ -300,7 +268,6 @@ try {
   report.thrown = error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 if (clients.length > 0 && report.closes.length >= clients.length) {
-  loop.disable()
   await sleep(1_000)
   await turn()
   report.leftResources = beyond(resources(), resourcesBefore)

@@ -11,7 +11,6 @@ import { afterAll, expect } from 'vitest'
 import type { AnalyticsSettings, Stats } from '../../../src/index.ts'
 import type { OracleIO, Script, ServerOptions, ServerReport } from './oracle.ts'
 import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
-import type { Row } from './row.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
 /** Whether rows use the numbers of docs/faults.md instead of smaller ones. */
@@ -331,17 +330,6 @@ export function waitsAfterRequests(report: HostReport, deadlineMs: number): numb
 
 /** Waits between attempts. Timers of 40,000,000 ms and more are left out: they are the deadlines of whole batches. */
 export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
-
-/** At most 8 sockets: 4 for concurrent requests, and those that undici opens by itself. */
-export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: ServerReport): void {
-  expect(maxActive).toBeLessThanOrEqual(4)
-  expect(maxOpenConnections).toBeLessThanOrEqual(8)
-  if (maxOpenConnections > 4) {
-    row.doesNotHold(
-      `4 sockets: ${maxOpenConnections} were open, because undici reconnects by itself after each abort`,
-    )
-  }
-}
 
 /** Checks the rules of docs/faults.md, section 1.0. */
 export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: Allowances = {}): HostReport {

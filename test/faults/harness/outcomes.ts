@@ -1,5 +1,4 @@
 /** The messages between the test and the host process. */
-import type { inspect } from 'node:util'
 import type * as trackpost from '../../../src/index.ts'
 import type { AskedTimer } from './clock.ts'
 
@@ -40,16 +39,6 @@ export interface Job {
   forgets?: boolean
 }
 
-export interface CloseRecord {
-  ms: number
-  /** The close had a timeout, and a timer that is 100 ms longer fired before the close resolved. */
-  isLate: boolean
-  summary: trackpost.FlushSummary
-  /** The number of events that had no outcome when the close resolved. */
-  withoutOutcome: number
-  stats: trackpost.Stats
-}
-
 export interface HostReport {
   result: unknown
   thrown: string | undefined
@@ -71,7 +60,8 @@ export interface HostReport {
   stats: trackpost.Stats | undefined
   /** How often accepted = delivered + failed + pending did not hold. */
   imbalances: number
-  closes: CloseRecord[]
+  /** For each close, the number of events that had no outcome when it resolved. */
+  closes: { withoutOutcome: number }[]
   rssStartBytes: number
   rssMaxBytes: number
   /** New resources that keep the event loop alive 1 s after the end of the program. */
@@ -109,17 +99,6 @@ export interface Tools<Args = unknown> {
   now(): number
   turn(): Promise<void>
   until(condition: () => boolean, ms: number): Promise<boolean>
-  close(client: Client, options?: { timeout?: number }): Promise<CloseRecord>
-  /**
-   * Whether `promise` settles before a timer of `ms` that starts now. Timers of one process fire in the order
-   * in which they are due, however busy the machine is.
-   */
-  isSettledWithin(promise: Promise<unknown>, ms: number): Promise<boolean>
-  /** Holds back every timer with the delay `ms` that is set from now on. The returned function fires these timers. */
-  holdBack(ms: number): () => void
-  outcome(n: number): string
+  close(client: Client, options?: { timeout?: number }): Promise<void>
   countOf(outcome: string): number
-  /** Restarts the measurement of the event-loop delay. Returns the previous result, in milliseconds. */
-  restartLoopDelay(): { p99Ms: number }
-  inspect: typeof inspect
 }
