@@ -14,8 +14,6 @@ beforeAll(async () => {
 })
 afterAll(() => project?.remove())
 
-const PLATFORMS = ['platform.node.js', 'platform.web.js']
-
 async function readJson(path: string): Promise<Record<string, unknown>> {
   return JSON.parse(await readFile(path, 'utf8'))
 }
@@ -47,48 +45,6 @@ test('the tarball holds these files and no others', () => {
       ...entries,
     ]),
   )
-})
-
-test('the files of the build have no import cycles', async () => {
-  const dist = join(project.folder, 'node_modules/trackpost/dist')
-  const importsOf = async (file: string): Promise<string[]> => {
-    const code = await readFile(join(dist, file), 'utf8')
-    const names = [...code.matchAll(/\bfrom\s?"(\.\/[^"]+|#platform)"/g)].map(([, name]) => name as string)
-    return names.flatMap((name) => (name === '#platform' ? PLATFORMS : [name.slice(2)]))
-  }
-  const cyclesFrom = async (file: string, path: readonly string[]): Promise<string[]> => {
-    if (path.includes(file)) return [[...path, file].join(' -> ')]
-    const imports = new Set(await importsOf(file))
-    return (await Promise.all([...imports].map((next) => cyclesFrom(next, [...path, file])))).flat()
-  }
-
-  // In a cycle, a file would run while the exports of another file are still undefined. The first assertion proves
-  // that `importsOf` finds imports.
-  expect(await importsOf('index.js')).toEqual(expect.arrayContaining(['shared.js', ...PLATFORMS]))
-  expect(await cyclesFrom('index.js', [])).toEqual([])
-})
-
-test('package.json exports every entry of the build with its types, and nothing else', async () => {
-  const { exports, typesVersions } = await readJson(join(REPOSITORY, 'package.json'))
-
-  const entry = (name: string): object => ({
-    require: { types: `./dist/${name}.d.cts`, default: `./dist/${name}.cjs` },
-    types: `./dist/${name}.d.ts`,
-    default: `./dist/${name}.js`,
-  })
-  expect(exports).toEqual({
-    '.': entry('index'),
-    ...Object.fromEntries(ENTRIES.map((name) => [`./${name}`, entry(name)])),
-    './package.json': './package.json',
-  })
-  expect(typesVersions).toEqual({
-    '*': Object.fromEntries(ENTRIES.map((name) => [name, [`./dist/${name}.d.ts`]])),
-  })
-  for (const name of ['index', ...ENTRIES]) {
-    for (const extension of ['js', 'cjs', 'd.ts', 'd.cts']) {
-      expect(project.tarball.files).toContain(`dist/${name}.${extension}`)
-    }
-  }
 })
 
 test.each(['index', ...ENTRIES])('%s exports the same to ES modules and to CommonJS', async (name) => {

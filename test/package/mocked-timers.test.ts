@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as Trackpost from '../../src/index.ts'
-import { createProject, type Project, run } from './project.ts'
+import { createProject, type Project } from './project.ts'
 
 let project: Project
 let trackpost: typeof Trackpost
@@ -15,15 +15,6 @@ beforeAll(async () => {
 afterAll(() => project?.remove())
 afterEach(() => {
   vi.useRealTimers()
-})
-
-test('B39: with the mock timers of node:test, retries, rate limits and deadlines work', async () => {
-  const path = await project.add('test/package/consumers/mocked-timers.mjs')
-
-  const { code, output } = await run(process.execPath, ['--test', path])
-
-  expect(output).toContain('# pass 6')
-  expect(code).toBe(0)
 })
 
 const ALL = [
@@ -42,7 +33,7 @@ describe.each([
   ['with the defaults of Vitest', undefined],
   ['with the defaults of Jest', ALL],
   ['of setTimeout alone', ['setTimeout', 'clearTimeout'] as const],
-])('fake timers %s', (_label, toFake) => {
+])('B39: fake timers %s', (_label, toFake) => {
   test('an event is delivered after retries and a rate limit, and a flush resolves', async () => {
     vi.useFakeTimers(toFake === undefined ? {} : { toFake: [...toFake] })
     const statuses = [503, 429, 503]

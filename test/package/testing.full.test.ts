@@ -46,7 +46,7 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   },
   vitest: {
     file: 'vitest.test.mjs',
-    tests: 81,
+    tests: 12,
     run: (file) => runTool('vitest', ['run', '--root', project.folder, file], project.folder),
   },
 }

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -113,46 +112,6 @@ describe.each([
     expect(others.some(({ inputs }) => Object.keys(inputs).some(isOAuth))).toBe(true)
     expect(first?.imports.filter(({ external }) => external)).toEqual([])
   })
-})
-
-test('without a condition for edge runtimes, a bundle needs modules of Node.js', async () => {
-  const entry = await project.write('node.mjs', `export { Analytics } from 'trackpost'\n`)
-  const options = {
-    entryPoints: [entry],
-    bundle: true,
-    write: false,
-    platform: 'neutral',
-    logLevel: 'silent',
-  } as const
-
-  await expect(build({ ...options, entryPoints: [entry], format: 'esm' })).rejects.toThrow(
-    /Could not resolve "node:/,
-  )
-})
-
-test('the files for edge runtimes import no module of Node.js', async () => {
-  const folder = join(project.folder, 'node_modules/trackpost/dist')
-  const files = new Set(['./index.js', './platform.web.js'])
-  const packages = new Set<string>()
-  for (const file of files) {
-    const text = await readFile(join(folder, file), 'utf8')
-    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\s*(?:\(\s*\/\*.*?\*\/\s*)?"([^"\s]+)"/g)) {
-      ;(name.startsWith('.') ? files : packages).add(name)
-    }
-  }
-
-  expect([...files].some((name) => name.startsWith('./oauth-'))).toBe(true)
-  expect([...packages].sort()).toEqual(['#platform'])
-})
-
-test('both platforms have the same exports', async () => {
-  const folder = join(project.folder, 'node_modules/trackpost/dist')
-  const [node, web] = await Promise.all(
-    ['node', 'web'].map((name) => import(join(folder, `platform.${name}.js`)) as Promise<object>),
-  )
-
-  expect(Object.keys(web ?? {})).toEqual(Object.keys(node ?? {}))
-  expect(Object.keys(web ?? {})).toContain('defaultClient')
 })
 
 test('a token server that does not respond keeps an ending process alive only for exitTimeout', async () => {

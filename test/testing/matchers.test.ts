@@ -1,6 +1,14 @@
+import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createTestClient, matchers } from '../../src/testing.ts'
+
+/** The runners of other projects decide these cases, too. */
+const matcherCases: (
+  given: typeof expect,
+) => [label: string, value: unknown, expected: unknown, matches: unknown][] = createRequire(import.meta.url)(
+  '../package/runners/matcher-cases.cjs',
+)
 
 expect.extend(matchers)
 
@@ -42,10 +50,6 @@ describe('a matcher passes', () => {
     ['with the name alone', toHaveTracked(createShop(), 'Order Completed')],
     ['with a part of the message', toHaveTracked(createShop(), 'Order Completed', { userId: 'zoe' })],
     [
-      'with a part of its properties',
-      toHaveTracked(createShop(), 'Order Completed', { properties: { items: [{ sku: 'tea' }] } }),
-    ],
-    [
       'with asymmetric matchers',
       toHaveTracked(createShop(), 'Order Completed', {
         messageId: expect.stringMatching(/^[\w-]{36}$/),
@@ -78,7 +82,6 @@ describe('a matcher passes', () => {
 describe('a matcher fails', () => {
   test.each([
     ['with another name', toHaveTracked(createShop(), 'Signed Up')],
-    ['with another value', toHaveTracked(createShop(), 'Order Completed', { properties: { total: 8 } })],
     [
       'when no single message has all properties',
       toHaveTracked(createShop(), 'Order Completed', { userId: 'zoe', properties: { total: 42.5 } }),
@@ -86,25 +89,34 @@ describe('a matcher fails', () => {
     ['with a matcher that matches no name', toHaveTracked(createShop(), expect.stringMatching(/^Basket /))],
     ['with a number that is too small', toHaveTrackedTimes(createShop(), 'Order Completed', 1)],
     ['with a number that is too large', toHaveTrackedTimes(createShop(), 'Order Completed', 3)],
-    [
-      'with a list that is too short',
-      toHaveTracked(createShop(), 'Order Completed', { properties: { items: [] } }),
-    ],
-    [
-      'with an object instead of a list',
-      toHaveTracked(createShop(), 'Order Completed', { properties: { items: {} } }),
-    ],
-    ['with null instead of a value', toHaveTracked(createShop(), 'Order Completed', { userId: null })],
     ['with a field that is absent', toHaveAliased(createShop(), { anonymousId: 'v' })],
-    ['with names of Object.prototype', toHavePaged(createShop(), { properties: { constructor: Object } })],
-    ['with a value that is expected to be undefined', toHavePaged(createShop(), { name: undefined })],
-    ['with another trait', toHaveIdentified(createShop(), { traits: { plan: 'free' } })],
     ['when only a screen has the name of the page', toHavePaged(createShop(), { name: 'Basket' })],
     ['with an empty client', toHaveGrouped(createTestClient())],
   ])('%s', (_label, result) => {
     expect(result.pass).toBe(false)
   })
 })
+
+test.each(matcherCases(expect))('decides as toMatchObject: %s', (_label, value, expected, matches) => {
+  const message = { type: 'track', event: 'E', properties: { value } }
+  const partial = { properties: { value: expected } } as never
+  const byRunner = toMatchObject(message, partial)
+
+  expect(byRunner).toBe(matches !== false)
+  if (byRunner) expect([message]).toHaveTracked('E', partial)
+  else expect([message]).not.toHaveTracked('E', partial)
+  // Without a runner.
+  expect(toHaveTracked([message], 'E', partial).pass).toBe(matches === true)
+})
+
+function toMatchObject(message: object, partial: object): boolean {
+  try {
+    expect(message).toMatchObject(partial)
+    return true
+  } catch {
+    return false
+  }
+}
 
 describe('the message of a failed matcher', () => {
   test('shows the nearest events, with their differences, nearest first', () => {
