@@ -175,48 +175,6 @@ describe('a client whose constructor throws', () => {
 })
 
 describe('an outage', () => {
-  test('ends no event that nobody awaits', async () => {
-    const { analytics, clock } = createHost().start({ flushAt: 1 }, [
-      ...Array.from({ length: 8 }, () => unavailable),
-      status(200),
-    ])
-    trackPurchases(analytics, 1)
-
-    await clock.advance(1_000_000)
-
-    expect(analytics.stats).toMatchObject({ accepted: 1, delivered: 1, failed: 0 })
-    await analytics.closeAndFlush()
-  })
-
-  test('is reported as refused settings if the service has not accepted any event before', async () => {
-    const { analytics, clock } = createHost().start({ flushAt: 1 }, [status(404), status(200)])
-    const warnings: string[] = []
-    analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
-
-    trackPurchases(analytics, 1)
-    await clock.advance(10_000)
-
-    expect(warnings).toEqual([
-      expect.stringContaining('the service refuses the address or the credentials ([404] Not Found'),
-    ])
-    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0 })
-    await analytics.closeAndFlush()
-  })
-
-  test('makes events fail that have waited longer than maxTotalBackoffDuration', async () => {
-    const { analytics, clock } = createHost().start({ flushAt: 1, maxTotalBackoffDuration: 60 }, [
-      unavailable,
-    ])
-    const outcomes: string[] = []
-    analytics.on('error', ({ reason }) => outcomes.push(reason.code))
-    trackPurchases(analytics, 1)
-
-    await clock.advance(61_000)
-
-    expect(outcomes).toEqual(['deadline'])
-    await analytics.closeAndFlush()
-  })
-
   test('makes events in memory fail after maxTotalBackoffDuration, and later also events that were only in files', async () => {
     const { analytics, client, clock } = createHost().start(
       { flushAt: 1, maxQueueSize: 4, maxConcurrentRequests: 1, maxTotalBackoffDuration: 60 },
@@ -266,41 +224,6 @@ describe('an outage', () => {
     expect(outcomes).toEqual(each.map(() => 'delivered'))
     await analytics.closeAndFlush()
   })
-})
-
-test('an event that makes the service fail, while it accepts others, fails after maxRetries', async () => {
-  const { analytics, clock } = createHost().start({ flushAt: 1, maxRetries: 2 }, [
-    (request) => status(request.body.includes('"number":1,') ? 500 : 200)(request),
-  ])
-  const { outcomes, callback } = recordOutcomes()
-
-  trackPurchases(analytics, 1, callback)
-  for (let second = 0; second < 60; second++) {
-    analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' })
-    await clock.advance(1_000)
-  }
-
-  expect(outcomes).toEqual(['retries_exhausted'])
-  expect(analytics.stats).toMatchObject({ failed: 1, delivered: 60 })
-  await analytics.closeAndFlush()
-})
-
-test('when one event of a batch makes the service fail, the other events of the batch are delivered', async () => {
-  const { analytics, clock } = createHost().start({ flushAt: 8 }, [
-    (request) => status(request.body.includes('"number":5,') ? 500 : 200)(request),
-  ])
-  const { outcomes, callback } = recordOutcomes()
-
-  trackPurchases(analytics, 8, callback)
-  for (let second = 0; second < 600 && analytics.stats.failed === 0; second++) {
-    analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' })
-    await clock.advance(1_000)
-  }
-  await analytics.flush()
-
-  expect(outcomes.sort()).toEqual([...new Array(7).fill('delivered'), 'retries_exhausted'])
-  expect(analytics.stats).toMatchObject({ failed: 1, pending: 0 })
-  await analytics.closeAndFlush()
 })
 
 test('an event inside an asynchronous plugin fails with queue_full when events in flight fill the memory', async () => {
