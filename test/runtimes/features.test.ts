@@ -34,6 +34,10 @@ let directory: string
 const received = new Map<string, string[]>()
 const receivedOf = (platform: string, feature: string): string[] =>
   received.get(`${platform}/${feature}`) ?? []
+/** The number of requests of the feature `retry`, by platform. */
+const retries = new Map<string, number>()
+/** What the messages of each platform name as their runtime. */
+const runtimes = new Map<string, Set<string>>()
 const running: ChildProcess[] = []
 
 beforeAll(async () => {
@@ -43,9 +47,17 @@ beforeAll(async () => {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const [, platform = '', feature = ''] = (request.url ?? '').split('/')
     if (feature === 'down') return response.writeHead(503).end()
-    const lines = received.get(`${platform}/${feature}`) ?? []
-    received.set(`${platform}/${feature}`, lines)
-    lines.push(...describeBatch(request, Buffer.concat(chunks)))
+    const key = `${platform}/${feature}`
+    if (feature === 'retry') {
+      const count = (retries.get(platform) ?? 0) + 1
+      retries.set(platform, count)
+      if (count === 1) return response.writeHead(503).end()
+      if (count === 2) return response.writeHead(429, { 'Retry-After': '1' }).end()
+    }
+    received.set(key, [
+      ...(received.get(key) ?? []),
+      ...describeBatch(platform, request, Buffer.concat(chunks)),
+    ])
     return response.end('{"success":true}')
   })
   directory = mkdtempSync(join(tmpdir(), 'trackpost-features-'))
@@ -60,11 +72,17 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-function describeBatch({ headers }: IncomingMessage, body: Buffer): string[] {
+function describeBatch(platform: string, { headers }: IncomingMessage, body: Buffer): string[] {
   const { 'content-encoding': encoding, authorization = '' } = headers
   const text = (encoding === 'gzip' ? gunzipSync(body) : body).toString()
   const { batch } = JSON.parse(text) as {
-    batch: { userId: string; event: string; properties: object }[]
+    batch: {
+      type: string
+      userId: string
+      event?: string
+      properties?: object
+      _metadata: { jsRuntime: string }
+    }[]
   }
   const isKnown = authorization === `Basic ${btoa(`${WRITE_KEY}:`)}` || tokens.accepts(authorization)
   const further = [
@@ -72,9 +90,10 @@ function describeBatch({ headers }: IncomingMessage, body: Buffer): string[] {
     ...(authorization.startsWith('Bearer') ? ['with a token'] : []),
     ...(encoding === undefined ? [] : [encoding]),
   ]
-  return batch.map(({ event, userId, properties }) =>
-    [`${event} of ${userId}`, ...further, ...Object.keys(properties)].join(', '),
-  )
+  return batch.map(({ type, event, userId, properties = {}, _metadata: { jsRuntime } }) => {
+    runtimes.set(platform, (runtimes.get(platform) ?? new Set()).add(jsRuntime))
+    return [event ? `${event} of ${userId}` : type, ...further, ...Object.keys(properties)].join(', ')
+  })
 }
 
 /** @param mode The mode in which host.mjs runs. Default: `id`. */
@@ -245,8 +264,7 @@ interface Run {
 const onNode = (needs: string): Run => ({ needs, run: (id) => runProcess(id, needs) })
 
 const RUN: Readonly<Record<string, Run>> = {
-  'node-16': onNode('node-16'),
-  'node-26': onNode('node-26'),
+  ...Object.fromEntries([16, 18, 20, 22, 24, 26].map((major) => [`node-${major}`, onNode(`node-${major}`)])),
   thread: onNode('node-26'),
   cluster: onNode('node-26'),
   permission: {
@@ -303,6 +321,7 @@ describe.each(PLATFORMS)('on $title', (platform) => {
       })
     const isThere = refused === undefined && !isAbsent
     expect(receivedOf(platform.id, name).sort()).toEqual(exception?.received ?? (isThere ? received : []))
+    expect([...(runtimes.get(platform.id) ?? [])]).toEqual([platform.jsRuntime ?? 'node'])
     if (name === 'closeOn' && isThere) expect(results['end']).toEqual({ end: 'SIGTERM' })
   })
 })

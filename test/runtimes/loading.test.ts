@@ -49,10 +49,16 @@ if (require.main === module) module.exports(require('trackpost').Analytics)
 `,
 }
 
-async function load(file: string, withOAuth: boolean, node = process.execPath, keyType = 'pem') {
+async function load(
+  file: string,
+  withOAuth: boolean,
+  node = process.execPath,
+  keyType = 'pem',
+  args: string[] = [],
+) {
   const env = { PATH: '/usr/bin:/bin', KEY_TYPE: keyType, ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
   const output = await new Promise<string>((resolve, reject) => {
-    execFile(node, [join(project.folder, file)], { env }, (error, stdout, stderr) => {
+    execFile(node, [...args, join(project.folder, file)], { env }, (error, stdout, stderr) => {
       if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stderr}`))
       else resolve(stdout)
     })
@@ -81,6 +87,16 @@ test.each(['node-16', 'node-18', 'node-22', 'node-26'])('%s signs with any kind 
     expect(await load('load.mjs', true, runtime(name), keyType)).toMatchObject({ delivered: 1 })
   }
 })
+
+test.each(['node-20', 'node-22', 'node-24', 'node-26', 'bun', 'deno'])(
+  '%s delivers from CommonJS',
+  async (name) => {
+    for (const [file, text] of Object.entries(FILES)) await project.write(file, text)
+    const args = name === 'deno' ? ['run', '-A', '--node-modules-dir=manual'] : []
+
+    expect(await load('load.cjs', false, runtime(name), 'pem', args)).toMatchObject({ delivered: 1 })
+  },
+)
 
 describe.each([
   ['workerd', ['workerd', 'worker', 'browser']],

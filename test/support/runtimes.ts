@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { TestRunner } from 'vitest'
 import { findPackages } from '../../scripts/fetch-packages.mjs'
@@ -17,10 +17,6 @@ export function findRuntime(name: string): string | undefined {
   if (folder === undefined) return undefined
   const path = join(folder, 'node_modules', name, PROGRAMS[name.replace(/^node-\d+$/, 'node')] ?? 'index.js')
   return existsSync(path) ? path : undefined
-}
-
-export function versionOf(name: string): string {
-  return JSON.parse(readFileSync(join(folder ?? '', 'node_modules', name, 'package.json'), 'utf8')).version
 }
 
 /** Returns the path of a runtime's binary. If the runtime could not be downloaded, skips the running test. */

@@ -26,6 +26,36 @@ function createWith(host, feature, settings) {
 }
 
 export const FEATURES = {
+  async kinds(host) {
+    const analytics = createWith(host, 'kinds')
+    analytics.identify({ ...EVENT, traits: { plan: 'Größe M' } })
+    analytics.track({ ...EVENT, event: 'Bestellung', properties: { price: 12.5, emoji: '🍰' } })
+    analytics.page({ ...EVENT, category: 'Laden', name: 'Kasse' })
+    analytics.screen({ ...EVENT, name: 'Warenkorb' })
+    analytics.group({ ...EVENT, groupId: 'grp_7', traits: { city: 'Zürich' } })
+    analytics.alias({ ...EVENT, previousId: 'anon_3' })
+    return analytics.flush()
+  },
+
+  /** The service responds with 503, then with 429 and a wait of a second. */
+  async retry(host) {
+    const analytics = createWith(host, 'retry')
+    const startMs = Date.now()
+    analytics.track({ ...EVENT, event: 'retry' })
+    const { delivered } = await analytics.flush()
+    // A timer may fire a little early.
+    return { delivered, hasWaited: Date.now() - startMs > 950 }
+  },
+
+  async fetchClient(host) {
+    const { FetchHTTPClient } = host.trackpost
+    // Node.js 16 has no fetch.
+    if (typeof fetch !== 'function') throw new Refused('no fetch')
+    const analytics = createWith(host, 'fetchClient', { httpClient: new FetchHTTPClient() })
+    analytics.track({ ...EVENT, event: 'fetchClient' })
+    return analytics.flush()
+  },
+
   async callback(host) {
     const analytics = createWith(host, 'callback', { flushAt: 1 })
     return new Promise((resolve) => {

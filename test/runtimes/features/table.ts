@@ -12,6 +12,19 @@ const summary = (delivered: number) => ({ delivered, failed: 0, pending: 0 })
 const times = (count: number, line: string): string[] => Array.from({ length: count }, () => line)
 
 export const FEATURES = {
+  kinds: {
+    saw: summary(6),
+    received: [
+      'Bestellung of usr_Zoë, price, emoji',
+      'alias',
+      'group',
+      'identify',
+      'page, category',
+      'screen',
+    ],
+  },
+  retry: { saw: { delivered: 1, hasWaited: true }, received: ['retry of usr_Zoë'] },
+  fetchClient: { saw: summary(1), received: ['fetchClient of usr_Zoë'] },
   callback: { saw: 'callback', received: ['callback of usr_Zoë'] },
   promise: { saw: 'promise', received: ['promise of usr_Zoë'] },
   flush: { saw: summary(3), received: times(3, 'flush of usr_Zoë') },
@@ -46,8 +59,10 @@ export interface Platform {
   readonly id: string
   /** The name of the platform in the document. */
   readonly title: string
-  /** How the tests of this platform are run, for the document. */
-  readonly where: string
+  /** How the tests of this platform are run, for the document. A platform without it is not in the document. */
+  readonly where?: string
+  /** The runtime that the messages name. Default: `node`. */
+  readonly jsRuntime?: string
   readonly except: Partial<Record<Feature, Exception>>
 }
 
@@ -61,7 +76,17 @@ const NO_CHANNELS: Exception = {
 }
 
 export const PLATFORMS: readonly Platform[] = [
-  { id: 'node-16', title: 'Node.js 16', where: 'one process, ended by SIGTERM', except: {} },
+  {
+    id: 'node-16',
+    title: 'Node.js 16',
+    where: 'one process, ended by SIGTERM',
+    except: { fetchClient: { refused: 'no fetch', note: '' } },
+  },
+  ...['18', '20', '22', '24'].map((major) => ({
+    id: `node-${major}`,
+    title: `Node.js ${major}`,
+    except: {},
+  })),
   { id: 'node-26', title: 'Node.js 26', where: 'one process, ended by SIGTERM', except: {} },
   {
     id: 'thread',
@@ -106,15 +131,17 @@ export const PLATFORMS: readonly Platform[] = [
       },
     },
   },
-  { id: 'bun', title: 'Bun', where: 'one process on Bun 1, ended by SIGTERM', except: {} },
+  { id: 'bun', jsRuntime: 'bun', title: 'Bun', where: 'one process on Bun 1, ended by SIGTERM', except: {} },
   {
     id: 'deno',
+    jsRuntime: 'deno',
     title: 'Deno',
     where: 'Deno 2 with `--allow-net --allow-env`, and read and write access to the directory of the spool',
     except: {},
   },
   {
     id: 'workerd',
+    jsRuntime: 'cloudflare-worker',
     title: 'Cloudflare Workers',
     where:
       "one request to a Worker in workerd (the runtime of Cloudflare), bundled in the same way as by Cloudflare's tools",
@@ -136,6 +163,7 @@ export const PLATFORMS: readonly Platform[] = [
   },
   {
     id: 'nodejs_compat',
+    jsRuntime: 'cloudflare-worker',
     title: 'Workers, `nodejs_compat`',
     where: 'like Cloudflare Workers, with the flag `nodejs_compat`',
     except: {
@@ -165,6 +193,7 @@ export const PLATFORMS: readonly Platform[] = [
   },
   {
     id: 'next',
+    jsRuntime: 'vercel-edge',
     title: 'Next.js, edge',
     where: 'one call of an edge function in the sandbox of Next.js 16, on Node.js 24',
     except: {
@@ -187,7 +216,8 @@ export const PLATFORMS: readonly Platform[] = [
 ]
 
 export function writeDocument(): string {
-  const names = Object.keys(FEATURES) as Feature[]
+  const names = Object.keys(COLUMNS) as Feature[]
+  const shown = PLATFORMS.filter(({ where }) => where !== undefined)
   const notes: string[] = []
   const numberOf = ({ refused, note }: Exception): number => {
     const text = refused === undefined ? note : `Message: “${refused}”. ${note}`
@@ -200,10 +230,10 @@ export function writeDocument(): string {
     const word = refused !== undefined ? 'refused' : isAbsent ? '–' : 'yes'
     return `${word} [${numberOf(exception)}](#notes)`
   }
-  const rows = PLATFORMS.map(
+  const rows = shown.map(
     ({ title, except }) => `| ${[title, ...names.map((name) => cell(except[name]))].join(' | ')} |`,
   )
-  const titles = names.map((name) => COLUMNS[name] ?? name)
+  const titles = Object.values(COLUMNS)
   return `# Platforms
 
 <!-- Written by test/runtimes/features.test.ts: \`WRITE_TABLE=1 npx vitest run --project runtimes test/runtimes/features.test.ts\` -->
@@ -227,13 +257,14 @@ ${notes.map((text, index) => `${index + 1}. ${text}`).join('\n')}
 
 | row | how it is run |
 |---|---|
-${PLATFORMS.map(({ title, where }) => `| ${title} | ${where} |`).join('\n')}
+${shown.map(({ title, where }) => `| ${title} | ${where} |`).join('\n')}
 
 [features.mjs](../test/runtimes/features/features.mjs) has the code for each feature. \`npm run test:runtimes\` also tests other
 versions of Node.js, and retries and rate limits. [Serverless](./serverless.md) is about functions in production.
 `
 }
 
+/** The columns of the document. */
 const COLUMNS: Partial<Record<Feature, string>> = {
   callback: '[callback](./five-minutes.md#the-outcome)',
   promise: '[`promises`](./five-minutes.md#the-outcome)',

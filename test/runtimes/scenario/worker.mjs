@@ -1,8 +1,0 @@
-import * as trackpost from 'trackpost'
-import runScenario from './scenario.cjs'
-
-export default {
-  async fetch(request) {
-    return Response.json(await runScenario(trackpost, await request.json()))
-  },
-}
