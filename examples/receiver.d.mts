@@ -27,7 +27,6 @@ export interface ReceiverOptions {
   writeKey?: string
   token?: string
   faults?: Fault[]
-  rejects?: (message: ReceivedMessage) => boolean
   keep?: (message: ReceivedMessage) => ReceivedMessage | undefined
 }
 
@@ -35,7 +34,6 @@ export interface Receiver {
   readonly url: string
   readonly events: ReceivedMessage[]
   readonly duplicates: string[]
-  readonly refused: { messageId: string; reason: string }[]
   readonly requests: {
     path: string
     status: number

@@ -19,7 +19,6 @@ const MAX_BATCH_BYTES = 500_000
  * @param {string} [options.token] An OAuth access token that is also accepted. Default: none.
  * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Responses to send to the next requests, in
  *   this order. More can be pushed at any time.
- * @param {(message: object) => boolean} [options.rejects] Returns whether a request with this message gets the status 400.
  * @param {(message: object) => object | undefined} [options.keep] Returns the message to store in place of the received one. If
  *   it returns `undefined`, the message is lost although the response is 200: a test can check that the loss is noticed.
  */
@@ -28,7 +27,6 @@ export async function startReceiver({
   writeKey = 'demo-write-key',
   token = undefined,
   faults = [],
-  rejects = () => false,
   keep = (message) => message,
 } = {}) {
   const received = {
@@ -36,8 +34,6 @@ export async function startReceiver({
     events: [],
     /** Ids of the messages that arrived again: one entry for each repetition. */
     duplicates: [],
-    /** Messages without an identity or an event name. Like the real service, the receiver responds with 200 and drops them. */
-    refused: [],
     /** One entry per request: `{ path, status, bytes, retryCount, ids, atMs }`. */
     requests: [],
     faults,
@@ -49,16 +45,12 @@ export async function startReceiver({
 
   function record(message) {
     const { messageId, type, userId, anonymousId, event } = message
-    if (userId == null && anonymousId == null) return refuse(message, 'no_user_anon_id')
-    if (type === 'track' && typeof event !== 'string') return refuse(message, 'no_event')
+    // Like the real service, the receiver responds with 200 to messages without an identity or an event name, and drops them.
+    if ((userId ?? anonymousId) == null || (type === 'track' && typeof event !== 'string')) return
     if (seen.has(messageId)) return received.duplicates.push(messageId)
     seen.add(messageId)
     const kept = keep(message)
     if (kept !== undefined) received.events.push(kept)
-  }
-
-  function refuse(message, reason) {
-    received.refused.push({ messageId: message.messageId, reason })
   }
 
   async function answer(request, response) {
@@ -71,7 +63,6 @@ export async function startReceiver({
 
     let fault = received.faults.shift()
     fault ??= check(request, path, body, messages, { writeKey, token })
-    if (fault === undefined && messages.some(rejects)) fault = { status: 400 }
     if (fault === undefined) messages.forEach(record)
 
     const { status, headers = {} } = fault ?? { status: 200 }

@@ -19,10 +19,7 @@ const KILL_AT = 6_000
 
 const SERVICE = fileURLToPath(new URL('./spool-service.mjs', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'trackpost-demo-'))
-// Only for the test of this demo: the receiver loses the event with this id.
-const lost = process.env.DEMO_LOSE
-const keep = (message) => (message.messageId === lost ? undefined : message)
-const receiver = await startReceiver({ writeKey: 'demo-write-key', keep })
+const receiver = await startReceiver({ writeKey: 'demo-write-key' })
 
 const outage = Array.from({ length: 100 }, () => ({ status: 503 }))
 let stored = 0

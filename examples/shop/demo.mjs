@@ -21,15 +21,13 @@ const WRITE_KEY = 'demo-write-key'
 const PAGE_PORT = 8787
 /** Longer than the time limit of `closeAndFlush` in the shop, 8 s. */
 const STOP_TIMEOUT_MS = 10_000
-/** Only for the test of this demo: `lose` or `change` makes the relay lose or change one event. */
-const SABOTAGE = process.env.DEMO_SABOTAGE
 
 const { stay } = parseArgs({ options: { stay: { type: 'boolean', default: false } } }).values
 
 const startedMs = Date.now()
 const visits = readVisits()
 const collector = await openCollector()
-const relay = await startRelay(collector.url, SABOTAGE ? spoil : undefined)
+const relay = await startRelay(collector.url)
 const shop = await startShop(relay.url)
 
 for (const [index, visit] of visits.entries()) {
@@ -98,9 +96,4 @@ async function startShop(host) {
       return { code, signal }
     },
   }
-}
-
-function spoil(message) {
-  if (message.messageId !== 'visit-0100') return message
-  return SABOTAGE === 'lose' ? undefined : { ...message, userId: 'somebody-else' }
 }

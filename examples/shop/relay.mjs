@@ -6,12 +6,8 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-/**
- * @param {string} target The address of the service to which requests are passed on.
- * @param {(message: object) => object | undefined} [alter] Returns the message to pass on in place of a received one;
- *   `undefined` drops it. With this, a test can check that the change or the loss is noticed.
- */
-export async function startRelay(target, alter) {
+/** @param {string} target The address of the service to which requests are passed on. */
+export async function startRelay(target) {
   /** One entry per request: `{ status, bytes, ids, atMs }`. */
   const requests = []
   /** Error responses to the next requests, in this order; these requests are not passed on. More can be pushed. */
@@ -19,10 +15,8 @@ export async function startRelay(target, alter) {
 
   async function answer(incoming, response) {
     const body = await buffer(incoming)
-    const { batch, ...envelope } = JSON.parse(body)
-    const altered =
-      alter && JSON.stringify({ ...envelope, batch: batch.flatMap((message) => alter(message) ?? []) })
-    const { status, headers, text } = faults.shift() ?? (await passOn(target, incoming, altered ?? body))
+    const { batch } = JSON.parse(body)
+    const { status, headers, text } = faults.shift() ?? (await passOn(target, incoming, body))
 
     const ids = batch.map(({ messageId }) => messageId)
     requests.push({ status, bytes: body.length, ids, atMs: performance.now() })

@@ -1,12 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { examplePath, runNode, startNode } from './run-node.ts'
 
 const DEMO = examplePath('shop/demo.mjs')
-const PAGE_PORT = 8787
 
 beforeAll(() => {
   if (process.env['IS_BUILT'] === '1') return
@@ -26,20 +23,6 @@ test('the demo finds an outcome for every event', async () => {
   expect(exit.stdout).toMatch(/too_large +track +visit-0144/)
   expect(exit.stdout).not.toContain('\x1b')
 })
-
-test.each([
-  { sabotage: 'lose', problem: 'visit-0100 did not arrive' },
-  { sabotage: 'change', problem: 'visit-0100 differs at userId' },
-])(
-  'the demo fails when one event arrives changed or not at all: $sabotage',
-  async ({ sabotage, problem }) => {
-    const exit = await runNode([DEMO], { DEMO_SABOTAGE: sabotage })
-
-    expect(exit.code).toBe(1)
-    expect(exit.stdout).toContain(problem)
-    expect(exit.stdout).not.toContain('Every event is accounted for')
-  },
-)
 
 test('with --stay, the collector serves its page with the events until SIGINT', async () => {
   const demo = startNode([DEMO, '--stay'], {})
@@ -61,34 +44,9 @@ test('with --stay, the collector serves its page with the events until SIGINT', 
   await expect(fetch(url)).rejects.toThrow()
 })
 
-test('with --stay and a port in use, the collector serves its page on another port, and a lost event still leads to exit code 1', async () => {
-  const neighbour = createServer()
-  onTestFinished(() => void neighbour.close())
-  await takePort(neighbour)
-  const demo = startNode([DEMO, '--stay'], { DEMO_SABOTAGE: 'lose' })
-  onTestFinished(() => void demo.child.kill('SIGKILL'))
-
-  const url = await pageOf(demo)
-
-  expect(new URL(url).port).not.toBe(String(PAGE_PORT))
-  expect((await fetch(url)).status).toBe(200)
-
-  demo.child.kill('SIGINT')
-
-  expect(await demo.exit).toMatchObject({ code: 1, signal: null })
-})
-
 async function pageOf(demo: ReturnType<typeof startNode>): Promise<string> {
   const [, url = ''] = await demo.output(
     /The events are on the collector's page, (http:\/\/127\.0\.0\.1:\d+);/,
   )
   return url
-}
-
-/** If another program already uses the port, there is nothing to do. */
-async function takePort(server: Server): Promise<void> {
-  server.listen(PAGE_PORT, '127.0.0.1')
-  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error
-  })
 }

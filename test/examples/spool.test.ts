@@ -10,10 +10,3 @@ test('the demo of the spool kills a service, restarts it, and loses nothing', as
   expect(stdout).toMatch(/\n0 lost\n$/)
   expect(code).toBe(0)
 })
-
-test('the demo of the spool reports a lost event', async () => {
-  const { code, stdout } = await runNode([examplePath('spool-demo.mjs')], { DEMO_LOSE: 'order-17' })
-
-  expect(stdout).toMatch(/\n1 lost\n$/)
-  expect(code).toBe(1)
-})
