@@ -222,6 +222,15 @@ describe('one attempt', () => {
     await expect(attempt.finished).resolves.toBeUndefined()
   })
 
+  test.each(['null', '[]', '{"success":', 'x'.repeat(10_000_000)])(
+    'F37: a 200 counts as delivered whatever its body: case %#',
+    async (body) => {
+      const { sender, range } = setUp(() => ({ status: 200, statusText: 'OK', text: async () => body }))
+
+      expect(await sender.send(range, AUTHORIZATION).result).toMatchObject({ action: 'delivered' })
+    },
+  )
+
   test.each([
     ['another token can be fetched', true, { action: 'renew' }],
     ['no other token can be fetched', false, { action: 'auth' }],
@@ -388,7 +397,7 @@ describe('observers', () => {
     ])
   })
 
-  test('a web page as the response to events causes one warning', async () => {
+  test('F25: a web page as the response to events causes one warning', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const headers = { 'content-type': 'text/html; charset=utf-8' }
     const { sender, range } = setUp(() => ({ status: 200, statusText: 'OK', headers }))

@@ -115,42 +115,6 @@ row(
   },
 )
 
-for (const [id, name, body, type] of [
-  ['F25', '200 with an HTML page', '<!doctype html><h1>Log in to the hotel</h1>', 'text/html'],
-  ['F37', '200 with null', 'null', 'application/json'],
-  ['F37', '200 with an array', '[]', 'application/json'],
-  ['F37', '200 with 10 MB of JSON', 'HUGE', 'application/json'],
-  ['F37', '200 with broken JSON', '{"success":', 'application/json'],
-] as const) {
-  row(id, name, 'delivered once', async (row) => {
-    const server = await serve({
-      state: { body, type },
-      script: (_request, io) => {
-        io.count('odd body')
-        const body =
-          io.state['body'] === 'HUGE'
-            ? JSON.stringify({ a: 'x'.repeat(10_000_000) })
-            : String(io.state['body'])
-        io.reply(200, { 'content-type': String(io.state['type']) }, body)
-      },
-    })
-
-    const run = await runHost({ host: server.url }, async (t) => {
-      const client = t.create()
-      await t.trackAll(client, 0, 60, undefined, 20)
-      await t.close(client)
-    })
-
-    const ledger = await server.report()
-    // A web page as the response is reported once, and has no other effect.
-    const warnings = type === 'text/html' ? ['TRACKPOST_HTML_RESPONSE'] : []
-    const report = expectOracleRules(run, [ledger], { warnings })
-    row.injected(ledger.counts['odd body'] ?? 0)
-    expect(report.byOutcome).toEqual({ delivered: 60 })
-    expect(ledger.duplicates).toBe(0)
-  })
-}
-
 /**
  * Raw responses. `!` marks responses that are not valid HTTP: the client must retry. `?` marks those that break after
  * valid 2xx headers: one retry is allowed. The others are valid, and lead to no retry.
