@@ -3,7 +3,6 @@ import zlib, { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import type { RequestInfo } from '../../src/delivery/observer.ts'
-import type { HTTPClient, HTTPClientRequest } from '../../src/http/client.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
@@ -105,25 +104,6 @@ describe('compressed requests', () => {
     expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
   })
 
-  test('a custom client gets bytes if it takes them, and otherwise text, with one warning', async () => {
-    const bodies: unknown[] = []
-    const sender = new NodeHTTPClient()
-    const makeRequest = (request: HTTPClientRequest<string | Uint8Array>) => {
-      bodies.push(request.body)
-      return sender.makeRequest(request)
-    }
-
-    const taking = { takesBytes: () => true, makeRequest } as HTTPClient
-    expect(await trackAll(open({ httpClient: taking, flushAt: 30 }), 20)).toEqual(all(20, 'delivered'))
-    expect(warned).toEqual([])
-    const refusing = { makeRequest } as HTTPClient
-    expect(await trackAll(open({ httpClient: refusing, flushAt: 30 }), 20)).toEqual(all(20, 'delivered'))
-
-    expect(bodies.map((body) => typeof body)).toEqual(['object', 'string'])
-    expect(received.map(({ isCompressed }) => isCompressed)).toEqual([true, false])
-    expect(warned).toEqual([expect.stringContaining('takesBytes')])
-  })
-
   test('are off by default', async () => {
     const gzip = vi.spyOn(zlib, 'gzip')
 
@@ -169,17 +149,6 @@ describe('limits', () => {
     for (const { text } of received) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8_192)
     expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
   })
-
-  test('that are lower at the service are found by halving batches', async () => {
-    respond = ({ messages }) => (messages.length > 6 ? 413 : 200)
-
-    expect(await trackAll(open({ flushAt: 24 }), 24)).toEqual(all(24, 'delivered'))
-
-    expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
-    const sizes = received.map(({ messages }) => messages.length)
-    expect(sizes.slice(0, 2)).toEqual([24, 12])
-    expect(sizes.filter((size) => size <= 6).reduce((sum, size) => sum + size)).toBe(24)
-  })
 })
 
 describe('a service that does not support gzip', () => {
@@ -196,80 +165,5 @@ describe('a service that does not support gzip', () => {
     expect(received.filter(({ isCompressed }) => isCompressed)).toHaveLength(compressed)
     expect(warned).toEqual([expect.stringContaining('415')])
     expect(analytics.stats).toMatchObject({ delivered: 80, failed: 0, pending: 0 })
-  })
-
-  test('loses no event if it reads gzip as bad JSON', async () => {
-    respond = ({ isCompressed }) => (isCompressed ? 400 : 200)
-    const analytics = open({ flushAt: 10, maxRetries: 0 })
-
-    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
-
-    expect(warned).toEqual([expect.stringContaining('400')])
-    expect(received.at(-1)?.isCompressed).toBe(false)
-  })
-
-  test('is not confused with a service that refuses one bad event', async () => {
-    respond = ({ messages }) => (messages.some(({ messageId }) => messageId === 'm7') ? 400 : 200)
-    const analytics = open({ flushAt: 16 })
-
-    const outcomes = await trackAll(analytics, 16)
-
-    expect(outcomes.filter((outcome) => outcome === 'rejected')).toHaveLength(1)
-    expect(outcomes.filter((outcome) => outcome === 'delivered')).toHaveLength(15)
-    expect(warned.filter((text) => text.includes('uncompressed'))).toEqual([])
-  })
-
-  test('loses no event if it responds with 500 to compressed bodies, and gets everything uncompressed in the end', async () => {
-    respond = ({ isCompressed }) => (isCompressed ? 500 : 200)
-    const analytics = open({ maxEventsInBatch: 10 })
-
-    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
-    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
-
-    expect(new Set(idsOf(received.filter(({ isCompressed }) => !isCompressed))).size).toBe(40)
-    expect(warned).toEqual([expect.stringContaining('failed on compressed bodies')])
-  })
-
-  test('rejects the events when it also responds with 415 to an uncompressed body', async () => {
-    respond = () => 415
-
-    expect(await trackAll(open({ maxRetries: 0 }), 3)).toEqual(all(3, 'rejected'))
-
-    expect(received.map(({ isCompressed }) => isCompressed)).toEqual([true, false])
-  })
-})
-
-describe('compression that fails', () => {
-  test('loses no event', async () => {
-    vi.spyOn(zlib, 'gzip').mockImplementation(() => {
-      throw new Error('kaputt')
-    })
-
-    expect(await trackAll(open({ flushAt: 5 }), 20)).toEqual(all(20, 'delivered'))
-
-    expect(received.some(({ isCompressed }) => isCompressed)).toBe(false)
-    expect(warned).toEqual([expect.stringContaining('kaputt')])
-  })
-
-  test('is given up after httpRequestTimeout if it never ends', async () => {
-    vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
-
-    expect(await trackAll(open({ httpRequestTimeout: 50, flushAt: 5 }), 20)).toEqual(all(20, 'delivered'))
-
-    expect(warned).toEqual([expect.stringContaining('took longer than 50 ms')])
-  })
-
-  test('does not delay closeAndFlush beyond its timeout if it never ends', async () => {
-    vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
-    const analytics = open()
-    const outcomes: unknown[] = []
-    analytics.track({ userId: 'usr_Zoë', event: 'Départ' }, (error) => outcomes.push(error?.code))
-
-    await analytics.closeAndFlush({ timeout: 50 })
-
-    expect(outcomes).toEqual(['shutdown_timeout'])
-    expect(analytics.stats.pending).toBe(0)
-    expect(received).toEqual([])
-    expect(warned.filter((text) => text.includes('compress'))).toEqual([])
   })
 })

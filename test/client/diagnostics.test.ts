@@ -131,52 +131,6 @@ describe('the diagnostics channels', () => {
     expect(on('trackpost:outcome').map(({ messageId }) => messageId)).toEqual(['purchase-1', 'changed'])
   })
 
-  test('report accepted calls if only trackpost:accepted has a subscriber', () => {
-    const { on } = subscribe(['trackpost:accepted'])
-    const { analytics } = createAnalytics()
-
-    trackPurchases(analytics, 1)
-
-    expect(on('trackpost:accepted')).toMatchObject([{ kind: 'track', messageId: 'purchase-1' }])
-  })
-
-  test('report outcomes with the id of an event that was never stored', async () => {
-    const { on } = subscribe(['trackpost:outcome'])
-    const { analytics } = createAnalytics({ maxQueueSize: 1 })
-
-    trackPurchases(analytics, 2)
-    await settled()
-
-    expect(on('trackpost:outcome').map(({ messageId, error }) => [messageId, error?.code])).toContainEqual([
-      ...['purchase-2', 'queue_full'],
-    ])
-  })
-
-  test('report outcomes with the id that a plugin has given the event', async () => {
-    const { on } = subscribe(['trackpost:outcome'])
-    const { analytics } = createAnalytics()
-    await analytics.register({
-      name: 'ids',
-      type: 'before',
-      track: (ctx) => void ctx.updateEvent('messageId', 'changed'),
-    })
-
-    trackPurchases(analytics, 1)
-    await analytics.flush()
-
-    expect(on('trackpost:outcome')).toMatchObject([{ messageId: 'changed' }])
-  })
-
-  test('read the id from the stored message when nobody had subscribed at the call', async () => {
-    const { analytics } = createAnalytics()
-    trackPurchases(analytics, 1)
-    const { on } = subscribe(['trackpost:outcome'])
-
-    await analytics.flush()
-
-    expect(on('trackpost:outcome')).toMatchObject([{ messageId: 'purchase-1' }])
-  })
-
   test('report another pause when a rate limit is extended', async () => {
     const { on } = subscribe(['trackpost:pause'])
     const { analytics } = createAnalytics({ flushAt: 1, maxConcurrentRequests: 2 }, [

@@ -115,14 +115,6 @@ describe('flush', () => {
     },
   )
 
-  test.each([Object.create(null), Symbol('s'), 1n])('accepts a timeout that has no text', async (timeout) => {
-    const { analytics } = createAnalytics()
-    analytics.on('warning', () => {})
-
-    expect(await analytics.flush({ timeout })).toEqual({ delivered: 0, failed: 0, pending: 0 })
-    expect(await analytics.closeAndFlush({ timeout })).toEqual({ delivered: 0, failed: 0, pending: 0 })
-  })
-
   test('waits for its own events, also when later ones are delivered before them', async () => {
     let answer = (): void => {}
     const slow = (): Promise<HTTPResponse> =>
@@ -207,23 +199,6 @@ describe('flush', () => {
     expect(await analytics.flush(options)).toEqual({ delivered: 1, failed: 0, pending: 0 })
     expect(await analytics.closeAndFlush(options)).toEqual({ delivered: 0, failed: 0, pending: 0 })
   })
-
-  test.each([
-    ['flush', 5_000],
-    ['closeAndFlush', 5_000],
-  ] as const)(
-    '%s sets no timer for its timeout when all events end before it waits',
-    async (method, timeout) => {
-      const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
-      trackPurchases(analytics, 15)
-      await settled()
-      clock.stall(60_000)
-
-      await analytics[method]({ timeout })
-
-      expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
-    },
-  )
 
   test.each([0, undefined, Number.NaN, '5'])('has no time limit with a timeout of %o', async (timeout) => {
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])

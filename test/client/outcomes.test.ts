@@ -402,21 +402,6 @@ test.each([
   },
 )
 
-test.each([
-  ['of a call after the close', 'closed'],
-  ['of a bad call', 'invalid'],
-])('the error event %s has the code of its reason', async (_label, code) => {
-  const { analytics } = createAnalytics()
-  const errors: string[] = []
-  analytics.on('error', (event) => errors.push(event.code))
-  if (code === 'closed') await analytics.closeAndFlush()
-
-  analytics.track({ userId: 'usr_Zoë', event: code === 'closed' ? 'Départ' : '' })
-  await settled()
-
-  expect(errors).toEqual([code])
-})
-
 describe('a listener that is attached after the call', () => {
   const note = {
     name: 'notes',
@@ -447,18 +432,6 @@ describe('a listener that is attached after the call', () => {
     await analytics.flush()
 
     expect(seen).toEqual(['purchase-1', ['prix en euros']])
-  })
-
-  test('gets a disabled event that has no log entries', async () => {
-    const { analytics } = createAnalytics({ disable: () => true })
-    await analytics.register({ ...note, track: (ctx: Context) => ctx })
-
-    trackPurchases(analytics, 1)
-    const seen: string[] = []
-    analytics.on('track', ({ id }) => seen.push(id))
-    await analytics.flush()
-
-    expect(seen).toEqual(['purchase-1'])
   })
 })
 

@@ -195,69 +195,32 @@ describe('a scope', () => {
     expect(sent.map(({ context }) => context['ip'])).toEqual(['::1', '::1', '::1'])
   })
 
-  test.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw new Error('non')
-      },
-    ],
-    ['returns a number', () => 7],
-    ['returns an array', () => [1]],
-    ['returns a promise', async () => ({ userId: 'x' })],
-    ['returns an empty userId', () => ({ userId: ' ' })],
-    ['returns an object as userId', () => ({ userId: {} })],
-    ['returns a Map as context', () => ({ context: new Map() })],
-    ['returns an invalid timestamp', () => ({ timestamp: 'hier' })],
-    [
-      'has a getter that throws',
-      () => ({
-        get context() {
-          throw new Error('non')
-        },
-      }),
-    ],
-  ])('a scope function that %s causes one warning, and no event is lost', async (_label, scope) => {
+  test.each<[string, () => unknown, string]>([
+    ['throws', () => fail(), 'it failed, and was ignored, as further ones will be: scope: secret (at '],
+    ['returns a number', () => 7, 'expected an object, got a number; it was ignored'],
+    ['returns an array', () => ['secret'], 'expected an object, got an array'],
+    ['returns a promise', async () => ({ userId: 'x' }), 'expected an object, got a promise; it was ignored'],
+    ['returns an empty userId', () => ({ userId: ' ' }), 'userId: '],
+    ['returns an array as userId', () => ({ userId: ['secret'] }), 'userId: an array is of no use here'],
+    ['returns a Map as context', () => ({ context: new Map() }), 'context: '],
+    ['returns an array as properties', () => ({ properties: ['secret'] }), 'properties: an array is of no'],
+    ['returns an invalid timestamp', () => ({ timestamp: 'secret' }), 'timestamp: '],
+    ['has a then that throws', () => Object.defineProperty({}, 'then', { get: fail }), 'it failed'],
+    ['has a getter that throws', () => Object.defineProperty({}, 'context', { get: fail }), 'it failed'],
+  ])('a scope function that %s causes one warning that says why, and no event is lost', async (...row) => {
+    const [, scope, text] = row
     const { analytics } = createAnalytics({ scope: scope as never })
     const codes: string[] = []
 
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
-    expect(warned).toHaveLength(1)
+    expect(warned).toEqual([expect.stringContaining(`scope: ${text}`)])
+    if (!text.includes('failed')) expect(warned[0]).not.toContain('secret')
     analytics.on('warning', ({ code }) => codes.push(code))
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
 
     expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
     expect(codes).toEqual(['scope'])
-  })
-
-  test.each([
-    [() => 5, 'scope: expected an object, got a number; it was ignored'],
-    [async () => ({}), 'scope: expected an object, got a promise; it was ignored'],
-    [() => ({ properties: ['secret'] }), 'scope: properties: an array is of no use here; it was ignored'],
-    [() => ({ userId: ['secret'] }), 'scope: userId: an array is of no use here; it was ignored'],
-    [
-      () => {
-        throw new Error('no session')
-      },
-      'scope: it failed, and was ignored, as further ones will be: no session (at ',
-    ],
-    [
-      () => Object.defineProperty({}, 'then', { get: () => fail() }),
-      'scope: it failed, and was ignored, as further ones will be',
-    ],
-    [
-      () => Object.defineProperty({}, 'context', { get: () => fail() }),
-      'scope: it failed, and was ignored, as further ones will be',
-    ],
-  ])('the warning says why the scope is invalid, and quotes no value: %s', async (scope, text) => {
-    const { analytics } = createAnalytics({ scope: scope as never })
-
-    analytics.track({ userId: 'usr_Zoë', event: 'a' })
-    await analytics.flush()
-
-    expect(warned).toEqual([expect.stringContaining(text)])
-    if (!text.includes('failed')) expect(warned[0]).not.toContain('secret')
   })
 
   test('a property that throws when it is read is reported, and no event is lost', async () => {

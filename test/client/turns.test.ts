@@ -3,7 +3,6 @@ import type { Analytics } from '../../src/analytics.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
-import { status } from '../support/scripted-client.ts'
 
 const sent = (client: { requests: readonly { body: string }[] }): { properties: Record<string, unknown> }[] =>
   client.requests.flatMap(({ body }) => JSON.parse(body).batch)
@@ -66,38 +65,6 @@ describe('a plugin that is registered during a turn', () => {
 
     expect(outcomes).toEqual(['plugin'])
   })
-
-  test('handles the events that were tracked before it was removed, even if they wait for another plugin', async () => {
-    const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
-    await analytics.register({
-      name: 'no prices',
-      type: 'before',
-      track(ctx) {
-        ctx.updateEvent('properties.price', undefined)
-        return ctx
-      },
-    })
-    const load = () =>
-      new Promise<void>((resolve) => {
-        clock.setTimer(resolve, 1_000)
-      })
-    void analytics.register({ ...recorder('enrichment', []), load })
-    let isRemoved = false
-
-    trackPurchases(analytics, 1)
-    void analytics.deregister('no prices').then(() => {
-      isRemoved = true
-    })
-    await clock.advance(999)
-    expect(isRemoved).toBe(false)
-    await clock.advance(1)
-    await settled()
-
-    expect(isRemoved).toBe(true)
-    expect(sent(client).map(({ properties }) => properties)).toEqual([
-      { number: 1, article: 'Thé à la menthe' },
-    ])
-  })
 })
 
 test('F103: a plugin that blocks the process for longer than a request may take causes no timeouts, and keeps the order', async () => {
@@ -146,27 +113,6 @@ describe('F105: a plugin that calls its client', () => {
       expect(await flushed).toEqual({ delivered: 2, failed: 0, pending: 0 })
     },
   )
-
-  test('waits for all other events', async () => {
-    const { analytics, clock } = createAnalytics({ flushAt: 100 })
-    const seen: unknown[] = []
-    trackPurchases(analytics, 3)
-    await settled()
-    await analytics.register({
-      name: 'flushes',
-      type: 'before',
-      async track(ctx) {
-        seen.push(await analytics.flush())
-        return ctx
-      },
-    })
-
-    trackPurchases(analytics, 1)
-    await settled()
-    await clock.advance(0)
-
-    expect(seen).toEqual([{ delivered: 3, failed: 0, pending: 1 }])
-  })
 
   test.each<[string, (client: Analytics) => unknown]>([
     ['starts a flush', (client) => void client.flush()],
@@ -249,43 +195,6 @@ test('a flush does not wait for what plugins do with later events', async () => 
   trackPurchases(analytics, 1)
 
   expect(await flushed).toEqual({ delivered: 1, failed: 0, pending: 0 })
-})
-
-test("plugins of the type 'after' run only when asynchronous destinations have finished with the event, and a flush waits for them", async () => {
-  const { analytics, clock } = createAnalytics({ flushAt: 1 }, [status(400)])
-  const order: unknown[] = []
-  const note = (name: string) => (): undefined => {
-    order.push(name)
-  }
-  await analytics.register(
-    {
-      name: 'slow',
-      type: 'destination',
-      track: (ctx) =>
-        new Promise((resolve) => {
-          clock.setTimer(() => {
-            order.push('destination')
-            resolve(ctx)
-          }, 1_000)
-        }),
-    },
-    {
-      name: 'after',
-      type: 'after',
-      track: async (ctx) => {
-        await new Promise<void>((resolve) => clock.setTimer(resolve, 100))
-        order.push(ctx.failedDelivery()?.reason.code)
-      },
-    },
-    { name: 'utility', type: 'utility', track: note('utility') },
-  )
-
-  trackPurchases(analytics, 1, note('callback'))
-  const flushed = analytics.flush().then(note('flushed'))
-  await clock.advance(1_100)
-  await flushed
-
-  expect(order).toEqual(['callback', 'destination', 'rejected', 'utility', 'flushed'])
 })
 
 describe('an event with a callback', () => {
