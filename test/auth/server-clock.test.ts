@@ -24,7 +24,7 @@ describe.each([
   ['an hour behind', -HOUR],
   ['ten years ahead', 10 * YEAR],
   ['ten years behind', -10 * YEAR],
-])('a local clock that is %s', (_, wrongMs) => {
+])('F63: a local clock that is %s', (_, wrongMs) => {
   test.each([true, false])('is corrected after one refusal (which blames the clock: %s)', (isBlamed) => {
     const { clock } = createClock(TRUE_MS + wrongMs)
 
