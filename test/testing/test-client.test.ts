@@ -339,46 +339,6 @@ describe('failNext', () => {
   })
 })
 
-const FAKED = {
-  'no fake timers': undefined,
-  'the fake timers of Vitest': {},
-  'the fake timers of Jest': {
-    toFake: [
-      ...([
-        'setTimeout',
-        'clearTimeout',
-        'setInterval',
-        'clearInterval',
-        'setImmediate',
-        'clearImmediate',
-      ] as const),
-      ...(['Date', 'performance', 'queueMicrotask', 'hrtime'] as const),
-    ],
-  },
-}
-
-describe.each(Object.entries(FAKED))('with %s', (_label, fakes) => {
-  test('every event has its outcome, and no timer is left', async () => {
-    if (fakes !== undefined) vi.useFakeTimers(fakes as never)
-    const { analytics, failNext } = createTestClient()
-    const { outcomes, callback } = recordOutcomes()
-    const slow: Plugin = { name: 'slow', type: 'before', page: async (ctx) => ctx, screen: () => false }
-    await analytics.register(slow)
-
-    analytics.track(order(1), callback)
-    analytics.page({ userId: 'ada' }, callback)
-    analytics.screen({ userId: 'ada' }, callback)
-    await analytics.flush()
-    failNext({ times: 2 })
-    analytics.track(order(2), callback)
-    await analytics.flush({ timeout: 60_000 })
-    await analytics.closeAndFlush()
-
-    expect(outcomes.sort()).toEqual(['delivered', 'delivered', 'delivered', 'plugin'])
-    expect(fakes === undefined ? 0 : vi.getTimerCount()).toBe(0)
-  })
-})
-
 test('the time limit of a plugin passes in real time: a wait for a retry does not shorten it', async () => {
   const { analytics, failNext } = createTestClient()
   const warnings: unknown[] = []
