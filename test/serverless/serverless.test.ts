@@ -36,7 +36,6 @@ beforeAll(async () => {
   const others = [
     'examples/serverless/vercel-route.mjs',
     'test/serverless/platform.mjs',
-    'test/serverless/forgetful.mjs',
     'test/serverless/scoped-worker.mjs',
   ]
   for (const path of [...modules, ...others]) await project.add(path)
@@ -166,12 +165,6 @@ describe.each([
   })
 })
 
-test('a handler with neither flush nor waitUntil loses events, so the tests above would notice a loss', async () => {
-  const arrived = await run('forgetful.mjs', 5)
-
-  expect(arrived.reduce((sum, count) => sum + count)).toBeLessThan(15)
-})
-
 test.each(['node-18', 'node-22', 'node-24'])('on %s the Lambda handler delivers in order', async (name) => {
   expect(await run('aws-lambda.mjs', 3, runtime(name))).toEqual([3, 3, 3])
 
@@ -241,38 +234,6 @@ describe.each([
     expect(messages.map(({ type }) => type)).toEqual(['identify', 'track', 'track'])
     expect(requests).toBe(1)
     expect(log).toBe('')
-  })
-
-  test('delivers the events of many requests, concurrently and in sequence', async () => {
-    const orders = Array.from({ length: 100 }, (_, number) => ({ orderId: `order-${number}` }))
-
-    const log = await withWorker('cloudflare-worker.mjs', flags, async (url) => {
-      await Promise.all(orders.slice(0, 60).map((body) => order(url, body)))
-      for (const body of orders.slice(60)) await order(url, body)
-      await vi.waitUntil(() => messages.length >= 300, { timeout: 60_000, interval: 20 })
-    })
-
-    expect(messages).toHaveLength(300)
-    expect(requests).toBe(100)
-    expect(log).toBe('')
-  })
-
-  test('repeats failed API requests while the request that tracked the events still runs', async () => {
-    const failures = [503, 429, 503]
-    api.server.removeAllListeners('request')
-    api.server.on('request', async (request, response) => {
-      const { batch } = JSON.parse(await readBody(request)) as { batch: Message[] }
-      const status = failures.shift()
-      if (status === undefined) messages.push(...batch)
-      response.writeHead(status ?? 200, status === 429 ? { 'Retry-After': '1' } : {}).end('{}')
-    })
-
-    await withWorker('cloudflare-worker.mjs', flags, async (url) => {
-      await Promise.all(Array.from({ length: 8 }, (_, number) => order(url, { orderId: `order-${number}` })))
-      await vi.waitUntil(() => messages.length >= 24, { timeout: 60_000, interval: 20 })
-    })
-
-    expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(24)
   })
 })
 

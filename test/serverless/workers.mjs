@@ -17,8 +17,6 @@ const plugins = [
 ]
 
 const analyticsOf = perRequest(settings, { plugins: clientKey === undefined ? [] : plugins })
-/** Gives up after two failed requests. */
-const impatientOf = perRequest({ ...settings, maxRetries: 1 })
 const strictOf = perRequest({ ...settings, strict: true })
 
 let refusal
@@ -28,7 +26,6 @@ try {
   refusal = `${error.name}: ${error.message}`
 }
 
-let latest
 let kept
 let keptStrict
 const messageOf = (run) => {
@@ -43,10 +40,8 @@ const outcomeOf = (analytics, event) =>
 
 const forms = {
   callback(event, ctx) {
-    latest = analyticsOf(ctx)
-    return outcomeOf(latest, event)
+    return outcomeOf(analyticsOf(ctx), event)
   },
-  paused: () => String(latest.status.pausedUntil !== undefined),
   promise: (event, ctx) =>
     analyticsOf(ctx)
       .promises.track(event)
@@ -69,17 +64,11 @@ const forms = {
   },
   // A client for this request alone. Its flush interval never ends.
   ownClient: (event) => outcomeOf(new Analytics({ ...settings, flushInterval: 2_147_483_647 }), event),
-  impatient: (event, ctx) => outcomeOf(impatientOf(ctx), event),
   // Ends without waiting, and hands nothing over.
   nothing(event) {
     outcomeOf(analyticsOf({}), event)
     return 'forgotten'
   },
-  /** The raw request, without a client. */
-  none: (event) =>
-    fetch(`${host}/v1/batch`, { method: 'POST', body: JSON.stringify({ batch: [event] }) }).then(
-      () => 'delivered',
-    ),
   scope: () => refusal,
   keep(_, ctx) {
     kept = analyticsOf(ctx)
@@ -126,12 +115,6 @@ const forms = {
     await analytics.flush()
     const { accepted, delivered, failed, pending } = analytics.stats
     return JSON.stringify({ during, outcomes: outcomes.sort(), accepted, delivered, failed, pending })
-  },
-  async closed(event, ctx) {
-    const first = analyticsOf(ctx)
-    await first.closeAndFlush()
-    const isNew = analyticsOf(ctx) !== first
-    return `${isNew} ${await outcomeOf(analyticsOf(ctx), event)}`
   },
 }
 

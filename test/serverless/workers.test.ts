@@ -13,16 +13,7 @@ import { bundleWorker, COMPATIBILITY_DATE, startWorker, type Worker } from '../s
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'beside', 'ownClient'] as const
 const LIMIT_MS = 60_000
 
-type Form =
-  | (typeof FORMS)[number]
-  | 'impatient'
-  | 'nothing'
-  | 'scope'
-  | 'keep'
-  | 'kept'
-  | 'console'
-  | 'closed'
-  | 'paused'
+type Form = (typeof FORMS)[number] | 'nothing' | 'scope' | 'keep' | 'kept' | 'console'
 interface Call {
   readonly form: Form
   readonly id: string
@@ -37,7 +28,6 @@ const DELIVERED: Partial<Record<Form, string>> = {
   waitUntil: 'handed over',
   beside: 'handed over',
   ownClient: 'delivered',
-  impatient: 'delivered',
 }
 
 let lastId = 0
@@ -178,16 +168,6 @@ describe.each(CONFIGURATIONS)('the Worker %s', (_, date, flags, bindings) => {
     await untilDelivered(calls)
   })
 
-  test('tells each request of an outage, and delivers the next event after it', async () => {
-    reply = () => 503
-    const calls = Array.from({ length: 5 }, () => create('impatient'))
-
-    expect(await callAll(calls)).toEqual(calls.map(() => '200 retries_exhausted'))
-
-    reply = () => 200
-    expect(await call(create('impatient'))).toBe('200 delivered')
-  })
-
   test('goes on beside requests that end without their events, and that their visitors cancel', async () => {
     const gone = [create('flush'), create('callback'), create('promise')]
     let answer = (_: number): void => {}
@@ -214,29 +194,6 @@ describe.each(CONFIGURATIONS)('the Worker %s', (_, date, flags, bindings) => {
     for (let request = 0; request < 5; request++) expect(await call(create('callback'))).toBe('200 delivered')
 
     expect(tokens - before).toBe(hasOAuth ? 1 : 0)
-  })
-
-  test('sends nothing while another request knows that the service has asked for a wait', async () => {
-    const [first, second] = [create('callback'), create('callback')]
-    let limits = 0
-    let end = Number.POSITIVE_INFINITY
-    reply = () => {
-      if (Date.now() >= end) return 200
-      limits++
-      // As long as the `Retry-After` of this response.
-      end = Date.now() + 1_000
-      return 429
-    }
-    const outcome = call(first)
-    await vi.waitUntil(() => limits === 1, { timeout: LIMIT_MS, interval: 1 })
-    await vi.waitUntil(async () => (await call(create('paused'))) === '200 true', {
-      timeout: LIMIT_MS,
-      interval: 1,
-    })
-
-    expect(await call(second)).toBe('200 delivered')
-    expect(await outcome).toBe('200 delivered')
-    expect(limits).toBe(1)
   })
 
   test('refuses a client at module scope, and names perRequest', async () => {
@@ -269,10 +226,6 @@ describe.each(CONFIGURATIONS)('the Worker %s', (_, date, flags, bindings) => {
       failed: 1,
       pending: 0,
     })
-  })
-
-  test('makes a new client for a ctx whose client was closed', async () => {
-    expect(await call(create('closed'))).toBe('200 true delivered')
   })
 })
 
