@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
-import { listen } from '../support/loopback.ts'
 import { runtime } from '../support/runtimes.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 
@@ -128,29 +127,4 @@ describe.each([
     expect(others.some(({ inputs }) => Object.keys(inputs).some(isOAuth))).toBe(true)
     expect(first?.imports.filter(({ external }) => external)).toEqual([])
   })
-})
-
-test('a token server that does not respond keeps an ending process alive only for exitTimeout', async () => {
-  const silent = await listen(() => {})
-  const path = await project.write(
-    'exit.mjs',
-    `import { Analytics } from 'trackpost'
-const oauthSettings = { clientId: 'client', keyId: 'key', clientKey: process.env.CLIENT_KEY, authServer: process.env.URL }
-const analytics = new Analytics({ writeKey: 'wk', host: process.env.URL, oauthSettings, exitTimeout: 300, httpRequestTimeout: 600_000 })
-analytics.on('error', ({ reason }) => console.log(reason.code))
-analytics.track({ userId: 'u', event: 'last' })`,
-  )
-  const env = { PATH: '/usr/bin:/bin', CLIENT_KEY: CLIENT_PEM, URL: silent.url }
-  try {
-    const output = await new Promise<string>((resolve, reject) => {
-      execFile(process.execPath, [path], { env }, (error, stdout) =>
-        error ? reject(error) : resolve(stdout),
-      )
-    })
-
-    // The process has ended after exitTimeout: the request alone may take ten minutes.
-    expect(output).toBe('shutdown_timeout\n')
-  } finally {
-    await silent.close()
-  }
 })
