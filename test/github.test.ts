@@ -1,6 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -56,39 +54,6 @@ test('S39: a release has provenance and its own identity, but no stored token', 
   }
 })
 
-test('no job uses a cache that jobs of other branches have written', () => {
-  const steps = ['ci', 'packages', 'release'].flatMap((name) => stepsOf(`.github/workflows/${name}.yml`))
-  const setups = steps.filter(({ uses }) => uses?.startsWith('actions/setup-node@'))
-
-  expect(setups.length).toBeGreaterThan(3)
-  for (const step of setups) expect(step).toMatchObject({ with: { 'package-manager-cache': false } })
-})
-
-test('a release that failed half way can be run again', () => {
-  const [command = ''] = (workflowOf('.github/workflows/release.yml').jobs['announce']?.steps ?? []).flatMap(
-    ({ run }) => run ?? [],
-  )
-  /** Runs the step with a `gh` that fails for the given arguments, and returns what it was asked for. */
-  const announce = (failing: string): string[] => {
-    const gh = `gh() { echo "$1 $2" >&3; case "$1 $2" in ${failing}) return 1;; esac; }`
-    const { status, output } = spawnSync('bash', ['-ec', `${gh}\n${command}`], {
-      env: { PATH: process.env['PATH'], GITHUB_REF_NAME: 'v0.1.1' },
-      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-      encoding: 'utf8',
-    })
-    return [...(output[3] ?? '').trim().split('\n'), `${status}`]
-  }
-
-  expect(announce('none')).toEqual(['release create', '0'])
-  // The release is there already, perhaps as a draft without all files.
-  expect(announce('"release create"')).toEqual(['release create', 'release upload', 'release edit', '0'])
-  expect(announce('"release create"|"release upload"').at(-1)).toBe('1')
-  const upload = stepsOf('.github/workflows/packages.yml').find(({ uses }) =>
-    /upload-artifact/.test(uses ?? ''),
-  )
-  expect(upload).toMatchObject({ with: { overwrite: true } })
-})
-
 test('S44: code, dependencies, licences and secrets are checked on every change', () => {
   const steps = stepsOf('.github/workflows/security.yml').map(({ uses, run }) => uses?.split('@')[0] ?? run)
 
@@ -99,22 +64,4 @@ test('S44: code, dependencies, licences and secrets are checked on every change'
       expect.stringMatching(/^go run \S+\/gitleaks\//),
     ]),
   )
-})
-
-test.each([
-  ['npm', 'package-lock.json'],
-  ['docker', 'Dockerfile'],
-  ['docker-compose', 'compose*.yaml'],
-])('Dependabot looks at each folder for %s', (ecosystem, name) => {
-  const { updates } = parse(read('.github/dependabot.yml'))
-  const watched = updates.flatMap((update: Record<string, unknown>) =>
-    update['package-ecosystem'] === ecosystem ? (update['directories'] ?? update['directory']) : [],
-  )
-  const files = execFileSync('git', ['ls-files', name, `*/${name}`], { cwd: repository, encoding: 'utf8' })
-  const folders = files
-    .trim()
-    .split('\n')
-    .map((path) => `/${dirname(path)}`.replace(/\/\.$/, '/'))
-
-  expect(new Set(watched)).toEqual(new Set(folders))
 })

@@ -46,25 +46,4 @@ describe('the README', () => {
     expect(guides.length).toBeGreaterThan(10)
     expect(guides.filter((name) => !readme.includes(`(./docs/${name}`))).toEqual([])
   })
-
-  test('installs from a checkout the packages that it runs with npx, until they are published', () => {
-    const [install = ''] = /^npm ci .*$/m.exec(readme) ?? []
-    const run = [...readme.matchAll(/npx trackpost-(\w+)/g)].map(([, name]) => `-w ${name}`)
-
-    expect(run.length).toBeGreaterThan(1)
-    const missing = run.filter((option) => !install.includes(option))
-    expect(/published yet/.test(readme) ? missing : []).toEqual([])
-  })
-
-  test('names only versions of runtimes that the tests use', () => {
-    const { optionalDependencies } = JSON.parse(read('test/runtimes/package.json'))
-    const runtimes = Object.values<string>(optionalDependencies)
-
-    const versions = [...readme.matchAll(/(?<![\d.])(\d+\.\d+\.\d+)(?![\d.])/g)].map(
-      ([, version]) => version as string,
-    )
-
-    expect(versions.length).toBeGreaterThan(6)
-    expect(versions.filter((version) => !runtimes.some((one) => one.includes(version)))).toEqual([])
-  })
 })

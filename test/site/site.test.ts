@@ -245,45 +245,6 @@ describe('in a browser', () => {
 
     expect(found).toEqual([])
   })
-
-  browserTest.each([
-    ['light', 'only-light'],
-    ['dark', 'only-dark'],
-  ] as const)(
-    'the home page in the %s says with one drawing which package one needs',
-    async (colorScheme, name) => {
-      await open('/', async (page) => {
-        await page.emulateMedia({ colorScheme })
-        await page.reload()
-        const shown = page.locator('.home-packages img:visible')
-
-        expect(await shown.count()).toBe(1)
-        expect(await shown.getAttribute('class')).toBe(name)
-        for (const one of ['trackpost', 'trackpost-cli', 'trackpost-collector', 'trackpost-cluster'])
-          expect(await shown.getAttribute('alt')).toMatch(new RegExp(`\\b${one}\\b`))
-      })
-    },
-  )
-
-  browserTest.each(['', 'settings', 'api/'])(
-    'the page /%s ends with licence, versions and changelog',
-    async (path) => {
-      await open(`/${path}`, async (page) => {
-        const links = await page.locator('.site-footer a').allTextContents()
-
-        expect(links.join()).toMatch(/Versions and support.*Changelog.*Security.*MIT licence/)
-      })
-    },
-  )
-
-  browserTest("the drawing of an event's path is shown, and has a text alternative", async () => {
-    await open('/delivery', async (page) => {
-      const drawing = page.locator('.vp-doc img').first()
-
-      expect(await drawing.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(0)
-      expect(await drawing.getAttribute('alt')).toContain('queue')
-    })
-  })
 })
 
 test('the sidebar for users has no pages for contributors', () => {
