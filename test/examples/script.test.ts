@@ -33,10 +33,3 @@ test('the script reports lost events, also by its exit code', async () => {
   expect(exit.stderr).toContain('TRACKPOST_AUTH')
   expect(receiver.events).toEqual([])
 })
-
-test('without a write key the script fails with the name of the setting', async () => {
-  const exit = await runNode([examplePath('script.mjs')], { TRACKPOST_HOST: receiver.url })
-
-  expect(exit.code).toBe(1)
-  expect(exit.stderr).toContain('writeKey: expected a string, got undefined')
-})

@@ -49,10 +49,6 @@ const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundl
     },
   },
   webpack: {
-    source: 'oauth.cjs',
-    bundle: (entry, folder) => runWebpack(entry, folder, 'main.cjs'),
-  },
-  'webpack, from ES modules': {
     source: 'oauth.mjs',
     bundle: (entry, folder) => runWebpack(entry, folder, 'main.cjs'),
   },
@@ -150,19 +146,6 @@ console.log(JSON.stringify(await analytics.closeAndFlush()))`
 
 /** The functions use the usual settings for an edge runtime, and return the path of the main file. */
 const EDGE_BUNDLERS: Record<string, Bundle> = {
-  async esbuild(entry, folder) {
-    const outfile = join(folder, 'main.mjs')
-    const conditions = ['workerd', 'worker', 'browser']
-    await build({
-      entryPoints: [entry],
-      bundle: true,
-      conditions,
-      format: 'esm',
-      outfile,
-      logLevel: 'silent',
-    })
-    return outfile
-  },
   async rollup(entry, folder) {
     const bundle = await rollup({ input: entry, plugins: [nodeResolve({ exportConditions: ['workerd'] })] })
     await bundle.write({ dir: folder, entryFileNames: 'main.mjs', inlineDynamicImports: true })

@@ -76,20 +76,6 @@ test('the program of the package says how to start the command line, and starts 
   expect(withIt).toMatchObject({ code: 0, stdout: 'verify --json\n', stderr: '' })
 })
 
-test('the first frame of an uncaught SettingsError is the line of the mistake', async () => {
-  const program = "const { Analytics } = require('trackpost')\n\nnew Analytics({})\n"
-  const path = await project.write('forgetful.cjs', program)
-
-  const { code, stderr } = await runNode([path], {})
-
-  expect(code).not.toBe(0)
-  const [, header, frame] = /^SettingsError: (.*)\n {4}at (.*)$/m.exec(stderr) ?? []
-  expect(header).toBe(
-    "writeKey: expected a string, got undefined; write new Analytics({ writeKey: '...' }), or set the variable that it is read from",
-  )
-  expect(frame).toContain('forgetful.cjs:3:1')
-})
-
 test.each(['node16', 'nodenext'])(
   'strict TypeScript compiles and delivers, with module %s',
   async (module) => {
