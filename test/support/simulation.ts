@@ -3,6 +3,7 @@ import type { Seams } from '../../src/core/create.ts'
 import type { HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
+import { FakeClock } from './fake-clock.ts'
 
 /** How a bad event, or an outage, shows. */
 export type Fault = 500 | 503 | 400 | 403 | 404 | 422 | 'hang' | 'reset' | 'refuse'
@@ -64,19 +65,18 @@ export interface Report {
 
 interface Timer {
   readonly atMs: number
-  readonly order: number
   run: (() => void) | undefined
 }
 
 /** Virtual time: jumps from one timer to the next, after all microtasks have run. */
 class VirtualClock implements Clock {
   #nowMs = 1_000_000
-  #heap: Timer[] = []
-  #count = 0
-  #seed: number
+  /** The next timer is the last one. */
+  readonly #timers: Timer[] = []
+  readonly #dice: FakeClock
 
   constructor(seed: number) {
-    this.#seed = seed
+    this.#dice = new FakeClock(undefined, seed)
   }
 
   now(): number {
@@ -86,14 +86,13 @@ class VirtualClock implements Clock {
     return this.#nowMs
   }
   random(): number {
-    this.#seed = (this.#seed + 0x6d2b79f5) | 0
-    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+    return this.#dice.random()
   }
   setTimer(run: () => void, ms: number): () => void {
-    const timer: Timer = { atMs: this.#nowMs + ms, order: this.#count++, run }
-    this.#push(timer)
+    const timer: Timer = { atMs: this.#nowMs + ms, run }
+    let index = this.#timers.length
+    while (index > 0 && (this.#timers[index - 1] as Timer).atMs <= timer.atMs) index--
+    this.#timers.splice(index, 0, timer)
     return () => {
       timer.run = undefined
     }
@@ -105,49 +104,15 @@ class VirtualClock implements Clock {
   async runUntil(endMs: number): Promise<void> {
     for (;;) {
       await microtasks()
-      const next = this.#heap[0]
+      const next = this.#timers.at(-1)
       if (next === undefined || next.atMs > endMs) break
-      this.#pop()
+      this.#timers.pop()
       if (next.run === undefined) continue
       this.#nowMs = Math.max(this.#nowMs, next.atMs)
       next.run()
     }
     this.#nowMs = endMs
   }
-
-  #push(timer: Timer): void {
-    const heap = this.#heap
-    let index = heap.push(timer) - 1
-    while (index > 0) {
-      const parent = (index - 1) >> 1
-      if (!isBefore(heap[index] as Timer, heap[parent] as Timer)) break
-      this.#swap(index, parent)
-      index = parent
-    }
-  }
-  #pop(): void {
-    const heap = this.#heap
-    const last = heap.pop() as Timer
-    if (heap.length === 0) return
-    heap[0] = last
-    for (let index = 0; ; ) {
-      let least = index
-      for (const child of [2 * index + 1, 2 * index + 2]) {
-        if (child < heap.length && isBefore(heap[child] as Timer, heap[least] as Timer)) least = child
-      }
-      if (least === index) break
-      this.#swap(index, least)
-      index = least
-    }
-  }
-  #swap(a: number, b: number): void {
-    const heap = this.#heap
-    ;[heap[a], heap[b]] = [heap[b] as Timer, heap[a] as Timer]
-  }
-}
-
-function isBefore(a: Timer, b: Timer): boolean {
-  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
 }
 
 function microtasks(): Promise<void> {

@@ -14,17 +14,6 @@ const SEQUENCES = process.env['TEST_FULL'] === '1' ? 10_000 : 300
 const FIRST_SEED = Number(process.env['SPOOL_SEED'] ?? 1)
 const MODES = ['never', 'interval', 'always'] as const
 
-/** Random numbers (mulberry32): the same sequence for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 /** The worst event after which a message must still be readable: none, the death of the process, or a power cut. */
 type Safety = 'nothing' | 'death' | 'power cut'
 
@@ -64,7 +53,8 @@ class Sequence {
   readonly #waiting = new Set<string>()
 
   constructor(seed: number) {
-    this.#random = randomOf(seed)
+    const dice = new FakeClock(undefined, seed)
+    this.#random = () => dice.random()
     this.#disk = new FakeDisk(this.#random)
     this.#mode = MODES[seed % MODES.length] as (typeof MODES)[number]
     this.#start()
