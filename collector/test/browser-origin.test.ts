@@ -133,6 +133,17 @@ test('two Host headers get 400', async () => {
   expect(response).toMatch(/^HTTP\/1\.1 400 /)
 })
 
+test('Origin and Host count also behind 2,000 other headers', async () => {
+  const { port } = await openCollector()
+  const many = 'a:\r\n'.repeat(2000)
+  const ask = async (more: string) =>
+    exchange(port, `GET /api/stats HTTP/1.1\r\n${many}${more}Connection: close\r\n\r\n`)
+
+  expect(await ask('Host: localhost\r\n')).toMatch(/^HTTP\/1.1 200 /)
+  expect(await ask('Host: localhost\r\nOrigin: https://other.example\r\n')).toMatch(/^HTTP\/1.1 403 /)
+  expect(await ask('Host: other.example\r\n')).toMatch(/^HTTP\/1.1 403 /)
+})
+
 test('on loopback, the Host may be host.docker.internal, a subdomain of localhost, or a name in hostNames', async () => {
   const { port } = await openCollector({ config: { hostNames: ['Collector.internal'] } })
   const ask = (host: string) =>

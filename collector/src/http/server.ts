@@ -103,6 +103,9 @@ export async function listen(
     handlers.broken(socket.remoteAddress ?? '', NO_PROXY)
   })
   server.maxConnections = limits.maxConnections
+  // By default, Node.js leaves out all headers after the 2,000th, without an error: `Origin` and `Host` could be hidden there.
+  // `maxHeaderSize` limits them.
+  server.maxHeadersCount = 0
   server.on('connection', (socket) => {
     unused.add(socket)
     const responses = new Set<ServerResponse>()
