@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
@@ -299,6 +299,24 @@ test('if the disk is too full to delete anything, clear() makes a new file; the 
   ])
   expect(await store.assertions.use('j1', 5000, 0)).toBe(false)
   expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
+})
+
+test('if the database is larger than the room on the disk, clear() makes a new file; after it was removed, clear() fails', () => {
+  const path = newPath()
+  const store = openStore({ path })
+  store.commit(batchOf(newEvents(3)))
+  expect(store.clear()).toBe(false)
+  const { bavail, bsize } = statfsSync(path)
+  // The rest of the file takes no room.
+  truncateSync(path, bavail * bsize + 1_000_000_000)
+
+  expect(store.clear()).toBe(true)
+
+  expect(statSync(path).size).toBeLessThan(1_000_000)
+  expect(store.commit(batchOf(newEvents(1)))).toMatchObject([{ seq: 4, reason: null }])
+  rmSync(path)
+  expect(() => store.clear()).toThrow(/removed or replaced/)
+  expect(existsSync(path)).toBe(false)
 })
 
 test('if the new file of clear() has no room for the keys of the log, the token keys and the database id stay', async () => {

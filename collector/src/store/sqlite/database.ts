@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
 import { systemClock } from '../../system-clock.ts'
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
@@ -118,6 +118,16 @@ export class Database {
     } finally {
       this.pragma(`busy_timeout = ${LOCK_WAIT_MS}`)
     }
+  }
+
+  /** Whether all rows can be deleted. This writes changed pages to the log, at most as many as the file and the log have. */
+  get hasRoomToDelete(): boolean {
+    if (this.path === MEMORY) return true
+    const sizes = ['', '-wal'].map(
+      (end) => statSync(`${this.path}${end}`, { throwIfNoEntry: false })?.size ?? 0,
+    )
+    const { bavail, bsize } = statfsSync(this.path)
+    return bavail * bsize > sizes.reduce((sum, size) => sum + size)
   }
 
   /** Deletes the file and creates an empty one. Called when the disk is too full to delete rows. */

@@ -153,14 +153,17 @@ export class SyncStore {
    *   opened again.
    */
   clear(): boolean {
-    try {
-      this.#retention.clear()
-      return false
-    } catch (cause) {
-      if (!isFull(cause) || this.database.path === MEMORY) throw cause
-      this.#startOver()
-      return true
+    this.#requireSameFile()
+    if (this.database.hasRoomToDelete) {
+      try {
+        this.#retention.clear()
+        return false
+      } catch (cause) {
+        if (!isFull(cause) || this.database.path === MEMORY) throw cause
+      }
     }
+    this.#startOver()
+    return true
   }
 
   #startOver(): void {
