@@ -20,7 +20,7 @@ const READ_ATTEMPTS = 3
 // JIT is off, because compiling a query takes longer than running it. The timeout (15 s) is only a safety net: queries have a
 // time limit of their own, see `Budget`.
 const BEGIN_READING =
-  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000'
+  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000; SET LOCAL standard_conforming_strings = on'
 
 /** Runs single statements: each in its own transaction, or all in the transaction of a connection. */
 export interface Queryable {
