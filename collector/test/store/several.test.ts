@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Collector, startCollector } from '../../src/index.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
+import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { newFolder } from '../ops/process.ts'
 import { openCollector, post, serve, track } from '../support.ts'
 
@@ -110,6 +111,24 @@ test('if the database of a collector is removed, a fault is reported, and no req
 
   await expect.poll(() => faults).toContain('the database file was removed or replaced')
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
+})
+
+test('if the database cannot be read any more, a fault is reported, and the process goes on', async () => {
+  const faults: string[] = []
+  const collector = await openCollector({
+    store: join(newFolder(), 'events.db'),
+    onFault: (what) => faults.push(what),
+  })
+  const version = vi.spyOn(SyncStore.prototype, 'version').mockImplementation(() => {
+    throw new Error('disk I/O error')
+  })
+  onTestFinished(() => version.mockRestore())
+
+  await expect.poll(() => faults).toContain('the database cannot be read')
+  version.mockRestore()
+
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+  await expect.poll(() => collector.count()).toBe(1)
 })
 
 test('if one collector replaces the file because its disk is full, the others accept no event that would be lost', async () => {

@@ -10,6 +10,7 @@ export class Follower {
   readonly #feed: Feed
   readonly #clock: Clock
   readonly #onLost: () => void
+  readonly #onFailed: (cause: unknown) => void
   #dataVersion: number
   #cancel = () => {}
 
@@ -19,18 +20,24 @@ export class Follower {
     feed: Feed,
     clock: Clock,
     onLost: () => void,
+    onFailed: (cause: unknown) => void,
   ) {
     this.#store = store
     this.#feed = feed
     this.#clock = clock
     this.#onLost = onLost
+    this.#onFailed = onFailed
     this.#dataVersion = store.version().data
   }
 
   start(): void {
     this.#cancel = this.#clock.setTimer(() => {
       if (!this.#store.isSameFile()) return this.#onLost()
-      this.#poll()
+      try {
+        this.#poll()
+      } catch (cause) {
+        this.#onFailed(cause)
+      }
       this.start()
     }, POLL_MS)
   }

@@ -67,8 +67,13 @@ export class SqliteStore implements EventStore {
         cleared: () => this.#listener.cleared(),
       },
     )
-    this.#follower = new Follower(store, this.changes, clock, () =>
-      onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
+    this.#follower = new Follower(
+      store,
+      this.changes,
+      clock,
+      () =>
+        onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
+      (cause) => onFault('the database cannot be read', cause),
     )
     this.reader =
       path === MEMORY
