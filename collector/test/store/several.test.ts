@@ -1,4 +1,4 @@
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Collector, startCollector } from '../../src/index.ts'
@@ -109,6 +109,22 @@ test('if the database of a collector is removed, a fault is reported, and no req
 
   rmSync(folder, { recursive: true })
 
+  await expect.poll(() => faults).toContain('the database file was removed or replaced')
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
+})
+
+test.each([
+  ['the write-ahead log is removed', (path: string) => rmSync(`${path}-wal`)],
+  ['the database is emptied', (path: string) => truncateSync(path)],
+])('if %s, a fault is reported, and no request gets 200 any more', async (_, damage) => {
+  const path = join(newFolder(), 'events.db')
+  const faults: string[] = []
+  const collector = await openCollector({ store: path, onFault: (what) => faults.push(what) })
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+
+  damage(path)
+
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
   await expect.poll(() => faults).toContain('the database file was removed or replaced')
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
 })

@@ -23,7 +23,7 @@ export class Database {
   readonly #statements = new Map<string, Sqlite.Statement>()
   readonly path: string
   readonly #prepare: (database: Database) => void
-  #inode: bigint | undefined
+  #files: string | undefined
 
   /** @param prepare Called each time the file is opened; sets pragmas, and creates the tables. */
   constructor(path: string, prepare: (database: Database) => void = () => {}) {
@@ -40,16 +40,20 @@ export class Database {
 
   #opened(): void {
     this.#prepare(this)
-    this.#inode = this.#readInode()
+    this.#files = this.#readFiles()
   }
 
-  #readInode(): bigint | undefined {
+  /** Tells the file and its log from others at the same paths. What is written to a log that was removed is lost too. */
+  #readFiles(): string | undefined {
     if (this.path === MEMORY) return undefined
-    return statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino
+    const [file, log] = ['', '-wal'].map((end) =>
+      statSync(`${this.path}${end}`, { bigint: true, throwIfNoEntry: false }),
+    )
+    return `${file?.ino} ${file?.size === 0n} ${log?.ino}`
   }
 
   get isSameFile(): boolean {
-    return this.#inode === this.#readInode()
+    return this.#files === this.#readFiles()
   }
 
   statement(sql: string): Sqlite.Statement {
