@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'
-import { Database } from '../store/sqlite/database.ts'
+import { Database, forOtherThread } from '../store/sqlite/database.ts'
 
 /** Short, because the statements of readers are short. */
 const READER_WAIT_MS = 5
@@ -23,7 +23,7 @@ function run(task: CheckpointTask): PassResult {
     const { log, checkpointed } = result as { log: number; checkpointed: number }
     return { isWhole: log === checkpointed, logPages: log }
   } catch (cause) {
-    return { cause }
+    return { cause: forOtherThread(cause) }
   }
 }
 

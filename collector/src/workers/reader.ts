@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { useMark } from '../json/exact-json.ts'
 import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
-import { openForReading } from '../store/sqlite/database.ts'
+import { type Database, forOtherThread, openForReading } from '../store/sqlite/database.ts'
 import {
   type Cancellation,
   type QueryMessage,
@@ -17,7 +17,7 @@ import {
 yieldToPosts()
 const { path, plan: planFile, queryMs, mark } = workerData as ReaderWorkerData
 useMark(mark)
-const database = openForReading(path)
+const database = open()
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
 /** Running queries by their ids. */
@@ -47,6 +47,14 @@ async function answer({ id, ...query }: QueryMessage, signal: AbortSignal): Prom
     const { message } = cause as Error
     if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }
     return { id, error: { message, position: cause.position, length: cause.length } }
+  }
+}
+
+function open(): Database {
+  try {
+    return openForReading(path)
+  } catch (cause) {
+    throw forOtherThread(cause)
   }
 }
 

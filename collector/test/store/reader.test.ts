@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -43,6 +43,18 @@ test.runIf(process.platform === 'linux')('only the thread for queries has a lowe
   expect(await reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 1 })
 
   expect(niceOfThreads().filter((nice) => nice === 10)).toHaveLength(before + 1)
+})
+
+test('if the database is damaged, the fault says so, and so does the error of the query', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  writeFileSync(path, 'damaged '.repeat(1000))
+  const causes: unknown[] = []
+  const reader = new WorkerReader({ path, plan: null }, Date.now, (_, cause) => causes.push(cause))
+  onTestFinished(() => reader.close())
+
+  await expect(reader.ask('count', { search: EVERYTHING })).rejects.toThrow('file is not a database')
+
+  expect(causes).toEqual([new Error('file is not a database')])
 })
 
 test('the thread that answers queries ends by itself, not by force', async () => {

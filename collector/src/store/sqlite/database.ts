@@ -234,6 +234,11 @@ function makeTables(database: Database): void {
   })
 }
 
+/** Of an error of `libsql`, only the code reaches another thread, not the message. */
+export function forOtherThread(cause: unknown): Error {
+  return new Error((cause as Error).message)
+}
+
 const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
 export function isDataError(cause: unknown): boolean {
