@@ -20,7 +20,10 @@ const READ_ATTEMPTS = 3
 // JIT is off, because compiling a query takes longer than running it. The timeout (15 s) is only a safety net: queries have a
 // time limit of their own, see `Budget`.
 const BEGIN_READING =
-  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000; SET LOCAL standard_conforming_strings = on'
+  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000'
+
+/** A database or a user may have other defaults, which would change what statements mean, or refuse concurrent ones. */
+const SETTINGS = "SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'"
 
 /** Runs single statements: each in its own transaction, or all in the transaction of a connection. */
 export interface Queryable {
@@ -184,7 +187,7 @@ async function inTransaction<T>(
 }
 
 function newPool(config: pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool(config)
+  const pool = new pg.Pool({ ...config, onConnect: (client) => client.query(SETTINGS) })
   // The pool replaces an idle connection that is lost. Without a listener for `error`, the process would end.
   pool.on('error', () => {})
   // A connection in use that is lost between two statements emits `error` too. It can be ignored, because the next statement on

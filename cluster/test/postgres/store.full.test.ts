@@ -432,6 +432,20 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(new Set(stores.map(({ store }) => store.requests.nextId())).size).toBe(4)
   })
 
+  test('processes start and append at the same time, whatever isolation the database has as its default', async () => {
+    const address = await newDatabase()
+    const client = await connect(address)
+    const name = new URL(address).pathname.slice(1)
+    await client.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
+
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgres(address)))
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(stores.map(({ store }, index) => store.log.append([newEvent(`${round} ${index}`)])))
+    }
+
+    expect(stores.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
   test('a collector on PostgreSQL shows neither user nor password, and accepts events', async () => {
     const address = (await newDatabase()).replace('postgres@', 'postgres:s3cret%2Fword@')
     const collector = await startCollector({ port: 0, store: address })
