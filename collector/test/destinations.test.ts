@@ -184,6 +184,22 @@ test('after the last attempt, the delivery is given up, with a reason', async ()
   expect(received).toHaveLength(3)
 })
 
+test('if the clock was set back by a month, the deliverer looks again after a minute, not at once and for ever', async () => {
+  const database = join(newFolder(), 'events.db')
+  const { received, url } = await openReceiver(500, 200)
+  const config = webhook(url, { firstDelay: 50 })
+  const clock = fakeClock()
+  const first = await startCollector({ port: 0, store: database, config, clock })
+  await post(first, '/v1/track', track())
+  await expect.poll(() => received.length).toBe(1)
+  await first.close()
+  clock.jump(-31 * 24 * 3_600_000)
+
+  await openCollector({ store: database, config, clock })
+
+  await expect.poll(() => clock.delays()).toContain(60_000)
+})
+
 test('pending deliveries to a webhook survive a restart', async () => {
   const database = join(newFolder(), 'events.db')
   const { received, url } = await openReceiver(500, 200)

@@ -231,7 +231,9 @@ export class Deliverer {
     const { clock } = this.#parts
     this.#cancelTimer()
     const restMs = this.#restUntilMs - clock.monotonic()
-    this.#cancelTimer = clock.setTimer(() => this.wake(), Math.max(1, restMs, dueMs - clock.now()))
+    // Not longer, because the clock may be set in the meantime; a timer of more than 24 days would fire at once.
+    const waitMs = Math.min(MAX_DELAY_MS, dueMs - clock.now())
+    this.#cancelTimer = clock.setTimer(() => this.wake(), Math.max(1, restMs, waitMs))
   }
 
   /** Aborts attempts in flight. Undelivered events stay pending in the database. */
