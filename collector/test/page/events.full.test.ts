@@ -242,6 +242,23 @@ test('an event that was opened by a link closes without leaving the page', async
   await expect.poll(() => names(page)).toHaveLength(4)
 })
 
+test('after a restore, the link of an event that is gone does not show the one that has its number now', async () => {
+  const { collector, page } = await openWithMix()
+  const [event] = await (await fetch(`${collector.url}/api/events?limit=1`))
+    .json()
+    .then(({ events }) => events)
+  await page.goto('about:blank')
+  await page.goto(`${collector.url}/#/events?open=${event.id}`)
+  await panel(page).locator('.json').waitFor()
+  const at = Date.parse(event.receivedAt)
+  await expect.poll(() => page.url()).toMatch(new RegExp(`open=${event.id}(@|%40)${at}$`))
+  await page.goto('about:blank')
+  await page.goto(`${collector.url}/#/events?open=${event.id}@${at - 1}`)
+
+  await expect.poll(() => panel(page).textContent()).toContain('This event is gone.')
+  expect(await panel(page).locator('.json').count()).toBe(0)
+})
+
 test('a saved filter can be used again', async () => {
   const { page } = await openWithMix()
   await search(page, 'type:page')

@@ -6,6 +6,8 @@ import { withTerm } from './search-line.ts'
 export interface ListAddress {
   line: string
   openId: string | undefined
+  /** When the open event was received, if the address tells it. */
+  openedAt: string | undefined
   question: Question
   /** With `isTyping`, the change adds no step for the back button. */
   setLine(line: string, isTyping?: boolean): void
@@ -20,7 +22,7 @@ const ASKED = ['q', 'from', 'to'] as const
 export function useListAddress(): ListAddress {
   const { params } = route.value
   const line = params.get('q') ?? ''
-  const openId = params.get('open') ?? undefined
+  const [openId, openedAt] = params.get('open')?.split('@') ?? []
   const setLine = (next: string, isTyping = false) => go(hrefWith({ q: next }), { replace: isTyping })
   const close = useCallback(() => {
     goBack(hrefWith({ open: undefined }))
@@ -33,6 +35,7 @@ export function useListAddress(): ListAddress {
   return {
     line,
     openId,
+    openedAt,
     question: Object.fromEntries(question),
     setLine,
     addTerm: (term) => setLine(withTerm(line, term)),

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { Ago, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
@@ -7,7 +7,7 @@ import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
 import { codeInWords, helpFor } from '../lib/basics.ts'
 import { capitalised, dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
-import { href, hrefWith } from '../lib/router.ts'
+import { go, href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
@@ -18,15 +18,25 @@ import { EventMessage } from './event-message.tsx'
 
 interface PanelProps {
   id: string
+  /** In milliseconds since the epoch, from the address. */
+  receivedAt: string | undefined
   onClose(): void
   onOpen(id: string): void
   addTerm: AddTerm
 }
 
-export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
+export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelProps) {
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
   const event = query.data
-  const isOther = event === undefined || event.id !== id
+  const isLoaded = event !== undefined && event.id === id
+  const loadedAt = isLoaded ? String(Date.parse(event.receivedAt)) : undefined
+  // After a restore from a backup, new events get the numbers of those that are gone. So the address tells the time too.
+  const isGone = isLoaded && receivedAt !== undefined && receivedAt !== loadedAt
+  const isOther = !isLoaded || isGone
+  useEffect(() => {
+    if (loadedAt !== undefined && receivedAt === undefined)
+      go(hrefWith({ open: `${id}@${loadedAt}` }), { replace: true })
+  }, [id, loadedAt, receivedAt])
   const title = isOther ? 'Event' : `${event.type ?? 'unknown kind'}: ${visibleText(titleOf(event))}`
   return (
     <SidePanel label={title} onClose={onClose}>
@@ -59,7 +69,12 @@ export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
           Older
         </button>
       </PanelHead>
-      <QueryState query={query} isEmpty={isOther} />
+      <QueryState query={query} isEmpty={!isLoaded} />
+      {isGone && (
+        <p class="explanation error">
+          This event is gone. The store was restored from a backup, and another event has its number now.
+        </p>
+      )}
       {!isOther && (
         <div class="panel-body" key={event.id}>
           <EventActions event={event} onDone={query.reload} />

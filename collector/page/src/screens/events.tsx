@@ -39,7 +39,7 @@ const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ sta
 
 export function EventsScreen() {
   const address = useListAddress()
-  const { line, openId, question, setLine, addTerm, open, close } = address
+  const { line, openId, openedAt, question, setLine, addTerm, open, close } = address
   const picked = useSignal<ReadonlyMap<string, EventSummary>>(new Map())
   const { feed, onView } = useFeed(
     () =>
@@ -143,7 +143,9 @@ export function EventsScreen() {
         />
       )}
       panel={
-        openId !== undefined && <EventPanel id={openId} onClose={close} onOpen={open} addTerm={addTerm} />
+        openId !== undefined && (
+          <EventPanel id={openId} receivedAt={openedAt} onClose={close} onOpen={open} addTerm={addTerm} />
+        )
       }
     />
   )
