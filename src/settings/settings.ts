@@ -200,7 +200,7 @@ export interface OAuthSettings {
   scope?: string | undefined
   /**
    * Has no effect: a token request that fails counts as a failed request of the client, whose `maxRetries` says how many there
-   * may be. Accepted because `@segment/analytics-node` has it; 0 to 1,000.
+   * may be. Accepted because `@segment/analytics-node` has it. Default: none; 0 to 1,000 retries.
    */
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the `httpClient` for events. */

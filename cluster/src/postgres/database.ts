@@ -187,7 +187,9 @@ async function inTransaction<T>(
 }
 
 function newPool(config: pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool({ ...config, onConnect: (client) => client.query(SETTINGS) })
+  // The pool waits for the promise, which its types do not say.
+  const onConnect = ((client) => client.query(SETTINGS)) as (client: pg.ClientBase) => void
+  const pool = new pg.Pool({ ...config, onConnect })
   // The pool replaces an idle connection that is lost. Without a listener for `error`, the process would end.
   pool.on('error', () => {})
   // A connection in use that is lost between two statements emits `error` too. It can be ignored, because the next statement on
