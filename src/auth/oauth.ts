@@ -135,14 +135,13 @@ export class OAuthCredentials implements TokenCredentials {
     }
     if (this.#isClosed) return Promise.reject(this.#error('auth', CLOSED))
     const { failure } = this.#known
+    if (failure !== undefined && nowMs < failure.untilMs)
+      return new Promise((resolve, reject) => tell({ resolve, reject }, failure.reason))
     // Each caller gets its own promise: on Cloudflare Workers, a promise belongs to the request that made it.
-    const promise = new Promise<string | TokenOutage>((resolve, reject) => {
-      const caller = { resolve, reject }
-      if (failure !== undefined && nowMs < failure.untilMs) tell(caller, failure.reason)
-      else this.#callers.push(caller)
-    })
+    const promise = new Promise<string | TokenOutage>((resolve, reject) =>
+      this.#callers.push({ resolve, reject }),
+    )
     promise.catch(() => {})
-    if (this.#callers.length === 0) return promise
     this.#fetch()
     return promise
   }
@@ -254,8 +253,9 @@ export class OAuthCredentials implements TokenCredentials {
     if (known.failures === 0 || startedAtMs >= known.notBeforeMs) known.failures++
     const untilMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(known.failures, clock.random()))
     known.notBeforeMs = Math.max(known.notBeforeMs, untilMs)
-    this.#fail(this.#outage(result), known.notBeforeMs - PATIENCE_MS)
+    // First, because another client may have fetched a token in the meantime.
     this.#fetch()
+    this.#fail(this.#outage(result), known.notBeforeMs - PATIENCE_MS)
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {

@@ -730,6 +730,18 @@ describe('credentials with shared state', () => {
     expect(late).toEqual({ value: 'Bearer late' })
   })
 
+  test('a client whose request fails uses the token that another has, without a further request', async () => {
+    const tokens = new Tokens()
+    const [first, second] = [tokens.another(), tokens.another()]
+    const seen = [watch(first.authorization()), watch(second.authorization())]
+    await tokens.answer(token('second'))
+    tokens.requests[0]?.answer(retry())
+    await settled()
+
+    expect(seen).toEqual([{ value: 'Bearer second' }, { value: 'Bearer second' }])
+    expect(tokens.requests).toHaveLength(2)
+  })
+
   test('no client makes a request when the server has just refused the request of another', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.another(), tokens.another()]
