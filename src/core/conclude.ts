@@ -19,6 +19,7 @@ import {
   nextBackoffMs,
   noteFirst,
   noteRedeemed,
+  opensAtMs,
   passFailures,
   passLimited,
   type Service,
@@ -124,7 +125,7 @@ export function expire(core: Core): void {
     if (flush.isPatient) continue
     // What only a close waits for waits for the stated time, if that ends within the time of the close.
     const isOver = flush.isClose
-      ? service.isStated && service.shutAtMs + service.waitMs > flush.deadlineMs
+      ? service.isStated && opensAtMs(service, true) > flush.deadlineMs
       : nowMs - flush.beganMs >= LIMIT_PATIENCE_MS
     if (isOver) flush.expire()
   }
@@ -483,6 +484,7 @@ function refused(core: Core, request: Request, { toError, text }: SendResult): v
     const rest = service.again.filter(({ role }) => role === 'halved')
     service.again = service.again.filter(({ role }) => role !== 'halved')
     for (const one of [batch, ...rest]) settleBatch(core, one, toError('rejected'))
+    return
   }
   settleBatch(core, batch, toError('rejected'))
 }
