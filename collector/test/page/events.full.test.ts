@@ -229,7 +229,8 @@ test('on a phone, the opened event covers the list, and the back button returns 
   expect(page.url()).toContain('#/events')
 })
 
-test('an event that was opened by a link closes without leaving the page', async () => {
+/** A page on which one event was opened by a link. */
+async function openByLink() {
   const { collector, page } = await openWithMix()
   const [event] = await (await fetch(`${collector.url}/api/events?limit=1`))
     .json()
@@ -237,19 +238,18 @@ test('an event that was opened by a link closes without leaving the page', async
   await page.goto('about:blank')
   await page.goto(`${collector.url}/#/events?open=${event.id}`)
   await panel(page).locator('.json').waitFor()
+  return { collector, page, event }
+}
+
+test('an event that was opened by a link closes without leaving the page', async () => {
+  const { page } = await openByLink()
   await page.getByRole('button', { name: 'Close' }).click()
   await expect.poll(() => panel(page).count()).toBe(0)
   await expect.poll(() => names(page)).toHaveLength(4)
 })
 
 test('after a restore, the link of an event that is gone does not show the one that has its number now', async () => {
-  const { collector, page } = await openWithMix()
-  const [event] = await (await fetch(`${collector.url}/api/events?limit=1`))
-    .json()
-    .then(({ events }) => events)
-  await page.goto('about:blank')
-  await page.goto(`${collector.url}/#/events?open=${event.id}`)
-  await panel(page).locator('.json').waitFor()
+  const { collector, page, event } = await openByLink()
   const at = Date.parse(event.receivedAt)
   await expect.poll(() => page.url()).toMatch(new RegExp(`open=${event.id}(@|%40)${at}$`))
   await page.goto('about:blank')

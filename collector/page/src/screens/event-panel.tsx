@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { Ago, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
@@ -71,9 +71,9 @@ export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelPr
       </PanelHead>
       <QueryState query={query} isEmpty={!isLoaded} />
       {isGone && (
-        <p class="explanation error">
-          This event is gone. The store was restored from a backup, and another event has its number now.
-        </p>
+        <Nothing title="This event is gone.">
+          <p>The store was restored from a backup, and another event has its number now.</p>
+        </Nothing>
       )}
       {!isOther && (
         <div class="panel-body" key={event.id}>
