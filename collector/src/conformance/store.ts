@@ -744,10 +744,12 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     store.start({ committed() {}, cleared() {}, changed() {} })
     await store.log.append([newEvent('a')])
 
-    expect(await store.health()).toMatchObject([{ part: 'store', isReady: true, reason: null, waiting: 0 }])
+    // Only a store in a file tells how full it is.
+    const health = async () => (await store.health()).map(({ fill: _, ...state }) => state)
+    expect(await health()).toEqual([{ part: 'store', isReady: true, reason: null, waiting: 0 }])
 
     await store.close()
-    expect(await store.health()).toMatchObject([
+    expect(await health()).toEqual([
       { part: 'store', isReady: false, reason: expect.stringContaining('closed'), waiting: 0 },
     ])
   })

@@ -59,8 +59,7 @@ export async function listen(
   const unused = new Set<Socket>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
-    const isTooMany = (responsesOf.get(socket)?.size ?? 0) >= MAX_PIPELINED
-    if (isTooMany) socket.destroy()
+    if ((responsesOf.get(socket)?.size ?? 0) >= MAX_PIPELINED) socket.destroy()
     // The rest of the bytes that were read with the last request.
     if (socket.destroyed) return
     if (isEnding) endConnectionAfter(response)

@@ -302,7 +302,10 @@ function isShort({ headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= SHORT_BODY_BYTES
 }
 
-/** Who takes turns and shares the memory for bodies: a source whose key is in the header; all others by network, since anybody can invent keys and tokens. */
+/**
+ * Who takes turns and shares the memory for bodies: a source whose key is in the header; all others by network, since anybody
+ * can invent keys and tokens.
+ */
 function senderOf(early: Caller | undefined, address: string): string {
   return early?.outcome === 'source' ? `source ${early.source.name}` : networkOf(address)
 }
