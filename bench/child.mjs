@@ -2,7 +2,6 @@
  * Makes one measured run in its own process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`. Prints the result as
  * JSON, in the last line of stdout.
  */
-import { generateKeyPairSync } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { loadAdapter } from './adapters/index.mjs'
@@ -36,21 +35,6 @@ const shapes = {
       }
       await client.close()
     })
-  },
-
-  /** Makes `events` calls as `burst` does, and measures the duration of each call. */
-  async call(open) {
-    const client = await open()
-    const micros = new Float64Array(run.events)
-    for (let seq = 0; seq < run.events; seq++) {
-      const event = makeEvent(seq)
-      const start = process.hrtime.bigint()
-      client.track(event)
-      micros[seq] = Number(process.hrtime.bigint() - start) / 1000
-      if (seq % 100 === 99) await turn()
-    }
-    await client.close()
-    return { events: run.events, ...percentiles(micros) }
   },
 
   /** Sends up to `events` events, one at a time, and awaits the delivery of each. Stops after `budgetMs`. */
@@ -108,23 +92,16 @@ async function burst(client, events, seqOf = (index) => index) {
   }
 }
 
-/**
- * Measures a function: the CPU time of all threads per event, that of the main thread too if Node.js reports it, the total wall
- * time, and the heap after it.
- */
+/** Measures a function: the CPU time of all threads per event, and the total wall time. */
 async function measure(work, events = run.events) {
   const cpu = process.cpuUsage()
-  const main = process.threadCpuUsage?.()
   const startMs = performance.now()
   await work()
   const { user, system } = process.cpuUsage(cpu)
-  const ofMain = main && process.threadCpuUsage(main)
   return {
     events,
     cpuMicros: (user + system) / events,
-    ...(ofMain && { mainMicros: (ofMain.user + ofMain.system) / events }),
     wallMs: performance.now() - startMs,
-    heapBytes: process.memoryUsage().heapUsed,
   }
 }
 
@@ -157,17 +134,7 @@ async function warmUp(open) {
   await client.close()
 }
 
-function oauthSettings() {
-  const { privateKey } = generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-  })
-  return { clientId: 'benchmark', clientKey: privateKey, keyId: 'key-1', authServer: run.url }
-}
-
 const adapter = await loadAdapter(run.adapter)
-const oauth = run.oauth ? oauthSettings() : undefined
 const open = (overrides) =>
   adapter.open({
     url: run.url,
@@ -175,7 +142,6 @@ const open = (overrides) =>
     isDefault: run.isDefault,
     maxWaiting: run.maxWaiting,
     plugins: run.plugins,
-    oauth,
     feature: run.feature,
     ...overrides,
   })

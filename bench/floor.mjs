@@ -17,13 +17,11 @@ const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
  * strings, and posts them over `node:http` sockets that stay open. It has no retries, timers, plugins, queue limit or outcomes.
  *
  * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four requests are open,
- * and a batch takes all waiting events, up to 500,000 bytes. With `grow: false` a batch never takes more than `flushAt` events.
- * `over` is `http`, `fetch`, or `dispatcher`: the undici dispatcher of `fetch`.
+ * and a batch takes all waiting events, up to 500,000 bytes.
  */
 export class Floor {
   #post
   #flushAt
-  #grow
   #writeKey
   #batches = [newBatch()]
   #waiting = 0
@@ -31,15 +29,14 @@ export class Floor {
   #isFlushing = false
   #drained = []
 
-  constructor({ url, writeKey, flushAt, authorization, grow = true, over = 'http' }) {
+  constructor({ url, writeKey, flushAt }) {
     this.#flushAt = flushAt
-    this.#grow = grow
     this.#writeKey = writeKey
     const headers = {
       'Content-Type': 'application/json',
-      Authorization: authorization ?? `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
+      Authorization: `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
     }
-    this.#post = POSTS[over](`${url}/v1/batch`, headers)
+    this.#post = overHttp(`${url}/v1/batch`, headers)
   }
 
   track(event, callback) {
@@ -56,10 +53,7 @@ export class Floor {
     })
     const bytes = Buffer.byteLength(json) + 1
     let batch = this.#batches[this.#batches.length - 1]
-    const isFull = this.#grow
-      ? batch.bytes + bytes > MAX_BODY_BYTES - ENVELOPE_BYTES
-      : batch.messages.length === this.#flushAt
-    if (isFull) {
+    if (batch.bytes + bytes > MAX_BODY_BYTES - ENVELOPE_BYTES) {
       batch = newBatch()
       this.#batches.push(batch)
     }
@@ -111,9 +105,8 @@ export class Floor {
 }
 
 /**
- * Posts over `node:http`, with at most four keep-alive sockets. An agent of `node:http` has no time limit by default, unlike
- * `fetch`. Without a time limit, a request without a response would never end, and a socket could be used again after the
- * server has closed it.
+ * Posts over `node:http`, with at most four keep-alive sockets. An agent of `node:http` has no time limit by default. Without
+ * one, a request without a response would never end, and a socket could be used again after the server has closed it.
  */
 function overHttp(url, headers) {
   const { hostname, port, pathname: path } = new URL(url)
@@ -131,42 +124,9 @@ function overHttp(url, headers) {
   }
 }
 
-function overFetch(url, headers) {
-  return async (body, onStatus) => {
-    const response = await fetch(url, { method: 'POST', headers, body })
-    onStatus(response.status)
-    await response.arrayBuffer()
-  }
-}
-
-/** Uses `fetch` if there is no dispatcher. Reading `Headers` makes Node.js load the dispatcher. */
-function overDispatcher(url, headers) {
-  const { origin, pathname: path } = new URL(url)
-  void globalThis.Headers
-  const dispatcher = globalThis[Symbol.for('undici.globalDispatcher.1')]
-  if (typeof dispatcher?.dispatch !== 'function') return overFetch(url, headers)
-  return (body, onStatus) => {
-    dispatcher.dispatch(
-      { origin, path, method: 'POST', headers, body },
-      {
-        onConnect() {},
-        onHeaders(status) {
-          onStatus(status)
-          return true
-        },
-        onData: () => true,
-        onComplete() {},
-        onError: fail,
-      },
-    )
-  }
-}
-
 function fail(error) {
   throw error
 }
-
-const POSTS = { http: overHttp, fetch: overFetch, dispatcher: overDispatcher }
 
 function newBatch() {
   return { messages: [], callbacks: [], bytes: 0 }

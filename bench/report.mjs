@@ -8,16 +8,15 @@ const MEGABYTE = 1024 * 1024
  *
  * @param {object[]} of Results of a row, by round. `undefined` if the row was not run in a round.
  * @param {object[]} over Results of the other row, by round.
- * @param {{ isDifference?: boolean, harness?: object[] }} [how] `isDifference`: subtracts instead of dividing. `harness`:
- * results of the row without a client. Before CPU times are divided, the median of these results is subtracted from both, so
- * that the ratio does not include the cost of making the calls.
+ * @param {object[]} [harness] Results of the row without a client. Before CPU times are divided, the median of these results is
+ * subtracted from both, so that the ratio does not include the cost of making the calls.
  */
-export function ratio(of, over, metric, { isDifference = false, harness } = {}) {
+export function ratio(of, over, metric, harness) {
   const values = of.map((result, round) => {
     const other = over[round]
     if (!result || !other || result.failed || other.failed) return undefined
     const own = harness ? (harnessMedian(harness, metric) ?? 0) : 0
-    return isDifference ? result[metric] - other[metric] : (result[metric] - own) / (other[metric] - own)
+    return (result[metric] - own) / (other[metric] - own)
   })
   return median(values)
 }
@@ -51,20 +50,16 @@ export function scenarioTable(scenario, results) {
 export function targetRows(scenario, results) {
   return scenario.targets
     .filter(({ of, over }) => results.has(of) && results.has(over))
-    .map(({ of, over, metric, limit, difference, text }) => {
-      const value = ratio(results.get(of), results.get(over), metric, {
-        isDifference: difference,
-        harness: results.get('none'),
-      })
-      const unit = difference ? ' ms' : ' x'
+    .map(({ of, over, metric, limit, text }) => {
+      const value = ratio(results.get(of), results.get(over), metric, results.get('none'))
       let verdict = '-'
       if (value === undefined) verdict = 'not measured'
       else if (limit !== undefined) verdict = value <= limit ? 'met' : 'missed'
       return [
         scenario.name,
         text,
-        limit === undefined ? '-' : `at most ${limit}${unit}`,
-        value === undefined ? '-' : `${value.toFixed(2)}${unit}`,
+        limit === undefined ? '-' : `at most ${limit} x`,
+        value === undefined ? '-' : `${value.toFixed(2)} x`,
         verdict,
       ]
     })
@@ -97,16 +92,7 @@ function columnsOf(scenario, results) {
   const overFloor = (metric) => ({
     title: 'x floor',
     cell: ({ adapter }, runs) =>
-      floor && adapter !== 'none'
-        ? number(ratio(runs, floor, metric, { harness: results.get('none') }), 2)
-        : '-',
-  })
-  const overEmpty = (title, metric) => ({
-    title,
-    cell(_row, runs) {
-      const empty = results.get('empty module')
-      return empty ? number(ratio(runs, empty, metric, { isDifference: true }), 2) : '-'
-    },
+      floor && adapter !== 'none' ? number(ratio(runs, floor, metric, results.get('none')), 2) : '-',
   })
   const client = { title: 'client', cell: ({ label }) => label }
   const sink = (title, read) => ({
@@ -127,15 +113,6 @@ function columnsOf(scenario, results) {
         value('wall ms', 'wallMs', 0),
         sink('requests', ({ requests }) => requests),
         sink('bytes/event', ({ bytes, events }) => bytes / events),
-        arrived,
-      ]
-    case 'call':
-      return [
-        client,
-        value('p50 µs', 'p50', 2),
-        overFloor('p50'),
-        value('p99 µs', 'p99', 2),
-        overFloor('p99'),
         arrived,
       ]
     case 'confirm':
@@ -165,15 +142,6 @@ function columnsOf(scenario, results) {
         spread('min-max', 'cpuMillis', 1),
         overFloor('cpuMillis'),
         arrived,
-      ]
-    case 'import':
-      return [
-        client,
-        value('import ms', 'millis', 2),
-        spread('min-max', 'millis', 1),
-        overEmpty('over empty ms', 'millis'),
-        overEmpty('CPU over empty ms', 'cpuMillis'),
-        { title: 'run', cell: (_row, runs) => failures(runs) || 'ok' },
       ]
     default:
       throw new TypeError(`unknown kind of scenario: ${scenario.kind}`)

@@ -1,7 +1,7 @@
 /**
  * Runs the benchmark: all clients in all scenarios, in several rounds. README.md explains the results.
  *
- * node bench/run.mjs [--quick] [--only burst,trackpost,floor] [--other path/to/index.js] [--write]
+ * node bench/run.mjs [--quick] [--only burst,trackpost,floor] [--other path/to/index.js] [--profiles folder] [--write]
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { adapterNames, loadAdapter } from './adapters/index.mjs'
 import { scenarioTable, table, targetRows } from './report.mjs'
-import { importOnce, runOnce, startSink } from './runner.mjs'
+import { runOnce, startSink } from './runner.mjs'
 import { scenarios } from './scenarios.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
@@ -21,6 +21,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     other: { type: 'string' },
+    profiles: { type: 'string' },
     write: { type: 'boolean' },
   },
 })
@@ -129,21 +130,12 @@ function progress(text) {
 }
 
 async function measureRow(kind, run, row) {
-  if (kind === 'import') {
-    const { specifier = new URL('empty.mjs', import.meta.url).href } = await loadAdapter(row.adapter)
-    return importOnce(row.adapter === 'trackpost-other' ? environment.BENCH_OTHER_BUILD : specifier, {
-      environment,
-    })
-  }
-  if (kind === 'cold') {
-    return runOnce(sink, { ...run, ...row.run, adapter: row.adapter }, { environment, script: 'cold.mjs' })
-  }
-  const execArgv = kind === 'waiting' ? ['--expose-gc'] : []
-  const result = await runOnce(sink, { ...run, ...row.run, adapter: row.adapter }, { execArgv, environment })
-  if (run.oauth && !result.failed && result.sink.bearer < result.sink.requests) {
-    return { failed: 'requests without a bearer token: this build has no OAuth' }
-  }
-  return result
+  const execArgv = [
+    ...(kind === 'waiting' ? ['--expose-gc'] : []),
+    ...(options.profiles ? ['--cpu-prof', `--cpu-prof-dir=${resolve(options.profiles)}`] : []),
+  ]
+  const script = kind === 'cold' ? 'cold.mjs' : 'child.mjs'
+  return runOnce(sink, { ...run, ...row.run, adapter: row.adapter }, { execArgv, environment, script })
 }
 
 /** Runs `npm ci` in this folder if the installed packages do not have the versions of package.json. */

@@ -43,10 +43,6 @@ export async function runOnce(sink, run, options = {}) {
   return { ...result, sink: counts, lost: expected - counts.unique, twice: counts.events - counts.unique }
 }
 
-export function importOnce(specifier, options = {}) {
-  return lastJsonLine([here('import.mjs'), specifier], options)
-}
-
 /** Parses the last line of stdout. Returns `{ failed: reason }` if the process fails or the line is not JSON. */
 async function lastJsonLine(args, { environment = {}, timeoutMs = 90_000 }) {
   const child = spawn(process.execPath, args, {

@@ -4,36 +4,27 @@
  * the other, so that a ratio compares runs that were made at about the same time.
  *
  * A target compares one metric of the rows `of` and `over`. In each round in which both rows were run, the value of `of` is
- * divided by the value of `over`. With `difference`, the value of `over` is subtracted instead. The median counts.
+ * divided by the value of `over`. The median counts. A run reports for each target with a `limit` whether it is met, and fails
+ * if one is missed.
  */
-
-/**
- * The targets of the SDK, as ratios. A run reports for each whether it is met, and fails if one is missed. The SDK is compared
- * with `floor`, a minimal client over `node:http`. In a process that uses `fetch`, the SDK sends over the undici dispatcher of
- * `fetch`. For the memory and the start of such a process, `overWithFetch` names `floor-dispatcher` instead, so that the
- * dispatcher's memory and loading time do not count against the SDK.
- */
-const LIMITS = {
-  burst: 0.85,
-  burstRss: 1.2,
-  paced: 1.0,
-  overSegment: 0.25,
-  default: 1.25,
-  plugins: 1.2,
-  confirm: 1.15,
-  linear: 1.1,
-  cold: 1.1,
-  first: 1.15,
-}
 
 /** Run in fewer rounds, because no target depends on these clients. */
-const slow = ['rudderstack', 'posthog', 'amplitude', 'customerio']
+const slow = ['rudderstack', 'posthog']
 
 const rows = (...adapters) =>
   adapters.map((adapter) => ({ adapter, label: adapter, isSlow: slow.includes(adapter) }))
 
 /** Gives the row of rudderstack a smaller run, because this client is too slow for the usual one. */
 const shortened = (run, note) => (row) => (row.adapter === 'rudderstack' ? { ...row, run, note } : row)
+
+/** A target for the CPU time per event of the row `trackpost`. */
+const cpu = (over, limit) => ({
+  metric: 'cpuMicros',
+  of: 'trackpost',
+  over,
+  limit,
+  text: `CPU per event over ${over === 'floor' ? 'the floor' : over}`,
+})
 
 const flushAt = 100
 
@@ -46,7 +37,34 @@ const warmUp = 4500
 const burst = { shape: 'burst', events: 20_000, warmUp, flushAt }
 const paced = { shape: 'paced', events: 20_000, perSecond: 2_000, warmUp, flushAt }
 
-const measured = [
+/** One row without and one row with each feature of `adapters/trackpost.mjs`; `limits` has the features with a target. */
+const features = (name, about, run, labels, limits, over = 'trackpost') => ({
+  name,
+  about,
+  kind: 'cpu',
+  run,
+  rounds: 5,
+  slowRounds: 2,
+  rows: [
+    ...rows('trackpost'),
+    ...Object.entries(labels).map(([feature, label]) => ({ adapter: 'trackpost', label, run: { feature } })),
+  ],
+  targets: Object.entries(limits).map(([feature, limit]) => ({
+    metric: 'cpuMicros',
+    of: labels[feature],
+    over,
+    limit,
+    text: `CPU per event: ${labels[feature]}`,
+  })),
+})
+
+const SPOOLS = {
+  'spool never': "spool, sync 'never'",
+  'spool interval': "spool, sync 'interval'",
+  'spool always': "spool, sync 'always'",
+}
+
+export const scenarios = [
   {
     name: 'burst',
     about: '20,000 calls, a turn of the event loop after each 100; `flushAt` 100, no compression.',
@@ -54,38 +72,15 @@ const measured = [
     run: burst,
     rounds: 5,
     slowRounds: 2,
-    rows: rows(
-      'none',
-      'floor',
-      'floor-fixed',
-      'floor-fetch',
-      'floor-dispatcher',
-      'trackpost',
-      'trackpost-fetch',
-      'segment',
-      ...slow,
-    ),
+    rows: rows('none', 'floor', 'trackpost', 'segment', ...slow),
     targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'floor',
-        limit: LIMITS.burst,
-        text: 'CPU per event over the floor',
-      },
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'segment',
-        limit: LIMITS.overSegment,
-        text: 'CPU per event over segment',
-      },
+      cpu('floor', 0.85),
+      cpu('segment', 0.25),
       {
         metric: 'rssGrowthBytes',
         of: 'trackpost',
         over: 'floor',
-        overWithFetch: 'floor-dispatcher',
-        limit: LIMITS.burstRss,
+        limit: 1.2,
         text: 'RSS growth over the floor',
       },
     ],
@@ -97,17 +92,8 @@ const measured = [
     run: { ...burst, warmUp: 0 },
     rounds: 5,
     slowRounds: 1,
-    rows: rows('none', 'floor', 'floor-dispatcher', 'trackpost', 'trackpost-fetch', 'segment'),
-    targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'floor',
-        overWithFetch: 'floor-dispatcher',
-        limit: LIMITS.first,
-        text: 'CPU per event over the floor',
-      },
-    ],
+    rows: rows('none', 'floor', 'trackpost', 'segment'),
+    targets: [cpu('floor', 1.15)],
   },
   {
     name: 'paced',
@@ -116,32 +102,10 @@ const measured = [
     run: paced,
     rounds: 3,
     slowRounds: 1,
-    rows: rows(
-      'none',
-      'floor',
-      'floor-fetch',
-      'floor-dispatcher',
-      'trackpost',
-      'trackpost-fetch',
-      'segment',
-      ...slow,
-    ).map(shortened({ events: 6_000 }, 'measured for 3 s')),
-    targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'floor',
-        limit: LIMITS.paced,
-        text: 'CPU per event over the floor',
-      },
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'segment',
-        limit: LIMITS.overSegment,
-        text: 'CPU per event over segment',
-      },
-    ],
+    rows: rows('none', 'floor', 'trackpost', 'segment', ...slow).map(
+      shortened({ events: 6_000 }, 'measured for 3 s'),
+    ),
+    targets: [cpu('floor', 1), cpu('segment', 0.25)],
   },
   {
     name: 'default',
@@ -151,55 +115,8 @@ const measured = [
     run: { ...burst, flushAt: 15, isDefault: true },
     rounds: 5,
     slowRounds: 1,
-    rows: rows(
-      'none',
-      'floor',
-      'floor-fixed',
-      'floor-fetch',
-      'floor-dispatcher',
-      'trackpost',
-      'trackpost-fetch',
-      'segment',
-      ...slow,
-    ),
-    targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'floor',
-        limit: LIMITS.default,
-        text: 'CPU per event over the floor',
-      },
-    ],
-  },
-  {
-    name: 'default-paced',
-    about: 'paced, for 3 s, with default settings (key and address only) and `flushAt` 15 for all.',
-    kind: 'cpu',
-    notes: 'defaultsNote',
-    run: { ...paced, events: 6_000, flushAt: 15, isDefault: true },
-    rounds: 3,
-    slowRounds: 1,
-    rows: rows('none', 'floor', 'floor-fetch', 'floor-dispatcher', 'trackpost', 'trackpost-fetch', 'segment'),
-    targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'floor',
-        limit: LIMITS.default,
-        text: 'CPU per event over the floor',
-      },
-    ],
-  },
-  {
-    name: 'call',
-    about: 'the duration of the call itself: 20,000 calls, as in burst.',
-    kind: 'call',
-    run: { ...burst, shape: 'call' },
-    rounds: 3,
-    slowRounds: 1,
     rows: rows('none', 'floor', 'trackpost', 'segment', ...slow),
-    targets: [],
+    targets: [cpu('floor', 1.25)],
   },
   {
     name: 'confirm',
@@ -211,20 +128,12 @@ const measured = [
     rounds: 5,
     slowRounds: 1,
     rows: [
-      ...rows('floor', 'floor-fetch', 'floor-dispatcher', 'trackpost', 'trackpost-fetch'),
+      ...rows('floor', 'trackpost'),
       // This client needs 300 ms for each event, so it is run in fewer rounds.
       { adapter: 'segment', label: 'segment', isSlow: true },
       ...rows(...slow),
     ],
-    targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'trackpost',
-        over: 'floor',
-        limit: LIMITS.confirm,
-        text: 'CPU per event over the floor',
-      },
-    ],
+    targets: [cpu('floor', 1.15)],
   },
   {
     name: 'plugins',
@@ -233,7 +142,7 @@ const measured = [
     run: burst,
     rounds: 5,
     slowRounds: 2,
-    rows: ['trackpost', 'segment', 'customerio'].flatMap((adapter) => [
+    rows: ['trackpost', 'segment'].flatMap((adapter) => [
       { adapter, label: adapter, isSlow: adapter !== 'trackpost' },
       { adapter, label: `${adapter} + 5`, isSlow: adapter !== 'trackpost', run: { plugins: true } },
     ]),
@@ -242,68 +151,37 @@ const measured = [
         metric: 'cpuMicros',
         of: 'trackpost + 5',
         over: 'trackpost',
-        limit: LIMITS.plugins,
+        limit: 1.2,
         text: 'CPU with five plugins',
       },
     ],
   },
-  ...[
-    ['spool', burst, 1.4, 'burst'],
-    ['spool-paced', { ...paced, events: 6_000 }, 1.3, 'paced, for 3 s,'],
-  ].map(([name, run, limit, shape]) => ({
-    name,
-    about: `${shape} with a \`FileSpool\` in each mode of \`sync\`, and without a spool.`,
-    kind: 'cpu',
-    run,
-    rounds: 5,
-    slowRounds: 2,
-    rows: [
-      ...rows('trackpost'),
-      ...['never', 'interval', 'always'].map((sync) => ({
-        adapter: 'trackpost',
-        label: `spool, ${sync}`,
-        run: { feature: `spool ${sync}` },
-      })),
-    ],
-    targets: [
-      {
-        metric: 'cpuMicros',
-        of: 'spool, interval',
-        over: 'trackpost',
-        limit,
-        text: "CPU per event with a spool, sync 'interval'",
-      },
-      { metric: 'cpuMicros', of: 'spool, always', over: 'trackpost', text: "the same, with sync 'always'" },
-    ],
-  })),
-  {
-    name: 'oauth',
-    about: 'burst with OAuth and a local token server; the floor sends a fixed token.',
-    kind: 'cpu',
-    run: { ...burst, oauth: true },
-    rounds: 3,
-    slowRounds: 1,
-    rows: rows('floor', 'trackpost', 'segment'),
-    targets: [],
-  },
-  {
-    name: 'import',
-    about: 'a cold `import()` of the package in a new process.',
-    kind: 'import',
-    rounds: 9,
-    slowRounds: 5,
-    rows: [{ adapter: 'none', label: 'empty module' }, ...rows('floor', 'trackpost', 'segment', ...slow)],
-    targets: [
-      {
-        metric: 'millis',
-        of: 'trackpost',
-        over: 'empty module',
-        difference: true,
-        limit: 10,
-        text: 'ms over an empty module',
-      },
-    ],
-  },
+  features('spool', 'burst with a `FileSpool` in each mode of `sync`, and without a spool.', burst, SPOOLS, {
+    'spool interval': 1.4,
+    'spool always': undefined,
+  }),
+  features(
+    'spool-paced',
+    'paced, for 3 s, with a `FileSpool` in each mode of `sync`, and without a spool.',
+    { ...paced, events: 6_000 },
+    SPOOLS,
+    { 'spool interval': 1.3, 'spool always': undefined },
+  ),
+  features(
+    'features',
+    'burst with compression, with a subscriber of each diagnostics channel, and without them.',
+    burst,
+    { gzip: "compress: 'gzip'", channels: 'channels' },
+    { gzip: undefined, channels: 1.15 },
+  ),
+  features(
+    'scopes',
+    'burst in which the context of a request is passed to each call, to `with()` or to `trackpost/scope`, for five calls each.',
+    burst,
+    { context: 'context', with: 'with()', scope: 'trackpost/scope' },
+    { with: 1.1, scope: 1.1 },
+    'context',
+  ),
   {
     name: 'cold',
     about: 'a new process that loads the client, tracks 3 events and flushes: CPU of the whole process.',
@@ -311,22 +189,13 @@ const measured = [
     run: { events: 3, flushAt },
     rounds: 15,
     slowRounds: 5,
-    rows: rows(
-      'floor',
-      'floor-fetch',
-      'floor-dispatcher',
-      'trackpost',
-      'trackpost-fetch',
-      'segment',
-      ...slow,
-    ),
+    rows: rows('floor', 'trackpost', 'segment', ...slow),
     targets: [
       {
         metric: 'cpuMillis',
         of: 'trackpost',
         over: 'floor',
-        overWithFetch: 'floor-dispatcher',
-        limit: LIMITS.cold,
+        limit: 1.1,
         text: 'CPU of the process over the floor',
       },
     ],
@@ -361,7 +230,7 @@ const measured = [
         metric: 'cpuMicros',
         of: 'trackpost, 200,000',
         over: 'trackpost, 2,000',
-        limit: LIMITS.linear,
+        limit: 1.1,
         text: 'CPU per event, 200,000 queued over 2,000',
       },
       {
@@ -373,14 +242,3 @@ const measured = [
     ],
   },
 ]
-
-/** If a scenario has the row `trackpost-fetch`, the targets of the SDK also apply to this row. */
-export const scenarios = measured.map((scenario) => ({
-  ...scenario,
-  targets: scenario.targets?.flatMap((target) => {
-    const takesPart = scenario.rows?.some(({ label }) => label === 'trackpost-fetch')
-    if (target.of !== 'trackpost' || target.limit === undefined || !takesPart) return [target]
-    const { overWithFetch: over = target.over, text } = target
-    return [target, { ...target, of: 'trackpost-fetch', over, text: `${text}, in a process that uses fetch` }]
-  }),
-}))

@@ -13,30 +13,15 @@ import { gunzipSync } from 'node:zlib'
 
 /** A response that every client accepts: some clients read `code` or `status` in the body. */
 const ACCEPTED = Buffer.from('{"success":true,"code":200,"status":1}')
-const TOKEN = Buffer.from(
-  '{"access_token":"a-token-of-the-benchmark","expires_in":3600,"token_type":"Bearer"}',
-)
-
-/** @type {{ path: string, encoding: string | undefined, authorization: string | undefined, body: Buffer }[]} */
+/** @type {{ encoding: string | undefined, body: Buffer }[]} */
 let posts = []
-let tokenRequests = 0
 
 function receive(respond) {
   return (request, response) => {
     const chunks = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', () => {
-      if (request.url === '/token') {
-        tokenRequests++
-        answer(response, TOKEN)
-        return
-      }
-      posts.push({
-        path: request.url,
-        encoding: request.headers['content-encoding'],
-        authorization: request.headers.authorization,
-        body: Buffer.concat(chunks),
-      })
+      posts.push({ encoding: request.headers['content-encoding'], body: Buffer.concat(chunks) })
       respond(response)
     })
     request.on('error', () => {})
@@ -48,29 +33,15 @@ function answer(response, body) {
   response.end(body)
 }
 
-/** `batch` in most formats, `events` in Amplitude's format. */
 function eventsOf({ encoding, body }) {
   const text = encoding === 'gzip' ? gunzipSync(body) : body
-  const parsed = JSON.parse(text.toString())
-  return { events: parsed.batch ?? parsed.events, bytes: text.length }
+  return { events: JSON.parse(text.toString()).batch, bytes: text.length }
 }
 
 function count() {
   const seen = new Set()
-  const paths = {}
-  const counts = {
-    requests: 0,
-    events: 0,
-    unique: 0,
-    warmUp: 0,
-    bytes: 0,
-    sentBytes: 0,
-    unreadable: 0,
-    tokenRequests,
-    bearer: 0,
-  }
+  const counts = { requests: 0, events: 0, unique: 0, bytes: 0, unreadable: 0 }
   for (const post of posts) {
-    paths[post.path] = (paths[post.path] ?? 0) + 1
     let read
     try {
       read = eventsOf(post)
@@ -81,10 +52,9 @@ function count() {
     }
     let measured = 0
     for (const event of read.events) {
-      const seq = (event.properties ?? event.event_properties)?.seq
+      const seq = event.properties?.seq
       if (typeof seq !== 'number') counts.unreadable++
-      else if (seq < 0) counts.warmUp++
-      else {
+      else if (seq >= 0) {
         measured++
         seen.add(seq)
       }
@@ -92,19 +62,16 @@ function count() {
     if (measured > 0) {
       counts.requests++
       counts.bytes += read.bytes
-      counts.sentBytes += post.body.length
-      if (post.authorization?.startsWith('Bearer ')) counts.bearer++
     }
     counts.events += measured
   }
   counts.unique = seen.size
-  return { ...counts, paths }
+  return counts
 }
 
 function control(request, response) {
   if (request.url === '/reset') {
     posts = []
-    tokenRequests = 0
     answer(response, ACCEPTED)
   } else {
     answer(response, Buffer.from(JSON.stringify(count())))

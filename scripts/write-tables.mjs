@@ -307,7 +307,7 @@ const TABLES = {
     const results = read('bench/results.md')
     const fact = (name) => new RegExp(`^- ${name}: (.*)$`, 'm').exec(results)?.[1]
     return `Measured with \`npm run bench\` on ${fact('Date')}, with Node.js ${fact('Node.js')} (${fact('Machine')}).
-[results.md](../bench/results.md) has all results, more clients, and the spread of the runs.`
+[results.md](../bench/results.md) has all results, more scenarios, and the spread of the runs.`
   },
 }
 

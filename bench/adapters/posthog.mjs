@@ -1,12 +1,10 @@
 import { writeKey } from './index.mjs'
 
-export const packageName = 'posthog-node'
-export const specifier = packageName
 export const defaultsNote = 'compresses with gzip by default'
 export const confirmNote = 'has no callback: `captureImmediate` is awaited'
 
 export async function open({ url, flushAt, isDefault, maxWaiting }) {
-  const { PostHog } = await import(packageName)
+  const { PostHog } = await import('posthog-node')
   const settings = isDefault
     ? { host: url, flushAt: 15 }
     : {

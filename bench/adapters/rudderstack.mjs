@@ -1,11 +1,9 @@
 import { writeKey } from './index.mjs'
 
-export const packageName = '@rudderstack/rudder-sdk-node'
-export const specifier = packageName
 export const defaultsNote = 'compresses with gzip by default'
 
 export async function open({ url, flushAt, isDefault, maxWaiting }) {
-  const { default: Analytics } = await import(packageName)
+  const { default: Analytics } = await import('@rudderstack/rudder-sdk-node')
   const settings = isDefault
     ? { dataPlaneUrl: url, flushAt: 15 }
     : { dataPlaneUrl: url, flushAt, gzip: false, maxInternalQueueSize: maxWaiting ?? 1_000_000 }

@@ -5,37 +5,36 @@ import { join } from 'node:path'
 import { writeKey } from './index.mjs'
 import { fivePlugins, wrap } from './segment-like.mjs'
 
-export const specifier = new URL('../../dist/index.js', import.meta.url).href
+const dist = (name) => new URL(`../../dist/${name}.js`, import.meta.url).href
 
 const CHANNELS = ['accepted', 'request', 'response', 'outcome', 'pause']
 
-/**
- * @param {string} [from] The build to load.
- * @param {object} [more] More settings of the client.
- */
-export async function open(
-  { url, flushAt, isDefault, maxWaiting, plugins, oauth, feature },
-  from = specifier,
-  more = {},
-) {
+/** @param {string} [from] The build to load. */
+export async function open({ url, flushAt, isDefault, maxWaiting, plugins, feature }, from = dist('index')) {
   const { Analytics } = await import(from)
-  const settings = { writeKey, host: url, ...(isDefault ? {} : { flushAt }), ...more }
+  const settings = { writeKey, host: url, ...(isDefault ? {} : { flushAt }) }
   if (maxWaiting) Object.assign(settings, { maxQueueSize: maxWaiting, maxQueueBytes: maxWaiting * 4096 })
-  if (oauth) settings.oauthSettings = oauth
   if (feature === 'gzip') settings.compress = 'gzip'
   if (feature === 'channels') subscribeOnce()
+  const { currentScope, runWithScope } = feature === 'scope' ? await import(dist('scope')) : {}
+  settings.scope = currentScope
   const { spool, close } = feature?.startsWith('spool ') ? await openSpool(feature.slice(6)) : {}
   if (spool) settings.spool = spool
   const analytics = new Analytics(settings)
   if (plugins) await analytics.register(...fivePlugins())
   await analytics.ready
   if (close) return close(analytics)
-  return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
+  const track = {
+    context: (event, context) => analytics.track({ ...event, context }),
+    with: (event, _, tracker) => tracker.track(event),
+    scope: (event, context) => runWithScope({ context }, () => analytics.track(event)),
+  }[feature]
+  return { ...wrap(analytics), ...(track && { track: inRequests(analytics, feature, track) }) }
 }
 
-/** Closing the client removes the directory of the spool and, with BENCH_SYNCS, prints the number of syncs. */
+/** Closing the client removes the directory of the spool. */
 async function openSpool(sync) {
-  const { FileSpool } = await import(new URL('../../dist/spool.js', import.meta.url).href)
+  const { FileSpool } = await import(dist('spool'))
   const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const spool = new FileSpool({ directory, sync, maxBytes: 1_073_741_824 })
   const close = (analytics) => {
@@ -44,7 +43,6 @@ async function openSpool(sync) {
       ...client,
       async close() {
         await client.close()
-        if (process.env.BENCH_SYNCS) console.error(`sync '${sync}': ${spool.stats.syncs} syncs`)
         rmSync(directory, { recursive: true, force: true })
       },
     }
@@ -59,7 +57,21 @@ function subscribeOnce() {
   }
 }
 
-function wrapScope(analytics) {
-  const scope = analytics.with({ context: { app: { name: 'shop' } } })
-  return { ...wrap(analytics), track: (event) => scope.track(event) }
+/** Five calls have the context of the same request, as `requestScope` reads it. */
+function inRequests(analytics, feature, track) {
+  let calls = 0
+  let context
+  let tracker
+  return (event) => {
+    if (calls++ % 5 === 0) {
+      context = {
+        ip: '203.0.113.66',
+        userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0',
+        locale: 'de-CH',
+        page: { url: 'https://shop.example/fr/panier?step=4', path: '/fr/panier', search: '?step=4' },
+      }
+      if (feature === 'with') tracker = analytics.with({ context })
+    }
+    track(event, context, tracker)
+  }
 }
