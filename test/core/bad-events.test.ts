@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { type Report, type Scenario, simulate } from '../support/simulation.ts'
 
-/** With `FIGURES=<path>`, the figures of docs/contributing/experiments.md are appended to that file, as rows of its table. */
+/** With `FIGURES=<path>`, the figures (docs/contributing/experiments.md) are appended to that file, as rows of a table. */
 const FIGURES = process.env['FIGURES']
 
 const DEFAULT_INTERVAL_MS = 10_000
