@@ -10,6 +10,8 @@ for (const [name, execArgv, env] of [
     {},
   ],
   ['--frozen-intrinsics', ['--frozen-intrinsics'], {}],
+  // Without WebAssembly, on which undici depends.
+  ['--jitless', ['--jitless'], {}],
   ['--throw-deprecation', [], { NODE_OPTIONS: '--throw-deprecation' }],
   ['S21: --disable-proto=delete', ['--disable-proto=delete'], {}],
   ['S21: --disable-proto=throw', ['--disable-proto=throw'], {}],

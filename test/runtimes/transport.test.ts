@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
-import { runtime } from '../support/runtimes.ts'
+import { runOn } from './run.ts'
 
 const { resolve: resolvePackage } = createRequire(import.meta.url)
 
@@ -33,26 +31,22 @@ async function send(name, host = API) {
 }
 `
 const PROGRAMS = {
-  'growing.cjs': `
+  'fetch.cjs': `
 async function run() {
   await send('untouched')
-  log.isUndiciLoaded = isUndiciLoaded()
   if (typeof fetch === 'function') {
     const original = fetch
     globalThis.fetch = async () => ({ status: 299, statusText: 'Replaced' })
     await send('replaced')
     globalThis.fetch = original
     await send('restored')
-    log.isUndiciLoadedByFetch = isUndiciLoaded()
   }
-  console.log(JSON.stringify(log))
-}
-run()`,
-  'used.cjs': `
-async function run() {
-  await (await fetch(API + '/own')).text()
   log.isUndiciLoaded = isUndiciLoaded()
-  await send('used')
+  if (typeof fetch === 'function') {
+    await (await fetch(API + '/own')).text()
+    log.isUndiciLoadedByFetch = isUndiciLoaded()
+    await send('used')
+  }
   console.log(JSON.stringify(log))
 }
 run()`,
@@ -76,7 +70,7 @@ run()`,
 
 let project: Project
 let api: Loopback
-const arrived: (string | undefined)[] = []
+let arrived: (string | undefined)[]
 
 beforeAll(async () => {
   project = await createProject()
@@ -89,53 +83,41 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([project?.remove(), api?.close()])
 })
-
-function run(node: number, file: keyof typeof PROGRAMS): Promise<unknown> {
-  arrived.length = 0
-  return new Promise((resolve, reject) => {
-    const packages = {
-      MSW: resolvePackage('msw'),
-      MSW_NODE: resolvePackage('msw/node'),
-      NOCK: resolvePackage('nock'),
-    }
-    const env = { PATH: '/usr/bin:/bin', API: api.url, NODE_NO_WARNINGS: '1', ...packages }
-    execFile(runtime(`node-${node}`), [join(project.folder, file)], { env }, (error, stdout, stderr) => {
-      if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stderr}`))
-      else resolve(JSON.parse(stdout))
-    })
-  })
-}
+beforeEach(() => {
+  arrived = []
+})
 
 test('on Node.js 16 events are sent over node:http', async () => {
-  expect(await run(16, 'growing.cjs')).toEqual({ untouched: ['node:http', 200], isUndiciLoaded: false })
+  const log = await runOn('node-16', project, 'fetch.cjs', { API: api.url })
+
+  expect(log).toEqual({ untouched: ['node:http', 200], isUndiciLoaded: false })
   expect(arrived).toEqual(['/untouched/v1/batch'])
 })
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events are sent over node:http, unless the program replaces fetch',
+  'on Node.js %i events are sent over node:http, also when fetch has been used, unless the program replaces fetch',
   async (node) => {
-    expect(await run(node, 'growing.cjs')).toEqual({
+    expect(await runOn(`node-${node}`, project, 'fetch.cjs', { API: api.url })).toEqual({
       untouched: ['node:http', 200],
-      isUndiciLoaded: false,
       replaced: ['fetch', 299],
       restored: ['node:http', 200],
-      isUndiciLoadedByFetch: false,
+      isUndiciLoaded: false,
+      isUndiciLoadedByFetch: true,
+      used: ['node:http', 200],
     })
-    expect(arrived).toEqual(['/untouched/v1/batch', '/restored/v1/batch'])
-  },
-)
-
-test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events are sent over node:http also when fetch has been used',
-  async (node) => {
-    expect(await run(node, 'used.cjs')).toEqual({ isUndiciLoaded: true, used: ['node:http', 200] })
-    expect(arrived).toEqual(['/own', '/used/v1/batch'])
+    expect(arrived).toEqual(['/untouched/v1/batch', '/restored/v1/batch', '/own', '/used/v1/batch'])
   },
 )
 
 test.each([18, 20, 22, 24, 26])('on Node.js %i msw and nock intercept the requests', async (node) => {
-  const { msw, nock, unmocked } = (await run(node, 'mocked.cjs')) as Record<string, unknown[]>
+  const packages = {
+    MSW: resolvePackage('msw'),
+    MSW_NODE: resolvePackage('msw/node'),
+    NOCK: resolvePackage('nock'),
+  }
+  const log = await runOn(`node-${node}`, project, 'mocked.cjs', { API: api.url, ...packages })
 
+  const { msw, nock, unmocked } = log as Record<string, unknown[]>
   expect([msw?.[1], nock?.[1], unmocked?.[1]]).toEqual([202, 203, 200])
   expect(arrived).toEqual(['/unmocked/v1/batch'])
 })

@@ -3,11 +3,11 @@ import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createTestClient, matchers } from '../../src/testing.ts'
 
-/** The runners of other projects decide these cases, too. */
+/** Jest decides these cases, too: test/package/runners/jest.test.cjs. */
 const matcherCases: (
   given: typeof expect,
 ) => [label: string, value: unknown, expected: unknown, matches: unknown][] = createRequire(import.meta.url)(
-  '../package/runners/matcher-cases.cjs',
+  './matcher-cases.cjs',
 )
 
 expect.extend(matchers)
