@@ -19,7 +19,7 @@ function boostDocument(id, term) {
     '/scopes': 'middleware express fastify hono nestjs next.js anonymous asynclocalstorage',
     '/plugins': 'plugin hooks sampling enrichment',
     '/privacy': 'pii gdpr personal data anonymise anonymize hipaa ccpa consent redact erase delete deletion',
-    '/recipes': 'https_proxy http_proxy super properties urgent messageid proxy',
+    '/recipes': 'https_proxy http_proxy super properties messageid proxy',
     '/testing': 'mock mocks mocking jest vitest unit tests fake msw clock timers',
     '/platforms': 'bun deno runtimes electron',
     '/observability':
