@@ -9,44 +9,43 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { startReceiver } from './receiver.mjs'
+import { startCollector } from 'trackpost-collector'
 
 const ORDERS = 20_000
-/** When this number of orders is stored, the receiver starts to respond with 503. */
+/** When this number of orders is stored, the collector starts to respond with 503. */
 const OUTAGE_AT = 3_000
 /** The service is killed when it has stored this number of orders. */
 const KILL_AT = 6_000
 
 const SERVICE = fileURLToPath(new URL('./spool-service.mjs', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'trackpost-demo-'))
-const receiver = await startReceiver({ writeKey: 'demo-write-key' })
+const collector = await startCollector({ port: 0, store: ':memory:' })
 
-const outage = Array.from({ length: 100 }, () => ({ status: 503 }))
 let stored = 0
 const first = start(ORDERS)
 for await (const line of createInterface(first.stdout)) {
   if (line.startsWith('stored ')) stored = Number(line.slice(7))
-  if (stored >= OUTAGE_AT && receiver.faults.length === 0) receiver.faults.push(...outage)
+  if (stored >= OUTAGE_AT && collector.faults().rules.length === 0)
+    collector.respondNext({ status: 503, times: null })
   if (stored >= KILL_AT) first.kill('SIGKILL')
 }
-const arrivedBefore = receiver.events.length
+const arrivedBefore = collector.count({ status: 'accepted' })
 console.log(`the service was killed: it had stored ${stored} orders, of which ${arrivedBefore} had arrived`)
 
-receiver.faults.length = 0
+collector.clearFaults()
 const second = start(0)
 let last = ''
 for await (const line of createInterface(second.stdout)) last = line
 console.log(`it was started again: ${last}`)
 
-await receiver.close()
+const arrived = new Set(collector.events({ status: 'accepted' }).map(({ messageId }) => messageId))
+const repeated = collector.count({ reason: 'duplicate' })
+await collector.close()
 rmSync(directory, { recursive: true, force: true })
-const arrived = new Set(receiver.events.map(({ messageId }) => messageId))
 const missing = Array.from({ length: stored }, (_, index) => `order-${index + 1}`).filter(
   (id) => !arrived.has(id),
 )
-console.log(
-  `${arrived.size} orders have arrived, ${receiver.duplicates.length} of them twice, with the same id`,
-)
+console.log(`${arrived.size} orders have arrived, ${repeated} of them twice, with the same id`)
 console.log(`${missing.length} lost`)
 process.exitCode = missing.length === 0 ? 0 : 1
 
@@ -55,7 +54,7 @@ function start(orders) {
     ...process.env,
     DIRECTORY: directory,
     TRACKPOST_WRITE_KEY: 'demo-write-key',
-    TRACKPOST_HOST: receiver.url,
+    TRACKPOST_HOST: collector.url,
   }
   const child = spawn(process.execPath, [SERVICE, String(orders)], {
     env,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { examplePath, type Running, startNode, WRITE_KEY } from './run-node.ts'
 
 const PATHS = Array.from({ length: 40 }, (_, index) => `/articles/${index}-über-alles`)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 let receiver: Receiver

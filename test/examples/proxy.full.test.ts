@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 interface Proxy {

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Exit, examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 const ORDER = { orderId: 'order-5012', userId: 'user-1004', total: 5800, currency: 'JPY' }
@@ -36,7 +36,7 @@ test('the events have arrived when the handler returns', async () => {
   const byType = new Map(receiver.events.map((event) => [event.type, event]))
   expect(byType.get('identify')).toMatchObject({ userId: 'user-1004', traits: { lastOrderId: 'order-5012' } })
   expect(byType.get('track')).toMatchObject({ event: 'Order Completed', properties: { total: 5800 } })
-  expect(receiver.requests.map(({ ids }) => ids.length)).toEqual([2])
+  expect(receiver.requests.map((ids) => ids.length)).toEqual([2])
 })
 
 test('an order does not fail when its events are lost, but the loss is logged', async () => {

@@ -2,10 +2,10 @@ import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
 import { findPackages } from '../../scripts/fetch-packages.mjs'
 import { type Running, startNode, WRITE_KEY } from '../examples/run-node.ts'
 import { createProject, type Project, REPOSITORY, run } from '../package/project.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { skip } from '../support/runtimes.ts'
 
 const USERS = ['usr_ada', 'usr_Zoe', 'usr_grace', 'usr_linus']

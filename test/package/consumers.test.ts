@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
 import { type Exit, runNode, WRITE_KEY } from '../examples/run-node.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
 let project: Project
