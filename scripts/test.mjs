@@ -17,7 +17,6 @@ const RESULTS = `${ROOT}test-results`
 /** The project in which the packed package is installed, for all suites of a run. */
 const PACKED = `${ROOT}.cache/packed-${process.pid}`
 
-const MUTATION = ['node', 'scripts/mutation/run.mjs', '--sample', '6']
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) => `--project=${name}`)]
 
@@ -96,11 +95,6 @@ const STEPS = {
   size: { command: ['npm', 'run', '--silent', 'size'] },
   layers: { command: ['npm', 'run', '--silent', 'layers'] },
   unused: { command: ['npm', 'run', '--silent', 'unused'] },
-  // Mutates only one file, to see that the documented command works: a full mutation run takes a night.
-  mutation: {
-    command: [...MUTATION, '--only', 'src/message/utf8.ts', '--tests', 'test/message/utf8'],
-    inFull: true,
-  },
   'bench:guard': { command: ['node', 'bench/guard.mjs'], inFull: true },
   // Not part of `npm test`. The continuous integration runs this command, because the README names it.
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
