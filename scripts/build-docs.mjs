@@ -6,9 +6,8 @@ import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CONTRIBUTORS, ELSEWHERE, ENTRIES, GUIDES, MEMBERS_OF_ANALYTICS } from '../docs/.vitepress/guides.mjs'
+import { CONTRIBUTORS, ELSEWHERE, ENTRIES, GUIDES } from '../docs/.vitepress/guides.mjs'
 import { brokenLinks } from './check-links.mjs'
-import { groupMembers } from './group-members.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DOCS = join(ROOT, 'docs')
@@ -132,8 +131,6 @@ async function makeReference() {
     const markdown = readFileSync(path, 'utf8')
     writeFileSync(path, markdown.replace(/^# .*$/m, `# ${importNameOf(name)}\n\n${ENTRIES[name]}`))
   }
-  const client = join(PAGES, 'api/index/classes/Analytics.md')
-  writeFileSync(client, groupMembers(readFileSync(client, 'utf8'), MEMBERS_OF_ANALYTICS))
 }
 
 function importNameOf(entry) {

@@ -271,21 +271,6 @@ const TABLES = {
       ],
     )
   },
-  'benchmark-missed': () => {
-    const [section = ''] =
-      read('bench/results.md')
-        .split(/^## Targets$/m)[1]
-        ?.split(/^## /m) ?? []
-    const rows = section
-      .split('\n')
-      .filter((line) => line.startsWith('| '))
-      .map(cellsOf)
-    const missed = rows.filter(([, , , , verdict]) => verdict === 'missed')
-    return table(
-      ['scenario', 'what', 'goal', 'measured'],
-      missed.map((row) => row.slice(0, 4)),
-    )
-  },
   'benchmark-spool': () => {
     const rows = read('bench/results.md')
       .split('\n')

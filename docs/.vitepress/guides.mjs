@@ -68,23 +68,3 @@ export const ENTRIES = {
   compat: 'The shapes of `analytics-node` 6, `@rudderstack/rudder-sdk-node` 3 and `posthog-node`.',
   workers: 'A client for each request, for Cloudflare Workers: `perRequest`.',
 }
-
-/** The members of the client in the reference. A member that is missing here fails the build. */
-export const MEMBERS_OF_ANALYTICS = {
-  Calls: ['identify', 'track', 'page', 'screen', 'group', 'alias', 'promises', 'with'],
-  'Flush and close': ['flush', 'closeAndFlush', 'stored', '[asyncDispose]'],
-  'What goes on': ['stats', 'status', 'verify', 'VERSION', 'toJSON'],
-  Plugins: ['register', 'deregister', 'ready'],
-  'Local events': [
-    'on',
-    'once',
-    'off',
-    'emit',
-    'addListener',
-    'removeListener',
-    'removeAllListeners',
-    'listenerCount',
-    'listeners',
-    'onListenerError',
-  ],
-}
