@@ -29,7 +29,6 @@ const report: HostReport = {
   prematureOutcomes: 0,
   errors: {},
   messages: [],
-  statuses: {},
   stats: undefined,
   imbalances: 0,
   closes: [],
@@ -95,9 +94,6 @@ function create(overrides: Record<string, unknown> = {}): Client {
     const { reason } = event
     settleForgotten(event.ctx, reason.code)
     report.errors[reason.code] = (report.errors[reason.code] ?? 0) + 1
-    if (reason.status !== undefined) {
-      report.statuses[reason.status] = (report.statuses[reason.status] ?? 0) + 1
-    }
     if (report.messages.length < 20 && !report.messages.includes(reason.message)) {
       report.messages.push(reason.message)
     }

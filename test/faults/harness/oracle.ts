@@ -71,9 +71,6 @@ export interface ServerOptions {
 export interface RecordedRequest {
   atMs: number
   connection: number
-  isReused: boolean
-  method: string
-  path: string
   headers: Record<string, string>
   events: number
   bodyBytes: number
@@ -206,9 +203,6 @@ class OracleServer {
     const record: RecordedRequest = {
       atMs: request.atMs,
       connection: request.connection,
-      isReused: request.isReused,
-      method: request.method,
-      path: request.path,
       headers: request.headers,
       events: 0,
       bodyBytes: body.length,

@@ -55,8 +55,6 @@ export interface HostReport {
   errors: Record<string, number>
   /** Messages of the first errors. */
   messages: string[]
-  /** Statuses of the errors. */
-  statuses: Record<string, number>
   stats: trackpost.Stats | undefined
   /** How often accepted = delivered + failed + pending did not hold. */
   imbalances: number
