@@ -141,8 +141,8 @@ const chosen = Object.keys(STEPS)
 
 mkdirSync(RESULTS, { recursive: true })
 const total = { passed: 0, failed: 0, skipped: 0 }
-/** One text for each failure: the step, the test and what it said. */
 const failures = []
+const skipped = []
 const lines = new Map()
 for (const phase of phases(chosen)) {
   const waiting = [...phase]
@@ -167,8 +167,7 @@ writeFileSync(
 )
 // The default form skips the tests on services, which the others run.
 const mayNotSkip = process.env.FORBID_SKIPS === '1' && tier !== 'default'
-if (mayNotSkip)
-  for (const name of skippedTests()) console.error(`skipped, although FORBID_SKIPS is set: ${name}`)
+if (mayNotSkip) for (const name of skipped) console.error(`skipped, although FORBID_SKIPS is set: ${name}`)
 for (const failure of failures) console.log(failure)
 console.log(summaryOf(total))
 process.exitCode = total.failed > 0 || (mayNotSkip && total.skipped > 0) ? 1 : 0
@@ -196,11 +195,12 @@ async function runStep(name, isBesideAnother) {
   const startMs = performance.now()
   const { status, output } = await runCommand(name, isBesideAnother)
   if (isBesideAnother) console.log(`\n> ${name}\n${output}`)
-  const counts = countStep(name, status)
-  if (counts.failed > 0) failures.push(...failuresOf(name))
-  for (const key of Object.keys(total)) total[key] += counts[key]
+  const result = resultOf(name, status)
+  failures.push(...result.failures)
+  skipped.push(...result.left)
+  for (const key of Object.keys(total)) total[key] += result[key]
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(0)
-  lines.set(name, `${name.padEnd(12)} ${summaryOf(counts)} in ${seconds} s${counts.note ?? ''}`)
+  lines.set(name, `${name.padEnd(12)} ${summaryOf(result)} in ${seconds} s${result.note ?? ''}`)
 }
 
 async function runCommand(name, isCaptured) {
@@ -235,63 +235,50 @@ async function runCommand(name, isCaptured) {
   }
 }
 
-function countStep(name, status) {
+/** The counts of a step, a text for each failure (the step, the test and what it said), and the names of the skipped tests. */
+function resultOf(name, status) {
   const { reports = false, mayFail } = STEPS[name]
+  const failed = status === 0 ? 0 : 1
   if (mayFail !== undefined) {
-    return status === 0 ? countsOf() : { ...countsOf(), note: ` (not available: ${mayFail} may be skipped)` }
+    const note = failed ? ` (not available: ${mayFail} may be skipped)` : ''
+    return { passed: 0, failed: 0, skipped: 0, failures: [], left: [], note }
   }
-  const report = reportOf(name)
-  const counts = reports && existsSync(report) ? readReport(report) : countsOf(status === 0 ? 1 : 0)
+  if (!reports || !existsSync(reportOf(name))) {
+    return { passed: 1 - failed, failed, skipped: 0, failures: failed ? [`failed: ${name}`] : [], left: [] }
+  }
+  const { testResults } = JSON.parse(readFileSync(reportOf(name), 'utf8'))
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults)
+  const passed = tests.filter((test) => test.status === 'passed')
+  const left = tests.filter((test) => test.status !== 'passed' && test.status !== 'failed')
+  const failures = testResults
+    .filter((file) => file.status === 'failed')
+    .flatMap(({ name: path, message, assertionResults }) => {
+      const tests = assertionResults.filter((test) => test.status === 'failed')
+      const file = `failed: ${name}: ${path.replace(ROOT, '')}`
+      // A file that could not be loaded has no failed tests, but counts as a failure.
+      if (tests.length === 0) return `${file}: ${message}`
+      return tests.map(
+        ({ fullName, failureMessages: [text = ''] }) => `${file}: ${fullName}: ${shortened(text)}`,
+      )
+    })
   // A failure outside of tests, such as an uncaught error, also counts.
-  if (status !== 0 && counts.failed === 0) counts.failed = 1
-  return counts
+  if (failed && failures.length === 0) failures.push(`failed: ${name}`)
+  return {
+    passed: passed.length,
+    failed: failures.length,
+    skipped: left.length,
+    failures,
+    left: left.map(({ fullName }) => fullName),
+  }
 }
 
-function failuresOf(name) {
-  const texts = resultsOf(name)
-    .filter(({ status }) => status === 'failed')
-    .flatMap(({ name: path, message, assertionResults }) => {
-      const failed = assertionResults.filter(({ status }) => status === 'failed')
-      const file = `failed: ${name}: ${path.replace(ROOT, '')}`
-      // The message and the line of the test, without the lines of the test runner.
-      const textOf = ({ failureMessages: [text = ''] }) =>
-        text.split('\n    at ').slice(0, 2).join('\n    at ').slice(0, 1_000)
-      if (failed.length === 0) return `${file}: ${message}`
-      return failed.map((result) => `${file}: ${result.fullName}: ${textOf(result)}`)
-    })
-  return texts.length > 0 ? texts : [`failed: ${name}`]
+/** The message and the line of the test, without the lines of the test runner. */
+function shortened(text) {
+  return text.split('\n    at ').slice(0, 2).join('\n    at ').slice(0, 1_000)
 }
 
 function reportOf(name) {
   return `${RESULTS}/${name}.json`
-}
-
-function countsOf(passed = 0, failed = 0, skipped = 0) {
-  return { passed, failed, skipped }
-}
-
-function readReport(path) {
-  const report = JSON.parse(readFileSync(path, 'utf8'))
-  // A test file that could not be loaded has no failed tests, but counts as a failure.
-  const unloaded = report.testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
-  ).length
-  const skipped = report.numPendingTests + report.numTodoTests
-  return countsOf(report.numPassedTests, report.numFailedTests + unloaded, skipped)
-}
-
-/** The results of a step by test file. */
-function resultsOf(name) {
-  const report = reportOf(name)
-  return STEPS[name].reports && existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')).testResults : []
-}
-
-function skippedTests() {
-  return chosen
-    .flatMap(resultsOf)
-    .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ status }) => !['passed', 'failed'].includes(status))
-    .map(({ fullName }) => fullName)
 }
 
 function summaryOf({ passed, failed, skipped }) {
