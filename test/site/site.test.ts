@@ -124,22 +124,15 @@ function violations(page: Page): Promise<string[]> {
 }
 
 describe('in a browser', () => {
-  browserTest.each([
-    ['Retry-After', 'delivery', 'What is retried'],
-    ['createTestClient', 'testing', 'A client for tests'],
-    ['maxQueueBytes', 'settings', 'Settings'],
-    ['queue_full', 'errors', 'Errors and what to do'],
-  ])('the search finds %s in the guide %s, and opens it', async (words, guide, heading) => {
+  browserTest('the search finds a code in its guide, and opens it', async () => {
     await open('/', async (page) => {
       await page.locator('#local-search button').click()
-      await page.locator('#localsearch-input').fill(words)
-      const result = page.locator(`.results a[href^="/${guide}"]`).first()
-      await result.waitFor()
-      await result.click()
+      await page.locator('#localsearch-input').fill('queue_full')
+      await page.locator('.results a[href^="/errors"]').first().click()
 
-      await page.waitForURL(`**/${guide}*`)
+      await page.waitForURL('**/errors*')
       // The address changes before the content.
-      await page.locator('main').getByRole('heading', { name: heading }).first().waitFor()
+      await page.locator('main').getByRole('heading', { name: 'Errors and what to do' }).first().waitFor()
     })
   })
 
