@@ -1,6 +1,6 @@
 // Measures how each client reacts to faults with its default settings, and its installed size. `node bench/compared.mjs` takes
-// two minutes, and writes bench/compared.md, from which `npm run tables` makes the tables of the documents; with words from the
-// names of scenarios, it only prints these scenarios. It starts itself with `--client NAME SCENARIO URL` for each
+// two minutes, and writes its two tables into docs/compared.md; with words from the names of scenarios, it only prints these
+// scenarios. Afterwards, run `npm run tables`. It starts itself with `--client NAME SCENARIO URL` for each
 // scenario and client.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -165,7 +165,9 @@ const SCENARIOS = {
   },
 }
 
-const lines = ['# Compared with other clients', '', 'Written by `node bench/compared.mjs`.']
+/** The lines of the tables, by their names in docs/compared.md. */
+const tables = {}
+let lines
 
 if (process.argv[2] === '--client') {
   const [, , , name, scenario, url] = process.argv
@@ -177,7 +179,7 @@ if (process.argv[2] === '--client') {
   const asked = process.argv.slice(2)
   if (asked.length === 0) {
     const [sizes, bundles] = [names.map(closureOf), await Promise.all(names.map(bundleSizes))]
-    head('Installed')
+    head('installed')
     row('version', names, (name) => manifestOf(name).version)
     row('packages installed', sizes, ({ packages }) => packages)
     row('size on disk, KiB', sizes, ({ bytes }) => Math.round(bytes / 1024).toLocaleString('en-US'))
@@ -187,12 +189,17 @@ if (process.argv[2] === '--client') {
       (manifestOf(name).engines?.node ?? '-').replaceAll('||', 'or'),
     )
   }
-  head('Faults')
+  head('faults')
   for (const [scenario, { cell }] of Object.entries(SCENARIOS)) {
     if (asked.length > 0 && !asked.some((word) => scenario.includes(word))) continue
     row(scenario, await Promise.all(names.map(async (name) => cell(await measure(name, scenario)))))
   }
-  if (asked.length === 0) writeFileSync(join(ROOT, 'bench/compared.md'), `${lines.join('\n')}\n`)
+  if (asked.length === 0) {
+    const path = join(ROOT, 'docs/compared.md')
+    const place = /(<!-- measured: (\w+) -->\n)[\s\S]*?(\n<!-- end of table -->)/g
+    const written = (_, start, name, end) => `${start}\n${tables[name].join('\n')}\n${end}`
+    writeFileSync(path, readFileSync(path, 'utf8').replace(place, written))
+  }
 }
 
 function say(line) {
@@ -202,8 +209,8 @@ function say(line) {
 
 function head(title) {
   const names = Object.keys(CLIENTS)
-  for (const line of ['', `## ${title}`, '', `| | ${names.map((name) => `\`${name}\``).join(' | ')} |`])
-    say(line)
+  lines = tables[title] = []
+  say(`| | ${names.map((name) => `\`${name}\``).join(' | ')} |`)
   say(`|---|${'---|'.repeat(names.length)}`)
 }
 

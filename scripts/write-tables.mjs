@@ -1,5 +1,5 @@
 // Writes the tables of the documents that repeat what other files say: settings, error codes, local events, limits from the
-// sources, and figures from bench/results.md and bench/compared.md, which `npm run bench` and `node bench/compared.mjs` write.
+// sources, and figures from bench/results.md, which `npm run bench` writes, and from docs/compared.md.
 // Usage: `npm run tables`. A test fails when a table is out of date.
 //
 // In a document, a table stands between `<!-- table: name -->` and `<!-- end of table -->`.
@@ -156,19 +156,13 @@ const PACKAGES = {
 
 const NAMES = Object.values(PACKAGES).map((name) => `\`${name}\``)
 
-/** The lines of a table of bench/compared.md. */
-function compared(title) {
-  const sections = read('bench/compared.md').split(/^## /m)
-  return (sections.find((one) => one.startsWith(`${title}\n`)) ?? '').trim().split('\n').slice(2)
-}
-
-/** A row of such a table, for the clients of `PACKAGES`. */
-function comparedRow(title, text) {
-  const row = compared(title)
-    .map(cellsOf)
-    .find(([cell]) => cell === text)
-  if (row === undefined) throw new Error(`bench/compared.md has no row "${text}"`)
-  return row.slice(0, NAMES.length + 1)
+/** A row of docs/compared.md, where `node bench/compared.mjs` has written it, for the clients of `PACKAGES`. */
+function comparedRow(text) {
+  const line = read('docs/compared.md')
+    .split('\n')
+    .find((one) => one.startsWith(`| ${text} |`))
+  if (line === undefined) throw new Error(`docs/compared.md has no row "${text}"`)
+  return cellsOf(line).slice(0, NAMES.length + 1)
 }
 
 /** A row with a figure of each client. */
@@ -181,8 +175,6 @@ const roundedMs = (value) =>
   String(Number(value) >= 100 ? Math.round(Number(value)) : Number(value).toFixed(2))
 
 const TABLES = {
-  'compared-installed': () => compared('Installed').join('\n'),
-  'compared-faults': () => compared('Faults').join('\n'),
   settings: ({ SETTINGS }) =>
     table(
       ['setting', 'type, default and range'],
@@ -223,11 +215,10 @@ const TABLES = {
       ['', ...NAMES],
       [
         comparedRow(
-          'Faults',
           'good events that arrive, if the service refuses a batch of ten because of one bad event (400)',
         ),
-        comparedRow('Faults', 'an object that your code changes after the call'),
-        comparedRow('Installed', 'packages installed'),
+        comparedRow('an object that your code changes after the call'),
+        comparedRow('packages installed'),
         figures(
           'CPU time per event in a burst, as a multiple of a hand-written `POST`, in a warm process',
           'burst',
