@@ -16,6 +16,8 @@ export const adapterNames = [
   'segment',
   'rudderstack',
   'posthog',
+  'amplitude',
+  'customerio',
   'none',
   'trackpost-other',
 ]
