@@ -144,7 +144,7 @@ export function onExit(core: Core): boolean {
   }
   core.isExiting = true
   const onTimeout = (): void => abandon(core, EXIT_MESSAGE)
-  void flush(core, timeoutMs, { isExit: true, onTimeout }).then(
+  void flush(core, timeoutMs, { isPatient: true, onTimeout }).then(
     ({ delivered, failed, pending, deferred = 0 }) => {
       core.isExiting = false
       core.exitLosses = delivered === 0 && failed + pending + deferred > 0 ? core.exitLosses + 1 : 0

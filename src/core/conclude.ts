@@ -17,8 +17,8 @@ import {
   LIMIT_PATIENCE_MS,
   lowerCeiling,
   nextBackoffMs,
-  noteFirst,
   noteRedeemed,
+  noteSingle,
   opensAtMs,
   passFailures,
   passLimited,
@@ -105,17 +105,11 @@ export function expire(core: Core): void {
   ] as const) {
     const upTo = deadline.expiredUpTo(nowMs)
     if (upTo === 0) continue
-    endWaiting(
-      core,
-      upTo,
-      () => true,
-      () => {
-        const trouble =
-          troubleOf(service, 'deadline') ?? new DeliveryError('deadline', 'the service has failed')
-        const message = `${trouble.message}; given up after ${settings[name]} s (${name})`
-        return new DeliveryError('deadline', message, { ...trouble, cause: trouble })
-      },
-    )
+    const toError = (trouble: DeliveryError): DeliveryError => {
+      const message = `${trouble.message}; given up after ${settings[name]} s (${name})`
+      return new DeliveryError('deadline', message, { ...trouble, cause: trouble })
+    }
+    endWaiting(core, upTo, () => true, 'deadline', toError)
   }
   if (!service.isLimited) return
   const before = service.toldUpTo
@@ -150,7 +144,7 @@ function accepted(core: Core, request: Request, waitMs: number | undefined): voi
   const { service } = core
   service.accepted++
   service.slots += SLOTS_PER_SUCCESS
-  noteSingle(core, request.batch, false)
+  noteSingle(service, request.batch, false)
   service.suspectFailures = 0
   service.refusals.count = 0
   service.refusals.limitBefore = undefined
@@ -174,13 +168,6 @@ function beginRateLimit({ service, line, clock }: Core, toError: ToError): void 
   service.code = undefined
   service.isLimited = true
   service.limitDeadline.begin(line.dueOrder, clock.monotonic())
-}
-
-/** Single events that have not failed before tell whether the service fails at random; in an outage they tell nothing. */
-function noteSingle({ service }: Core, { items, role, lonelyFailures }: Batch, hasFailed: boolean): void {
-  if (!hasFailed && lonelyFailures > 0) noteRedeemed(service, true)
-  if (items.length !== 1 || role !== 'line' || items[0]?.failures !== 0 || service.failures > 1) return
-  noteFirst(service, hasFailed)
 }
 
 /** The service has answered without failing: it is up, and what has failed before is under suspicion. */
@@ -249,7 +236,7 @@ function fail(
   const { batch } = request
   const nowMs = clock.monotonic()
   batch.failure = toError
-  noteSingle(core, batch, true)
+  noteSingle(service, batch, true)
   for (const item of batch.items) item.failures++
   // Suspects fail without counting as failures of the service, unless all of them do.
   const isSuspected = batch.role === 'suspect' && !request.isProbe && (code === undefined || isAboutEvents)
@@ -358,21 +345,19 @@ function isAwaited({ settings, isHandedOver }: Core, { callback }: Item): boolea
 }
 
 function tell(core: Core, upTo: number, isMeant: (item: Item) => boolean): void {
-  endWaiting(core, upTo, isMeant, () => {
-    const code = 'retries_exhausted'
-    return troubleOf(core.service, code) ?? new DeliveryError(code, 'the service has failed')
-  })
+  endWaiting(core, upTo, isMeant, 'retries_exhausted', (trouble) => trouble)
 }
 
 /**
- * Ends the waiting events up to this place that are meant. All of them are taken out before the first outcome is told, because
- * a callback may flush.
+ * Ends the waiting events up to this place that are meant: the service is in trouble, or nobody would have waited for too long.
+ * All of them are taken out before the first outcome is told, because a callback may flush.
  */
 function endWaiting(
   core: Core,
   upTo: number,
   isMeant: (item: Item) => boolean,
-  toError: () => DeliveryError,
+  code: FailureCode,
+  toError: (trouble: DeliveryError) => DeliveryError,
 ): void {
   const { line, service } = core
   const isNow = (item: Item): boolean => item.order <= upTo && isMeant(item)
@@ -385,7 +370,7 @@ function endWaiting(
     }
   }
   if (items.length === 0) return
-  const error = toError()
+  const error = toError(troubleOf(service, code) as DeliveryError)
   for (const item of items) line.leave(item)
   settleAll(core, items, error)
 }

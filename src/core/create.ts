@@ -19,7 +19,7 @@ import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
 import { isSecretHeader, redactor } from '../policy/redact.ts'
 import { type Clock, SteadyClock } from '../runtime/clock.ts'
-import { detectRuntime } from '../runtime/detect.ts'
+import { detectRuntime, runtimeProcess } from '../runtime/detect.ts'
 import { listenToExit } from '../runtime/exit.node.ts'
 import { Log } from '../runtime/log.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
@@ -204,13 +204,7 @@ function mayFreeze(): boolean {
   if (jsRuntime === 'cloudflare-worker' || jsRuntime === 'vercel-edge') return true
   // Other runtimes may ask the user for permission to read the environment.
   if (jsRuntime !== 'node' && jsRuntime !== 'bun') return false
-  try {
-    const { env = {} } =
-      (globalThis as { process?: { env?: Record<string, string | undefined> } }).process ?? {}
-    return FREEZING.some((name) => (env[name] ?? '') !== '')
-  } catch {
-    return false
-  }
+  return FREEZING.some((name) => (runtimeProcess?.env?.[name] ?? '') !== '')
 }
 
 /** Without access tokens: text that might quote a token is redacted where that text is made. */

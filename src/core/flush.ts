@@ -19,7 +19,7 @@ const MAX_FLUSH_FAILURES = 4
 export function flush(
   core: Core,
   timeoutMs: number | undefined,
-  { isClose = false, isExit = false, isPatient = false, onTimeout = (): void => {} } = {},
+  { isClose = false, isPatient = false, onTimeout = (): void => {} } = {},
 ): Promise<FlushSummary> {
   if (!core.owner.isMine()) return refuseFlush(core)
   const { counts, line, clock, pipeline } = core
@@ -44,12 +44,11 @@ export function flush(
       failed: 0,
       deferred: 0,
       sinceFailures: knownFailures(core),
-      attempts:
-        isExit || isPatient
-          ? Number.POSITIVE_INFINITY
-          : isClose
-            ? attempts
-            : Math.min(attempts, MAX_FLUSH_FAILURES),
+      attempts: isPatient
+        ? Number.POSITIVE_INFINITY
+        : isClose
+          ? attempts
+          : Math.min(attempts, MAX_FLUSH_FAILURES),
       beganMs: Number.POSITIVE_INFINITY,
       isClose,
       isPatient,

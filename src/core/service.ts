@@ -208,7 +208,11 @@ const FIRST_SPAN = 24
 const REDEEMED_SPAN = 4
 const UNREDEEMED_SPAN = 16
 
-export function noteFirst(service: Service, hasFailed: boolean): void {
+/** Single events that have not failed before tell whether the service fails at random; in an outage they tell nothing. */
+export function noteSingle(service: Service, batch: Batch, hasFailed: boolean): void {
+  const { items, role, lonelyFailures } = batch
+  if (!hasFailed && lonelyFailures > 0) noteRedeemed(service, true)
+  if (items.length !== 1 || role !== 'line' || items[0]?.failures !== 0 || service.failures > 1) return
   service.firstFailures += (Number(hasFailed) - service.firstFailures) / FIRST_SPAN
 }
 

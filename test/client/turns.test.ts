@@ -200,6 +200,7 @@ test('a flush does not wait for what plugins do with later events', async () => 
 describe('an event with a callback', () => {
   afterEach(() => {
     vi.unstubAllEnvs()
+    vi.unstubAllGlobals()
   })
 
   test.each([
@@ -215,6 +216,20 @@ describe('an event with a callback', () => {
     trackPurchases(analytics, 1)
     await settled()
     expect(client.requests).toEqual([])
+    trackPurchases(analytics, 1, () => {})
+    await settled()
+
+    expect(client.requests).toHaveLength(requests)
+  })
+
+  test.each([
+    ['Cloudflare Workers', 'navigator', { userAgent: 'Cloudflare-Workers' }, 1],
+    ['the edge of Vercel', 'EdgeRuntime', 'edge-runtime', 1],
+    ['Deno, whose variables are not read', 'Deno', {}, 0],
+  ])('on %s (%s = %j), makes %d request at the end of its turn', async (_name, global, value, requests) => {
+    vi.stubEnv('VERCEL', global === 'Deno' ? '1' : '')
+    vi.stubGlobal(global, value)
+    const { analytics, client } = createAnalytics()
     trackPurchases(analytics, 1, () => {})
     await settled()
 

@@ -164,6 +164,9 @@ describe('after a request that failed', () => {
   ])('%s', check)
 })
 
+/** An event fails alone, and then gets through. */
+const REDEEMED = ', b, c, c 200, b 503, +500, b 200'
+
 describe('a suspect', () => {
   test.each<Row>([
     [
@@ -203,6 +206,18 @@ describe('a suspect', () => {
       '0 a, 0 B, 0 c, 500 B, 1500 B, 3500 B',
       '3500 B deadline',
       { maxRetries: 99, maxTotalBackoffDuration: 2 },
+    ],
+    [
+      'gets more attempts where others have got through after they had failed alone',
+      `a, a 200${REDEEMED.repeat(3)}, B, c, c 200, B 503, +500, B 503, +1000, B 503, +2000, B 503, +4000`,
+      '0 a, 0 b, 0 c, 500 b, 500 b, 500 c, 1000 b, 1000 b, 1000 c, 1500 b, 1500 B, 1500 c, 2000 B, 3000 B, 5000 B, 9000 B',
+    ],
+    [
+      'gets no more than were set even then',
+      `a, a 200${REDEEMED.repeat(3)}, B, c, c 200, B 503, +500, B 503, +1000, B 503, +2000, B 503`,
+      '0 a, 0 b, 0 c, 500 b, 500 b, 500 c, 1000 b, 1000 b, 1000 c, 1500 b, 1500 B, 1500 c, 2000 B, 3000 B, 5000 B',
+      '5000 B retries_exhausted',
+      { maxRetries: 3 },
     ],
     [
       'takes at most half of the requests at once',

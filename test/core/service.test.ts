@@ -12,8 +12,8 @@ import {
   lowerCeiling,
   nextBackoffMs,
   noteDue,
-  noteFirst,
   noteRedeemed,
+  noteSingle,
   opensAtMs,
   passFailures,
   passLimited,
@@ -22,6 +22,7 @@ import {
   troubleOf,
 } from '../../src/core/service.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
+import { createItem } from '../../src/line/item.ts'
 
 const MOST = { events: 100, bytes: 1_000 }
 const create = (): Service =>
@@ -187,16 +188,20 @@ describe('the gate', () => {
 })
 
 describe('where requests fail at random, an event under suspicion gets more attempts', () => {
+  const single = createBatch([createItem('track', 1)], 'line')
+  const noteFailures = (service: Service, count: number): void =>
+    times(count, () => noteSingle(service, single, true))
+
   test('none while few single events fail at their first attempt', () => {
     const service = create()
-    times(6, () => noteFirst(service, true))
+    noteFailures(service, 6)
     expect(service.firstFailures).toBeLessThan(0.25)
     expect(failuresToGiveUp(service)).toBe(0)
   })
 
   test('so many that one good event in 250 is given up', () => {
     const service = create()
-    times(200, () => noteFirst(service, true))
+    noteFailures(service, 200)
     expect(0.95 ** failuresToGiveUp(service)).toBeCloseTo(0.004, 6)
     service.firstFailures = 0.7
     expect(0.7 ** failuresToGiveUp(service)).toBeCloseTo(0.004, 6)
@@ -215,6 +220,32 @@ describe('where requests fail at random, an event under suspicion gets more atte
     expect(failuresToGiveUp(service)).toBeGreaterThan(7)
     times(3, () => noteRedeemed(service, false))
     expect(failuresToGiveUp(service)).toBe(0)
+  })
+
+  test('as only single events tell that have not failed before, and no second failure in a row', () => {
+    const service = create()
+    const failed = Object.assign(createItem('track', 2), { failures: 1 })
+    for (const batch of [
+      createBatch([...single.items, ...single.items], 'line'),
+      createBatch(single.items, 'suspect'),
+      createBatch([failed], 'line'),
+    ]) {
+      noteSingle(service, batch, true)
+    }
+    service.failures = 2
+    noteSingle(service, single, true)
+    expect(service.firstFailures).toBe(0)
+    service.failures = 1
+    noteSingle(service, single, true)
+    expect(service.firstFailures).toBeCloseTo(1 / 24)
+    noteSingle(service, single, false)
+    expect(service.firstFailures).toBeCloseTo(23 / 24 ** 2)
+
+    const suspect = Object.assign(createBatch([failed], 'suspect'), { lonelyFailures: 1 })
+    noteSingle(service, suspect, true)
+    expect(service.redeemed).toBe(0)
+    noteSingle(service, suspect, false)
+    expect(service.redeemed).toBe(1 / 4)
   })
 
   test('no longer after full batches were accepted', () => {
