@@ -20,7 +20,7 @@ const LIBRARY = { name: 'trackpost', version: VERSION }
 const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
 
 failOnUnhandledRejections()
-const warned = catchProcessWarnings()
+catchProcessWarnings()
 
 /** For each kind of call, the parameters that only it has, and the message fields that they become. */
 const CALLS: Record<Kind, { params: Record<string, unknown>; own: Record<string, unknown> }> = {
@@ -146,18 +146,6 @@ describe('the six calls', () => {
     expect(patched.mock.contexts).toEqual([analytics, analytics])
     expect(analytics.stats.accepted).toBe(0)
     patched.mockRestore()
-  })
-
-  test('clients with different settings do not affect each other', async () => {
-    const one = createAnalytics({ flushAt: 1 })
-    const other = createAnalytics({ writeKey: 'wk_Łódź'.normalize('NFD').replace(/[^\x21-\x7e]/g, 'x') })
-
-    trackPurchases(one.analytics, 2)
-    await settled()
-
-    expect(one.client.batchSizes).toEqual([1, 1])
-    expect(other.client.requests).toEqual([])
-    expect(other.analytics.stats.accepted).toBe(0)
   })
 
   test('VERSION, the named export and the default export exist', () => {
@@ -311,29 +299,6 @@ describe('strict', () => {
     expect(callback).not.toHaveBeenCalled()
     expect(analytics.stats.accepted).toBe(0)
   })
-
-  test('good calls do not throw, even when their events are lost later', async () => {
-    const { analytics } = createAnalytics({ strict: true }, [status(400)])
-
-    expect(() => trackPurchases(analytics, 1)).not.toThrow()
-    expect(await analytics.flush()).toMatchObject({ failed: 1 })
-  })
-})
-
-describe('flush', () => {
-  test('does not wait for the flush interval, and keeps the process alive while it waits', async () => {
-    const { analytics, clock } = createAnalytics({}, [status(503), status(200)])
-
-    trackPurchases(analytics, 2)
-    const flushed = analytics.flush()
-    await settled()
-    expect(clock.holdCount).toBe(1)
-    await clock.advance(1_001)
-
-    expect(await flushed).toEqual({ delivered: 2, failed: 0, pending: 0 })
-    expect(clock.holdCount).toBe(0)
-    expect(clock.timerCount).toBe(0)
-  })
 })
 
 describe('closeAndFlush', () => {
@@ -426,106 +391,5 @@ describe('secrets', () => {
       host: 'https://api.segment.io',
       stats: analytics.stats,
     })
-  })
-})
-
-test('an unknown setting is reported, with the names that exist', () => {
-  createAnalytics({ flushAtt: 5 } as never)
-
-  expect(warned).toEqual([
-    expect.stringMatching(/^unknown settings: flushAtt; the settings are writeKey, .*flushAt, /),
-  ])
-})
-
-describe('plugins', () => {
-  test('change the event, cancel it, and see its outcome', async () => {
-    const { analytics, client } = createAnalytics()
-    const seen: unknown[] = []
-    analytics.on('error', ({ code, reason, ctx }) => seen.push([code, reason.code, ctx?.id]))
-    await analytics.register(
-      {
-        name: 'filtre',
-        type: 'before',
-        track: (ctx) => {
-          if (ctx.event.properties?.['number'] === 2) ctx.cancel('sans accord')
-        },
-      },
-      { name: 'géo', type: 'enrichment', track: (ctx) => ctx.updateEvent('context.ville', 'Łódź') },
-      { name: 'bilan', type: 'after', track: (ctx) => void seen.push([ctx.id, ctx.attempts]) },
-    )
-
-    trackPurchases(analytics, 3)
-    await analytics.flush()
-
-    expect(client.requests[0]?.messageIds).toEqual(['purchase-1', 'purchase-3'])
-    expect(client.requests[0]?.batch[0]?.context).toMatchObject({ ville: 'Łódź' })
-    expect(seen).toEqual([
-      ['plugin', 'plugin', 'purchase-2'],
-      ['purchase-1', 1],
-      ['purchase-3', 1],
-    ])
-  })
-
-  test('events that are tracked while a plugin loads wait for the plugin, and ready resolves after the load', async () => {
-    const { analytics, client } = createAnalytics()
-    let loaded = (): void => {}
-    const load = () =>
-      new Promise<void>((resolve) => {
-        loaded = resolve
-      })
-    void analytics.register({
-      name: 'lent',
-      type: 'enrichment',
-      load,
-      track: (ctx) => ctx.updateEvent('properties.vu', true),
-    })
-
-    trackPurchases(analytics, 1)
-    await settled()
-    expect(analytics.stats.pending).toBe(1)
-    loaded()
-    await analytics.ready
-    await analytics.flush()
-
-    expect(client.requests[0]?.batch[0]).toMatchObject({ properties: { vu: true } })
-  })
-})
-
-describe('custom limits in bytes', () => {
-  /** A purchase whose message has about `bytes` bytes. */
-  const purchase = (bytes: number) => ({
-    userId: 'u',
-    event: 'Commande passée',
-    properties: { note: 'x'.repeat(bytes - 400) },
-  })
-
-  test('a message up to maxMessageBytes is delivered, and a larger one fails with an error that names the limit', async () => {
-    const { analytics } = createAnalytics({ maxMessageBytes: 65_536 })
-    const errors: string[] = []
-
-    analytics.track(purchase(65_000), (error) => errors.push(error?.message ?? 'delivered'))
-    analytics.track(purchase(66_500), (error) => errors.push(error?.message ?? 'delivered'))
-    await analytics.flush()
-
-    expect(errors.sort()).toEqual([
-      'delivered',
-      expect.stringMatching(/^the message has 66\d{3} bytes; the limit is 65536$/),
-    ])
-  })
-
-  test('no request body is larger than maxBodyBytes', async () => {
-    const { analytics, client } = createAnalytics({
-      maxMessageBytes: 2_048,
-      maxBodyBytes: 8_192,
-      flushAt: 100,
-    })
-    for (let number = 0; number < 40; number++) analytics.track(purchase(1_500))
-
-    const summary = await analytics.flush()
-
-    const sizes = client.requests.map(({ body }) => Buffer.byteLength(JSON.stringify(body)))
-    expect(summary.delivered).toBe(40)
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(8_192)
-    expect(Math.min(...sizes)).toBeGreaterThan(4_096)
   })
 })

@@ -17,10 +17,8 @@ const filesBelow = (...folders: string[]): string[] =>
 const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   F10: [['test/core/bad-events.test.ts', 'F141: of $outageFault ends as it began']],
   F79: [
-    [
-      'test/core/waits.test.ts',
-      'a close waits for the end of a stated wait only if that is within its timeout',
-    ],
+    ['test/core/conclude.test.ts', 'for a close in a rate limit waits for its end'],
+    ['test/core/conclude.test.ts', 'for a close that ends before the rate limit is told at once'],
   ],
   F86: [
     [

@@ -124,18 +124,6 @@ describe('compressed requests', () => {
     expect(requests[0]?.headers['Content-Encoding']).toBe('gzip')
     expect(JSON.parse(requests[0]?.body ?? '')).toMatchObject({ writeKey: '[redacted]' })
   })
-
-  test('have another sentAt and a retry count in a retry, but the same messages', async () => {
-    respond = () => (received.length === 1 ? 503 : 200)
-
-    expect(await trackAll(open(), 1, { note: 'x'.repeat(500) })).toEqual(['delivered'])
-
-    const [first, second] = received as [Received, Received]
-    expect(second.headers['x-retry-count']).toBe('1')
-    expect([first.isCompressed, second.isCompressed]).toEqual([true, true])
-    expect(second.text).not.toBe(first.text)
-    expect(second.messages).toEqual(first.messages)
-  })
 })
 
 describe('limits', () => {

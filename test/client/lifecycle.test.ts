@@ -93,18 +93,6 @@ describe('flush', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
   })
 
-  test('does not wait for events that are tracked later', async () => {
-    const { analytics } = createAnalytics({}, [status(200), silence])
-
-    trackPurchases(analytics, 1)
-    const flushed = analytics.flush()
-    await Promise.resolve()
-    analytics.track({ userId: 'usr_Zoë', event: 'plus tard' })
-
-    expect(await flushed).toEqual({ delivered: 1, failed: 0, pending: 0 })
-    expect(analytics.stats.pending).toBe(1)
-  })
-
   test.each([undefined, null, 5, 'x', { timeout: 'bald' }, { timeout: -1 }, { timeout: Number.NaN }])(
     'accepts %j as options',
     async (options) => {
@@ -114,27 +102,6 @@ describe('flush', () => {
       expect(await analytics.flush(options as never)).toEqual({ delivered: 1, failed: 0, pending: 0 })
     },
   )
-
-  test('waits for its own events, also when later ones are delivered before them', async () => {
-    let answer = (): void => {}
-    const slow = (): Promise<HTTPResponse> =>
-      new Promise((resolve) => {
-        answer = () => resolve({ status: 200, statusText: 'OK' })
-      })
-    const { analytics } = createAnalytics({ flushAt: 1 }, [slow, status(200)])
-    const flushed = vi.fn()
-
-    trackPurchases(analytics, 1)
-    void analytics.flush().then(flushed)
-    await settled()
-    trackPurchases(analytics, 1)
-    await settled()
-    expect([analytics.stats.delivered, flushed.mock.calls.length]).toEqual([1, 0])
-    answer()
-    await settled()
-
-    expect(flushed).toHaveBeenCalledExactlyOnceWith({ delivered: 1, failed: 0, pending: 0 })
-  })
 
   test('F74: 1,000 at once, and one in each callback that tracks again, all resolve: none waits for later events', async () => {
     const { analytics, client, clock } = createAnalytics()
@@ -367,23 +334,6 @@ describe('closeAndFlush', () => {
     expect(client.requests[0]?.signal?.aborted).toBe(true)
   })
 
-  test('waits without a time limit when its timeout is 0', async () => {
-    let answer = (): void => {}
-    const { analytics, clock } = createAnalytics({ httpRequestTimeout: 1_000_000 }, [
-      () =>
-        new Promise((resolve) => {
-          answer = () => resolve({ status: 200, statusText: 'OK' })
-        }),
-    ])
-    trackPurchases(analytics, 1)
-
-    const closing = analytics.closeAndFlush({ timeout: 0 })
-    await clock.advance(500_000)
-    answer()
-
-    expect(await closing).toEqual({ delivered: 1, failed: 0, pending: 0 })
-  })
-
   test('leaves the HTTP client of the program open', async () => {
     const close = vi.fn()
     const makeRequest = async (): Promise<HTTPResponse> => ({ status: 200, statusText: 'OK' })
@@ -582,23 +532,6 @@ describe('the end of the process', () => {
     again()
     expect(tracked).toBeGreaterThan(100)
     expect(analytics.stats.pending).toBeLessThanOrEqual(1)
-  })
-
-  test('a script that goes on after an outage loses no event that it tracks afterwards', async () => {
-    const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
-      hangUntilAborted,
-      status(200),
-    ])
-    const { outcomes, callback } = recordOutcomes()
-
-    for (let round = 0; round < 3; round++) {
-      trackPurchases(analytics, 1, callback)
-      await runOutOfWork()
-      await clock.advance(1_000)
-    }
-    restore()
-
-    expect(outcomes).toEqual(['shutdown_timeout', 'delivered', 'delivered'])
   })
 
   test('a second beforeExit during the wait for events starts no second wait', async () => {

@@ -5,9 +5,9 @@ import { on, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
 import type { ErrorEvent, WarningEvent } from '../../src/client/events.ts'
-import type { Callback, Context } from '../../src/pipeline/context.ts'
+import type { Callback } from '../../src/pipeline/context.ts'
 import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
-import { FakeClock, settled } from '../support/fake-clock.ts'
+import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { networkError, type Reply, silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
@@ -97,25 +97,6 @@ describe('failures that lose no event', () => {
 
     expect(await analytics.flush()).toEqual({ delivered: 2, failed: 0, pending: 0 })
     expect(outcomes).toEqual(['delivered', 'delivered'])
-  })
-
-  test('of the service cause a warning when an outage begins and when it ends, with the number of waiting events', async () => {
-    const startMs = new FakeClock().now()
-    const { analytics, clock, client } = createAnalytics({}, [...new Array(8).fill(status(503)), status(200)])
-    const warnings: string[] = []
-    analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
-
-    trackPurchases(analytics, 3)
-    await clock.advance(600_000)
-
-    const lastedMs = client.gapsMs.reduce((sum, ms) => sum + ms, 0)
-    const since = new Date(startMs + (client.requests[0]?.atMs ?? 0)).toISOString()
-    expect(lastedMs).toBeGreaterThan(100_000)
-    expect(analytics.stats.delivered).toBe(3)
-    expect(warnings).toEqual([
-      `the service has taken no request since ${since} ([503] Service Unavailable). Events that wait: 3.`,
-      `the service takes requests again after ${Math.round(lastedMs / 1_000)} s. Events that wait: 3.`,
-    ])
   })
 
   test('of a warning listener cause a process warning, and no further warning event', async () => {
@@ -339,32 +320,6 @@ describe('the asynchronous context', () => {
   })
 })
 
-describe('outcomes that are known within their call', () => {
-  test('let the event loop run when each outcome causes the next call', async () => {
-    const { analytics, clock } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
-    let refused = 0
-    const retry = (): void => {
-      refused++
-      if (refused < 3) trackPurchases(analytics, 1, retry)
-    }
-    trackPurchases(analytics, 1)
-    await settled()
-    trackPurchases(analytics, 1)
-
-    trackPurchases(analytics, 1, retry)
-    let hasRun = false
-    setImmediate(() => {
-      hasRun = true
-    })
-    await settled()
-
-    expect(hasRun).toBe(true)
-    expect(refused).toBe(3)
-    void analytics.closeAndFlush({ timeout: 1 })
-    await clock.advance(10)
-  })
-})
-
 function fillQueue(analytics: Analytics, maxQueueBytes: number): void {
   const track = (event: string): void => {
     analytics.track({ userId: 'usr_Zoë', event, messageId: event.slice(0, 9) })
@@ -402,39 +357,6 @@ test.each([
   },
 )
 
-describe('a listener that is attached after the call', () => {
-  const note = {
-    name: 'notes',
-    type: 'enrichment' as const,
-    isLoaded: () => true,
-    load() {},
-    track(ctx: Context) {
-      ctx.log('info', 'prix en euros')
-      return ctx
-    },
-  }
-
-  test.each([
-    ['is delivered', false],
-    ['is disabled', true],
-  ])('gets an event that %s, with its log entries', async (_label, isDisabled) => {
-    const { analytics } = createAnalytics({ disable: () => isDisabled })
-    await analytics.register(note)
-
-    trackPurchases(analytics, 1)
-    const seen: unknown[] = []
-    analytics.on('track', (ctx) =>
-      seen.push(
-        ctx.id,
-        ctx.logs().map(({ message }) => message),
-      ),
-    )
-    await analytics.flush()
-
-    expect(seen).toEqual(['purchase-1', ['prix en euros']])
-  })
-})
-
 describe('node:events', () => {
   test('`once` resolves with the next event, and rejects on an error', async () => {
     const { analytics, client } = createAnalytics({ maxRetries: 0 })
@@ -470,19 +392,5 @@ describe('node:events', () => {
     expect(await reading).toBe('AbortError')
     expect(ids).toEqual(['purchase-1', 'purchase-2', 'purchase-3'])
     expect([analytics.listenerCount('track'), analytics.listenerCount('error')]).toEqual([0, 0])
-  })
-
-  test('every listener method works when it is detached from the client', () => {
-    const { analytics } = createAnalytics()
-    const { addListener, removeListener, listenerCount, removeAllListeners, listeners } = analytics
-    const listener = (): void => {}
-
-    addListener('track', listener)
-    expect([listenerCount('track'), listeners('track')]).toEqual([1, [listener]])
-    removeListener('track', listener)
-    addListener('error', listener)
-    removeAllListeners()
-
-    expect([listenerCount('track'), listenerCount('error')]).toEqual([0, 0])
   })
 })

@@ -55,15 +55,6 @@ describe('status', () => {
     return analytics.status
   }
 
-  test('counts the parts of a halved batch that wait while another part is in flight', async () => {
-    const { analytics } = createAnalytics({ flushAt: 4, maxConcurrentRequests: 1 }, [status(413), silence])
-
-    trackPurchases(analytics, 4)
-    await settled()
-
-    expect(analytics.status).toMatchObject({ queued: 2, inFlight: 1 })
-  })
-
   test('has the Date until which no request is sent', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [
       status(429, { 'Retry-After': '30' }),

@@ -382,27 +382,6 @@ describe('combine', () => {
     expect(second.analytics.stats.failures.invalid).toBe(1)
   })
 
-  test('reads an instance of a class as parameters, as a single client does', async () => {
-    class Purchase {
-      readonly #userId = 'usr_Zoë'
-      get userId(): string {
-        return this.#userId
-      }
-      get event(): string {
-        return 'Commande passée'
-      }
-    }
-    const [first, second] = [createAnalytics(), createAnalytics()]
-    const both = combine(first.analytics, second.analytics)
-
-    both.track(new Purchase())
-    await both.flush()
-
-    const [a, b] = [first, second].map(({ client }) => client.requests[0]?.batch[0])
-    expect(a).toMatchObject({ userId: 'usr_Zoë', event: 'Commande passée' })
-    expect(b).toEqual(a)
-  })
-
   test('makes the event fail on every client when its parameters throw, and does not throw itself', async () => {
     const [first, second] = [createAnalytics(), createAnalytics()]
     const codes: (string | undefined)[] = []

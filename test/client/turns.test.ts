@@ -1,71 +1,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
-import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 
 const sent = (client: { requests: readonly { body: string }[] }): { properties: Record<string, unknown> }[] =>
   client.requests.flatMap(({ body }) => JSON.parse(body).batch)
-
-function recorder(type: Plugin['type'], seen: unknown[], name = `a ${type}`): Plugin {
-  return {
-    name,
-    type,
-    track(ctx) {
-      seen.push(ctx.event.properties?.['number'])
-      return ctx
-    },
-  }
-}
-
-describe('a plugin that is registered during a turn', () => {
-  test('redacts the events of that turn that were tracked before it', async () => {
-    const { analytics, client } = createAnalytics()
-
-    trackPurchases(analytics, 2)
-    void analytics.register({
-      name: 'no prices',
-      type: 'before',
-      track(ctx) {
-        ctx.updateEvent('properties.price', undefined)
-        return ctx
-      },
-    })
-    trackPurchases(analytics, 1)
-    await analytics.flush()
-
-    expect(sent(client).map(({ properties }) => properties)).toEqual(
-      [1, 2, 1].map((number) => ({ number, article: 'Thé à la menthe' })),
-    )
-  })
-
-  test.each(['before', 'enrichment', 'destination', 'after', 'utility'] as const)(
-    'is called once for each event of the turn, as a plugin of type %s',
-    async (type) => {
-      const { analytics } = createAnalytics({ flushAt: 1 })
-      const seen: unknown[] = []
-
-      trackPurchases(analytics, 2)
-      void analytics.register(recorder(type, seen))
-      trackPurchases(analytics, 1)
-      await analytics.flush()
-
-      expect(seen.sort()).toEqual([1, 1, 2])
-    },
-  )
-
-  test('is also called for events that an asynchronous plugin is still processing, and can drop them', async () => {
-    const { analytics } = createAnalytics()
-    const { outcomes, callback } = recordOutcomes()
-    await analytics.register({ name: 'slow', type: 'enrichment', track: async (ctx) => ctx })
-
-    trackPurchases(analytics, 1, callback)
-    void analytics.register({ name: 'no', type: 'before', track: () => null as never })
-    await analytics.flush()
-
-    expect(outcomes).toEqual(['plugin'])
-  })
-})
 
 test('F103: a plugin that blocks the process for longer than a request may take causes no timeouts, and keeps the order', async () => {
   const { analytics, client, clock } = createAnalytics({ httpRequestTimeout: 1_000, flushAt: 10 })

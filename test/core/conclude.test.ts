@@ -341,6 +341,31 @@ describe('a wait that the service asks for', () => {
       '0 a, 0 b, 0 c, 9000 b',
     ],
     [
+      'by the second of two failed requests limits the rate if it is long',
+      'a, a 200, B, c, B 503 1, c 503 120, +9999, +1',
+      '0 a, 0 B, 0 c',
+      '10000 B retries_exhausted',
+    ],
+    [
+      'with 429 after a refusal of the credentials is told as a rate limit',
+      'a, a 200, B, B 403, +500, B 429 60, +9500',
+      '0 a, 0 B, 500 B',
+      '10000 B retries_exhausted',
+    ],
+    [
+      'with 429 ends after 10 s for each event, counted from when it became due in the midst of the request',
+      'A, +6000, B, +2000, A 429 60, +2000, +6000',
+      '0 A',
+      '10000 A retries_exhausted, 16000 B retries_exhausted',
+      { maxConcurrentRequests: 1 },
+    ],
+    [
+      'and that 429 and 503 do not name in turn ends for who waits after 10 s',
+      'a, a 200, B, B 503, +500, B 429, +1000, B 503, +2000, B 429, +4000, B 503, +2499, +1',
+      '0 a, 0 B, 500 B, 1500 B, 3500 B, 7500 B',
+      '10000 B retries_exhausted',
+    ],
+    [
       'is not made shorter by a request beside it',
       'a, a 200, b, c, b 429 9, c 429 5, +8999, +1, bc 200',
       '0 a, 0 b, 0 c, 9000 bc',
@@ -374,7 +399,7 @@ describe('a wait that the service asks for', () => {
       '0 a, 0 b, 0 c',
       '10000 D retries_exhausted',
     ],
-    ['with a success is obeyed', 'a, a 200, b, b 200 5, c, +4999, +1', '0 a, 0 b, 5000 c'],
+    ['F50: with a success is obeyed', 'a, a 200, b, b 200 5, c, +4999, +1', '0 a, 0 b, 5000 c'],
     [
       'after a success counts from there for those who wait',
       'a, a 200, B, c, +5000, c 200, +4000, B 429 60, +5999, +1',
@@ -612,21 +637,24 @@ test.each([
   expect([told, outcomes]).toEqual([2, []])
 })
 
-test('an outage is told after four failures, and its end after a success', async () => {
+test('an outage is told after four failures, and its end after a success, with the number of waiting events', async () => {
   const clock = new FakeClock()
   clock.random = () => 0
-  const { analytics, client } = createAnalytics({ flushAt: 1 }, [status(503)], clock)
-  const codes: string[] = []
-  analytics.on('warning', ({ code }) => codes.push(code))
-  trackPurchases(analytics, 1)
+  const { analytics, client } = createAnalytics({ flushAt: 3 }, [status(503)], clock)
+  const warnings: unknown[] = []
+  analytics.on('warning', ({ code, reason }) => warnings.push([code, (reason as Error).message]))
+  trackPurchases(analytics, 3)
   await clock.advance(3_499)
-  expect(codes).toEqual([])
+  expect(warnings).toEqual([])
   await clock.advance(1)
-  expect(codes).toEqual(['outage'])
+  const began =
+    'the service has taken no request since 2026-11-20T09:30:00.000Z ([503] Service Unavailable). Events that wait: 3.'
+  expect(warnings).toEqual([['outage', began]])
   client.answerWith(status(200))
   await clock.advance(4_000)
 
-  expect(codes).toEqual(['outage', 'outage'])
+  const ended = 'the service takes requests again after 8 s. Events that wait: 3.'
+  expect(warnings.slice(1)).toEqual([['outage', ended]])
 })
 
 test.each([

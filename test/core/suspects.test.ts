@@ -19,17 +19,6 @@ function track({ analytics, clock }: Harness, event: string): { code?: string | 
   return told
 }
 
-/** A client that sends each event at once, and whose service has accepted one. */
-async function proven(): Promise<Harness> {
-  const harness = createAnalytics({ flushAt: 1 })
-  const { analytics, clock } = harness
-  analytics.on('error', () => {})
-  analytics.on('warning', () => {})
-  analytics.track({ userId: 'ada', event: 'Good' })
-  await clock.advance(100)
-  return harness
-}
-
 /** A good event is accepted, then a bad one and a good one fail together: the bad one is a suspect. */
 async function withSuspect(
   reply: Reply,
@@ -101,46 +90,6 @@ describe('a suspect', () => {
   )
 })
 
-describe.each([403, 404, 302])('an event to which a firewall always answers %i', (code) => {
-  test('costs the others nothing, and is told', async () => {
-    const harness = createAnalytics({ flushInterval: 100 }, [answer(status(code))])
-    const { analytics, client, clock } = harness
-    analytics.on('error', () => {})
-    analytics.on('warning', () => {})
-    await analytics.track({ userId: 'ada', event: 'Good' })
-    await analytics.flush()
-    const told: ReturnType<typeof track>[] = []
-    for (let second = 0; second < 600; second++) {
-      if (second % 60 === 30) told.push(track(harness, 'Bad'))
-      analytics.track({ userId: 'ada', event: 'Good' })
-      await clock.advance(1_000)
-    }
-    await clock.advance(5_000)
-
-    expect(analytics.stats.delivered).toBe(601)
-    expect(told).toEqual(
-      new Array(10).fill({ code: code === 403 ? 'auth' : 'rejected', atMs: expect.any(Number) }),
-    )
-    expect(client.requests.length).toBeLessThan(800)
-  })
-
-  test('that nobody awaits ends as well', async () => {
-    const { analytics, clock } = createAnalytics({ flushInterval: 100 }, [answer(status(code))])
-    analytics.on('error', () => {})
-    analytics.on('warning', () => {})
-    for (const event of ['Good', 'Bad', 'Good']) {
-      analytics.track({ userId: 'ada', event })
-      await clock.advance(1_000)
-    }
-    for (let second = 0; second < 60; second++) {
-      analytics.track({ userId: 'ada', event: 'Good' })
-      await clock.advance(1_000)
-    }
-
-    expect(analytics.stats).toMatchObject({ delivered: 62, pending: 0 })
-  })
-})
-
 test('after a time in which every second request fails, a bad event is still told', async () => {
   let requests = 0
   const flaky: Reply = (request) => status(++requests % 2 === 0 ? 503 : 200)(request)
@@ -181,69 +130,3 @@ test('where a third of the events is bad, each is told, and the others are deliv
   expect(bad).toEqual(new Array(100).fill({ code: 'retries_exhausted', atMs: expect.any(Number) }))
   expect(analytics.stats).toMatchObject({ delivered: 330, pending: 0 })
 })
-
-test.each([
-  ['503 that asks for 5 s', [status(503, { 'Retry-After': '5' })]],
-  ['503 that asks for 8 s', [status(503, { 'Retry-After': '8' })]],
-  ['503 and 429 in turn', [status(503), status(429)]],
-] as const)('in an outage of %s, who waits is told within 11 s', async (_title, replies) => {
-  let requests = 0
-  const harness = await proven()
-  const { analytics, client, clock } = harness
-  client.answerWith((request) => (replies[requests++ % replies.length] as Reply)(request))
-  const waits: number[] = []
-  for (let count = 0; count < 20; count++) {
-    const startMs = clock.elapsedMs
-    analytics.track({ userId: 'ada', event: 'Awaited' }, () => waits.push(clock.elapsedMs - startMs))
-    await clock.advance(2_500)
-  }
-  await clock.advance(11_000)
-
-  expect(waits).toHaveLength(20)
-  expect(Math.max(...waits)).toBeLessThanOrEqual(11_000)
-})
-
-test('a long wait that the second of two failed requests asks for limits the rate', async () => {
-  const harness = await proven()
-  const { client, clock } = harness
-  const later = (ms: number, reply: Reply): Reply => {
-    return (request) => new Promise((resolve) => clock.setTimer(() => resolve(reply(request)), ms))
-  }
-  const first = later(50, status(503, { 'Retry-After': '1' }))
-  client.answerWith(first, later(100, status(503, { 'Retry-After': '120' })))
-  const told = [track(harness, 'One'), track(harness, 'Two')]
-  await clock.advance(20_000)
-
-  expect(told).toEqual(new Array(2).fill({ code: 'retries_exhausted', atMs: 10_100 }))
-})
-
-test('what is told of a rate limit after a refusal has the code of the rate limit', async () => {
-  const harness = await proven()
-  const { client, clock } = harness
-  client.answerWith(status(403), status(429, { 'Retry-After': '60' }))
-  const told = track(harness, 'Awaited')
-  await clock.advance(20_000)
-
-  expect(told.code).toBe('retries_exhausted')
-})
-
-test.each([1, 4])(
-  'where every second request fails at random, at most 4 good events in 1,000 are given up, %i at once',
-  async (atOnce) => {
-    let given = 0
-    for (const seed of SEEDS) {
-      const clock = new FakeClock(undefined, seed)
-      const reply: Reply = (request) => status(clock.random() < 0.5 ? 503 : 200)(request)
-      const { analytics } = createAnalytics({ flushAt: 1, maxConcurrentRequests: atOnce }, [reply], clock)
-      analytics.on('error', ({ reason }) => (given += Number(reason.code === 'retries_exhausted')))
-      analytics.on('warning', () => {})
-      for (let sent = 0; sent < 60; sent++) {
-        analytics.track({ userId: 'ada', event: 'Good' })
-        await clock.advance(1_000)
-      }
-    }
-
-    // Of 480 events, 4 in 1,000.
-    expect(given).toBeLessThanOrEqual(2)
-  },
-)

@@ -19,13 +19,6 @@ const WAITERS = ['a callback', 'a promise', 'a flush', 'a close'] as const
 /** Fire and forget events that wait already. */
 const WAITING = 3
 
-function answerAfter(clock: FakeClock, ms: number, reply: Reply): Reply {
-  return (request) =>
-    new Promise((resolve) => {
-      clock.setTimer(() => resolve(reply(request)), ms)
-    })
-}
-
 interface Told {
   readonly afterMs: number
   readonly summary: FlushSummary | undefined
@@ -134,21 +127,6 @@ describe.each(LIMITS)('under a rate limit (%s)', (_name, reply) => {
   )
 })
 
-test('F144: an event that became due while the limited request was in flight has its own 10 s', async () => {
-  const { analytics, client, clock } = createAnalytics({ flushAt: 1, maxConcurrentRequests: 1 })
-  client.answerWith(answerAfter(clock, 8_000, status(429, { 'Retry-After': '60' })))
-  analytics.on('error', () => {})
-  const toldAtMs: number[] = []
-  const tell = (): void => void toldAtMs.push(clock.elapsedMs)
-  const event = { userId: 'ada', event: 'Awaited' }
-  analytics.track(event, tell)
-  await clock.advance(6_000)
-  analytics.track(event, tell)
-  await clock.advance(20_000)
-
-  expect(toldAtMs).toEqual([10_000, 16_000])
-})
-
 test('an accepted request that asks for a wait of a minute limits the rate: an awaited event is told after 10 s', async () => {
   const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
   client.answerWith(status(200, { 'Retry-After': '60' }))
@@ -162,71 +140,6 @@ test('an accepted request that asks for a wait of a minute limits the rate: an a
 
   expect(told).toEqual(['the service asks for a wait of 60 s', 11_000])
   expect(analytics.stats).toMatchObject({ delivered: 2, failed: 1, pending: 0 })
-})
-
-test('a 429 that comes after the gate has shut and opened again limits nothing', async () => {
-  const clock = new FakeClock()
-  const slow = answerAfter(clock, 20_000, status(200))
-  const replies = [answerAfter(clock, 5_000, status(429)), status(503), status(200), slow]
-  const settings = { flushAt: 1, maxConcurrentRequests: 2, httpRequestTimeout: 60_000 }
-  const { analytics } = createAnalytics(settings, replies, clock)
-  trackPurchases(analytics, 2)
-  await clock.advance(4_000)
-  expect(analytics.stats.delivered).toBe(1)
-  trackPurchases(analytics, 1)
-  const outcomes: (string | undefined)[] = []
-  await clock.advance(500)
-  // Both requests at once are slow now, so this event waits for more than 10 s.
-  analytics.track({ userId: 'ada', event: 'Awaited' }, (error) => outcomes.push(error?.code))
-  await clock.advance(15_000)
-  expect(outcomes).toEqual([])
-  await clock.advance(60_000)
-
-  expect(outcomes).toEqual([undefined])
-})
-
-test('short waits that two accepted requests ask for are no rate limit: nobody is told in the time of a slow one', async () => {
-  const { analytics, client, clock } = createAnalytics({ flushAt: 1, httpRequestTimeout: 30_000 })
-  client.answerWith(answerAfter(clock, 100, status(200, { 'Retry-After': '1' })))
-  trackPurchases(analytics, 2)
-  await clock.advance(50)
-  client.answerWith(answerAfter(clock, 20_000, status(200)))
-  const outcomes: (string | undefined)[] = []
-  analytics.track({ userId: 'ada', event: 'Awaited' }, (error) => outcomes.push(error?.code))
-  let summary: FlushSummary | undefined
-  void analytics.flush().then((result) => {
-    summary = result
-  })
-  await clock.advance(60_000)
-
-  expect(outcomes).toEqual([undefined])
-  expect(summary).toMatchObject({ failed: 0, pending: 0 })
-})
-
-test('F144: a close waits for the end of a stated wait only if that is within its timeout', async () => {
-  for (const [timeout, isWorthIt] of [
-    [75_000, true],
-    [30_000, false],
-  ] as const) {
-    const { analytics, client, clock } = createAnalytics({ flushAt: 1 }, [
-      status(429, { 'Retry-After': '60' }),
-    ])
-    analytics.on('error', () => {})
-    trackPurchases(analytics, 2)
-    await clock.advance(1_000)
-    client.answerWith(status(200))
-    const beganMs = clock.elapsedMs
-    let tookMs = Number.NaN
-    void analytics.closeAndFlush({ timeout }).then(() => {
-      tookMs = clock.elapsedMs - beganMs
-    })
-    await clock.advance(80_000)
-
-    if (isWorthIt) expect(tookMs).toBeGreaterThan(58_000)
-    else expect(tookMs).toBe(0)
-    expect(analytics.stats).toMatchObject(isWorthIt ? { delivered: 2 } : { failed: 2 })
-    expect([clock.timerCount, clock.holdCount]).toEqual([0, 0])
-  }
 })
 
 test('F145: 10,000 flushes with a timeout leave nothing while one event waits', async () => {
@@ -250,35 +163,4 @@ test('F145: 10,000 flushes with a timeout leave nothing while one event waits', 
   await clock.advance(400_000)
   expect(analytics.stats).toMatchObject({ delivered: 1, pending: 0 })
   expect(clock.timerCount).toBe(0)
-})
-
-test('a service that goes down while requests are in flight is asked as seldom as in any outage', async () => {
-  let requests = 0
-  const { analytics, clock } = createAnalytics({ flushAt: 500 }, [
-    () => ({ status: ++requests > 2 ? 503 : 200, statusText: '', headers: {} }),
-  ])
-  analytics.on('warning', () => {})
-
-  for (let index = 0; index < 6_000; index++) analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' })
-  await clock.advance(60_000)
-
-  expect(analytics.stats.failed).toBe(0)
-  expect(requests).toBeLessThanOrEqual(25)
-  await analytics.closeAndFlush({ timeout: -1 })
-})
-
-test('a stated wait is kept after a request that was accepted beside the one that failed', async () => {
-  const { analytics, client, clock } = createAnalytics({ flushAt: 1 }, [
-    status(200),
-    status(503, { 'Retry-After': '7' }),
-    status(200),
-  ])
-
-  trackPurchases(analytics, 3)
-  await clock.advance(6_900)
-  expect(analytics.stats.delivered).toBeLessThan(3)
-  expect(client.requests.length).toBeLessThanOrEqual(3)
-  await clock.advance(2_000)
-
-  expect(analytics.stats.delivered).toBe(3)
 })

@@ -43,23 +43,6 @@ describe('taking events', () => {
     expect(line.readyLength).toBe(3 - seqs.length)
     expect([line.size, line.bytes]).toEqual([3, 30])
   })
-
-  test('gives no more than asked for', () => {
-    const line = fill(1, 1, 1)
-
-    expect(take(line, 1_000, 2)).toEqual([0, 1])
-    expect(take(line, 1_000, 0)).toEqual([])
-  })
-
-  test('gives no event of the turn that has not ended', () => {
-    const line = fill(1)
-    join(line, 7, 1)
-
-    expect(take(line, 1_000)).toEqual([0])
-    expect(take(line, 1_000)).toEqual([])
-    line.passAll()
-    expect(take(line, 1_000)).toEqual([7])
-  })
 })
 
 test('events are due up to the place of the last that had passed', () => {

@@ -34,8 +34,7 @@ describe('Retry-After in seconds', () => {
     expect(retryAfter(value)).toBe(ms)
   })
 
-  // docs/faults.md, row F44.
-  test.each(['301', '9999999999', '99999999999999999999'])('%s is clamped to five minutes', (value) => {
+  test.each(['301', '9999999999', '99999999999999999999'])('F44: %s is clamped to five minutes', (value) => {
     expect(retryAfter(value)).toBe(300_000)
   })
 
@@ -44,9 +43,8 @@ describe('Retry-After in seconds', () => {
   })
 })
 
-// docs/faults.md, rows F39 and F40.
 describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
-  'Retry-After as a date, in the zone %s',
+  'F39, F40: Retry-After as a date, in the zone %s',
   (zone) => {
     test('is read as GMT', () => {
       process.env['TZ'] = zone
@@ -113,8 +111,7 @@ describe('dates', () => {
   })
 })
 
-// docs/faults.md, row F42.
-describe('several values', () => {
+describe('F42: several values', () => {
   test.each([
     ['2, 7', 7_000],
     ['7, 2', 7_000],
@@ -128,8 +125,7 @@ describe('several values', () => {
   })
 })
 
-// docs/faults.md, row F43.
-describe('malformed values', () => {
+describe('F43: malformed values', () => {
   test.each([
     ['empty text', ''],
     ['a word', 'garbage'],
@@ -216,8 +212,7 @@ describe('malformed values', () => {
   })
 })
 
-// docs/faults.md, row F41.
-describe('the headers of a rate limit', () => {
+describe('F41: the headers of a rate limit', () => {
   const epochSeconds = NOW_MS / 1_000
 
   test.each([
