@@ -221,7 +221,7 @@ function wakeUp(core: Core): void {
   const isWaiting =
     line.readyLength > 0 || service.again.length + service.held.length + service.suspects.length > 0
   let atMs = pendingOf(core.counts) > 0 ? nextExpiryMs(core) : Number.POSITIVE_INFINITY
-  const opensMs = service.isShut ? opensAtMs(service, isSomebodyWaiting(core)) : 0
+  const opensMs = opensAtMs(service, isSomebodyWaiting(core))
   if (service.isShut && (service.isProbeOut || opensMs > nowMs)) {
     if (isWaiting && !service.isProbeOut) atMs = Math.min(atMs, opensMs)
   } else

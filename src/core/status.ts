@@ -8,12 +8,12 @@ export function statusOf(core: Core, url: string): Status {
   const { line, service, inFlight, spool, monitor, clock } = core
   const batches = [...service.again, ...service.held, ...service.suspects]
   const items = batches.flatMap((batch) => batch.items)
-  const pausedMs = service.isShut ? opensAtMs(service, isSomebodyWaiting(core)) - clock.monotonic() : 0
+  const pausedMs = opensAtMs(service, isSomebodyWaiting(core)) - clock.monotonic()
   return {
     queued: line.readyLength + line.turnLength + items.length + (spool?.length ?? 0),
     queuedBytes: line.readyBytes + line.turnBytes + items.reduce((bytes, item) => bytes + item.bytes, 0),
     inFlight: inFlight.size,
-    pausedUntil: pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
+    pausedUntil: service.isShut && pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
     lastError: monitor.lastError,
     lastDeliveredAt: monitor.lastDeliveredAt,
     url,

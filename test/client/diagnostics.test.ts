@@ -131,6 +131,24 @@ describe('the diagnostics channels', () => {
     expect(on('trackpost:outcome').map(({ messageId }) => messageId)).toEqual(['purchase-1', 'changed'])
   })
 
+  test('report another pause when a rate limit is extended', async () => {
+    const { on } = subscribe(['trackpost:pause'])
+    const { analytics } = createAnalytics({ flushAt: 1, maxConcurrentRequests: 2 }, [
+      status(429, { 'Retry-After': '10' }),
+      status(429, { 'Retry-After': '20' }),
+    ])
+
+    trackPurchases(analytics, 1)
+    await Promise.resolve()
+    trackPurchases(analytics, 1)
+    await settled()
+
+    expect(on('trackpost:pause').map(({ waitMs }) => waitMs)).toEqual([
+      expect.closeTo(10_000, -4),
+      expect.closeTo(20_000, -4),
+    ])
+  })
+
   test('contain no credentials', async () => {
     const { heard } = subscribe()
     const quoted = `${WRITE_KEY} ${btoa(`${WRITE_KEY}:`)} gateway-secret-1`

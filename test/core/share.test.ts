@@ -65,6 +65,11 @@ test.each<Row>([
     '0 a, 0 xy, 0 x, 0 b, 1000 y',
   ],
   [
+    'what has failed is under suspicion then also if its control fails',
+    'a, a 200, xy, xy 503, b, b 200, x 503, +500',
+    '0 a, 0 xy, 0 x, 0 b, 0 x, 500 y',
+  ],
+  [
     'a suspect is not sent before the outage is over that another client has found',
     'x, x 200, y, z, z 200, y 503, +300, b, b refused, +200, +300',
     '0 x, 0 y, 0 z, 300 b, 800 b, 800 y',

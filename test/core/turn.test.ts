@@ -325,6 +325,20 @@ test('with a spool, an event that has passed through plugins is on the disk at t
   expect(losses).toEqual([])
 })
 
+test('a turn is sent at its end if it leaves no room for the largest message', async () => {
+  const { analytics } = createAnalytics()
+  trackPurchases(analytics, 1)
+  const bytes = analytics.status.queuedBytes
+  const requestsOf = async (maxQueueBytes: number): Promise<number> => {
+    const { analytics, client } = createAnalytics({ maxQueueBytes, maxMessageBytes: 10_000 })
+    trackPurchases(analytics, 1)
+    await settled()
+    return client.requests.length
+  }
+
+  expect([await requestsOf(bytes + 10_000), await requestsOf(bytes + 9_999)]).toEqual([0, 1])
+})
+
 test('what a plugin has noted is told to a listener that was added after the turn', async () => {
   const { analytics } = createAnalytics()
   await analytics.register({

@@ -104,7 +104,7 @@ describe('after the death of a process', () => {
     first.kill()
 
     const second = host.start()
-    await until(() => second.analytics.stats.recovered === 2)
+    await until(() => second.analytics.stats.delivered === 2)
     await second.analytics.closeAndFlush()
 
     expect(second.analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
