@@ -113,10 +113,7 @@ function take(
   let message: Message | undefined
   try {
     const scope = settings.scope === undefined ? undefined : core.askScope()
-    const scoped =
-      scope === undefined || defaults === undefined
-        ? (scope ?? defaults)
-        : mergeScopes(scope, defaults as Scope)
+    const scoped = scope === undefined ? defaults : mergeScopes(scope, defaults as Scope | undefined)
     message = buildMessage(kind, params, core.stamp, clock.now(), scoped)
     const isDisabled = core.askDisabled?.() ?? false
     const isRefused = line.isFull && settings.overflow === 'drop-newest' && core.spool === undefined
