@@ -56,8 +56,11 @@ const MIN_RENEWAL_INTERVAL_MS = 30_000
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
 /** A token request that is this long past its time limit counts as lost: edge runtimes may freeze work in progress. */
 const LOST_MS = 5_000
-/** Who needs a token waits for the next token request if it is due within this time, and otherwise fails like the last one. */
-const PATIENCE_MS = 2_000
+/**
+ * The wait after a token request that failed, at most, unless the token server names a longer one. Who needs a token waits for a
+ * request that is due within this time, and otherwise gets the failure of the last one. @see docs/spec.md, section 8.1
+ */
+const MAX_WAIT_MS = 8_000
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
@@ -134,9 +137,13 @@ export class OAuthCredentials implements TokenCredentials {
       return token.authorization
     }
     if (this.#isClosed) return Promise.reject(this.#error('auth', CLOSED))
-    const { failure } = this.#known
-    if (failure !== undefined && nowMs < failure.untilMs)
-      return new Promise((resolve, reject) => tell({ resolve, reject }, failure.reason))
+    const { failure, notBeforeMs } = this.#known
+    if (failure !== undefined && nowMs < failure.untilMs) {
+      const { reason } = failure
+      // What is left of the wait that the token server has named.
+      const rest = 'action' in reason ? { ...reason, waitMs: notBeforeMs - nowMs } : reason
+      return new Promise((resolve, reject) => tell({ resolve, reject }, rest))
+    }
     // Each caller gets its own promise: on Cloudflare Workers, a promise belongs to the request that made it.
     const promise = new Promise<string | TokenOutage>((resolve, reject) =>
       this.#callers.push({ resolve, reject }),
@@ -233,7 +240,9 @@ export class OAuthCredentials implements TokenCredentials {
     this.#cancelTimer()
     this.#cancelTimer = clock.setTimer(
       () => {
-        if (this.#callers.length > 0 || this.#known.token?.isUsed) this.#fetch()
+        const { token } = this.#known
+        const isInUse = token?.isUsed === true && clock.monotonic() < token.expiresAtMs
+        if (this.#callers.length > 0 || isInUse) this.#fetch()
       },
       Math.max(0, Math.ceil(atMs - clock.monotonic())),
     )
@@ -251,11 +260,12 @@ export class OAuthCredentials implements TokenCredentials {
     const known = this.#known
     // Requests that failed side by side count as one failure.
     if (known.failures === 0 || startedAtMs >= known.notBeforeMs) known.failures++
-    const untilMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(known.failures, clock.random()))
-    known.notBeforeMs = Math.max(known.notBeforeMs, untilMs)
+    const leastMs = Math.min(backoffMs(known.failures, 0), MAX_WAIT_MS / 2)
+    const waitMs = Math.max(result.waitMs ?? 0, leastMs * (1 + clock.random()))
+    known.notBeforeMs = Math.max(known.notBeforeMs, nowMs + waitMs)
     // First, because another client may have fetched a token in the meantime.
     this.#fetch()
-    this.#fail(this.#outage(result), known.notBeforeMs - PATIENCE_MS)
+    this.#fail(this.#outage(result), known.notBeforeMs - MAX_WAIT_MS)
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {

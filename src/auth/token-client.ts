@@ -85,7 +85,7 @@ export class TokenClient {
       } catch (error) {
         return this.#readSigningError(error)
       }
-      const leftMs = Math.max(1, timeoutMs - (clock.monotonic() - startedAtMs))
+      const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedAtMs)))
       const exchange = this.#exchange(assertion, leftMs)
       abort = exchange.abort
       return exchange.result

@@ -65,7 +65,7 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
     case 'retry':
       return failed(core, request, ending)
     case 'limited':
-      return rateLimited(core, request, toError, waitMs)
+      return rateLimited(core, request, ending)
     case 'split':
       return tooLarge(core, request, toError)
     case 'bisect':
@@ -74,11 +74,9 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
       answered(core, request)
       return sendAgain(core, batch)
     case 'renew':
-      if (batch.isRenewed || core.service.failures > 0) {
-        return refuseSettings(core, request, toError, 'auth', 'unrenewable')
-      }
+      if (batch.isRenewed) return refuseSettings(core, request, toError, 'auth', 'unrenewable')
       batch.isRenewed = true
-      answered(core, request)
+      renewed(core, request)
       return sendAgain(core, batch)
     case 'auth':
       return refuseSettings(core, request, toError, 'auth', String(ending.status), ending.status === 403)
@@ -92,7 +90,7 @@ export function conclude(core: Core, request: Request, ending: Ending): void {
 
 /** The code of this library threw: handled like a failed request. */
 export function contain(core: Core, request: Request, error: ToError): void {
-  fail(core, request, error, undefined, undefined, false)
+  fail(core, request, error, undefined, undefined, request.batch.role === 'suspect')
 }
 
 /** The events of an outage or a rate limit that have waited too long, or have been awaited long enough, get their outcome. */
@@ -193,6 +191,13 @@ function answered(core: Core, request: Request): void {
   else for (const batch of held) suspect(core, batch)
 }
 
+/** The access token was refused; with a new one the request may be sent again. In an outage, this does not end the outage. */
+function renewed(core: Core, request: Request): void {
+  const { service } = core
+  if (service.failures === 0) answered(core, request)
+  else if (request.generation === service.generation) service.isProbeOut = false
+}
+
 /** Network errors, timeouts, and statuses that say that the service fails. */
 function failed(core: Core, request: Request, result: SendResult): void {
   const { service } = core
@@ -239,7 +244,7 @@ function fail(
   noteSingle(service, batch, true)
   for (const item of batch.items) item.failures++
   // Suspects fail without counting as failures of the service, unless all of them do.
-  const isSuspected = batch.role === 'suspect' && !request.isProbe && (code === undefined || isAboutEvents)
+  const isSuspected = batch.role === 'suspect' && !request.isProbe && isAboutEvents
   if (isSuspected && !areAllFailing(service, batch)) {
     // After a rate limit, a suspect that fails as the first request tells no less than one that is accepted.
     if (request.generation === service.generation) service.isShut = false
@@ -376,10 +381,12 @@ function endWaiting(
 }
 
 /** The service limits the rate: everything waits, which says nothing about the events. */
-function rateLimited(core: Core, request: Request, toError: ToError, waitMs: number | undefined): void {
+function rateLimited(core: Core, request: Request, { status, toError, waitMs }: SendResult): void {
   const { service, clock } = core
   asIfUnsent(core, request)
-  if (core.inFlight.size > 1) service.slots = Math.min(service.slots, core.inFlight.size - 1)
+  // One of the token server says nothing about requests of events.
+  if (status !== undefined && core.inFlight.size > 1)
+    service.slots = Math.min(service.slots, core.inFlight.size - 1)
   // The gate has shut and opened again since the request was sent.
   if (waitMs === undefined && request.generation !== service.generation && !service.isShut) return
   beginRateLimit(core, toError)

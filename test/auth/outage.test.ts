@@ -1,41 +1,52 @@
 import { expect, test, vi } from 'vitest'
+import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { hangUntilAborted, status } from '../support/scripted-client.ts'
 
-/** A client whose token server gives these answers, and then tokens. */
-async function start(answer: () => Response | undefined) {
-  let asked = 0
-  const oauthSettings = {
-    clientId: 'client',
-    keyId: 'key',
-    authServer: 'https://oauth2.example.test',
-    signer: { algorithm: 'RS256' as const, sign: async () => new Uint8Array(256) },
-    httpClient: async () => {
-      asked++
-      return answer() ?? new Response(JSON.stringify({ access_token: 'tok', expires_in: 3_600 }))
+/** A client whose token server gives these answers, and then tokens, which the API accepts for `seconds`. */
+async function start(
+  answer: (request: number) => Response | undefined,
+  { seconds = 3_600, ...settings }: Partial<AnalyticsSettings> & { seconds?: number } = {},
+) {
+  const asked: number[] = []
+  const harness = createAnalytics({
+    oauthSettings: {
+      clientId: 'client',
+      keyId: 'key',
+      authServer: 'https://oauth2.example.test',
+      signer: { algorithm: 'RS256' as const, sign: async () => new Uint8Array(256) },
+      httpClient: async () => {
+        asked.push(harness.clock.elapsedMs)
+        const token = { access_token: `tok-${asked.length}`, expires_in: seconds }
+        return answer(asked.length) ?? new Response(JSON.stringify(token))
+      },
     },
-  }
-  const harness = createAnalytics({ oauthSettings, flushAt: 2 })
+    flushAt: 2,
+    ...settings,
+  })
   const warnings: string[] = []
   harness.analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
   const { outcomes, callback } = recordOutcomes()
   trackPurchases(harness.analytics, 1)
   trackPurchases(harness.analytics, 1, callback)
   // The code for tokens is loaded in real time.
-  await vi.waitFor(() => expect(asked).toBe(1), { timeout: 60_000, interval: 5 })
+  await vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
   const pass = async (seconds: number): Promise<void> => {
     for (; seconds > 0; seconds--) {
       await harness.clock.advance(1_000)
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  return { ...harness, outcomes, warnings, pass }
+  return { ...harness, asked, outcomes, callback, warnings, pass }
 }
+
+const down = (headers: Record<string, string> = {}): Response => new Response('', { status: 503, headers })
+const limited = (seconds: number): Response =>
+  new Response('', { status: 429, headers: { 'retry-after': String(seconds) } })
 
 test('while the token server is down, whoever awaits an event is told within seconds, and others wait', async () => {
   let isDown = true
-  const { analytics, client, outcomes, warnings, pass } = await start(() =>
-    isDown ? new Response('', { status: 503 }) : undefined,
-  )
+  const { analytics, client, outcomes, warnings, pass } = await start(() => (isDown ? down() : undefined))
   const flushing = analytics.flush()
   await pass(20)
 
@@ -51,9 +62,7 @@ test('while the token server is down, whoever awaits an event is told within sec
 
 test('a 429 of the token server is a rate limit: whoever awaits an event is told after ten seconds', async () => {
   let isLimited = true
-  const { analytics, outcomes, pass } = await start(() =>
-    isLimited ? new Response('', { status: 429, headers: { 'retry-after': '60' } }) : undefined,
-  )
+  const { analytics, outcomes, pass } = await start(() => (isLimited ? limited(60) : undefined))
   await pass(9)
   expect(outcomes).toEqual([])
   await pass(2)
@@ -62,4 +71,76 @@ test('a 429 of the token server is a rate limit: whoever awaits an event is told
   await pass(80)
 
   expect(analytics.stats).toMatchObject({ delivered: 1, failed: 1, pending: 0 })
+})
+
+test('after a minute without tokens, whoever awaits an event has it delivered as soon as there is a token', async () => {
+  let isDown = true
+  const { analytics, asked, outcomes, callback, pass } = await start(() => (isDown ? down() : undefined))
+  for (let second = 0; second < 60; second++) {
+    await pass(1)
+    if (second % 5 === 4) trackPurchases(analytics, 2, callback)
+  }
+  expect(asked.length).toBeGreaterThan(6)
+  expect(asked.length).toBeLessThanOrEqual(15)
+  isDown = false
+  const failed = outcomes.length
+  trackPurchases(analytics, 2, callback)
+  await pass(10)
+
+  expect(outcomes.slice(failed).every((outcome) => outcome === 'delivered')).toBe(true)
+  expect(analytics.stats.pending).toBe(0)
+})
+
+test('what is left of the wait that a token server has named is waited for once', async () => {
+  const { analytics, client, pass } = await start((request) => (request === 2 ? limited(80) : undefined), {
+    seconds: 40,
+  })
+  // The renewal halfway through the lifetime is refused; the token expires.
+  await pass(60)
+  trackPurchases(analytics, 2)
+  await pass(60)
+
+  expect(client.requests).toHaveLength(2)
+  expect(client.requests[1]?.atMs).toBeLessThan(112_000)
+})
+
+test('after a failure of the token server, a token that the API refuses is renewed', async () => {
+  const { analytics, client, outcomes, pass } = await start((request) => (request === 1 ? down() : undefined))
+  client.answerWith(status(401), status(200))
+  await pass(10)
+
+  expect(outcomes).toEqual(['delivered'])
+  expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
+})
+
+test('the same after accepted requests, where no request is repeated', async () => {
+  let isDown = false
+  const answer = () => (isDown ? down() : undefined)
+  const started = await start(answer, { seconds: 2, maxRetries: 0 })
+  const { analytics, client, outcomes, warnings, callback, pass } = started
+  await pass(0)
+  isDown = true
+  await pass(4)
+  trackPurchases(analytics, 2)
+  await pass(10)
+  isDown = false
+  client.answerWith(status(401), status(200))
+  trackPurchases(analytics, 2, callback)
+  await pass(10)
+
+  expect(outcomes).toEqual(['delivered', 'delivered', 'delivered'])
+  expect(warnings.join()).not.toContain('refuses')
+})
+
+test('a 429 of the token server leaves the number of requests at once', async () => {
+  const { analytics, client, pass } = await start((request) => (request === 1 ? limited(1) : undefined), {
+    flushAt: 1,
+    maxConcurrentRequests: 4,
+  })
+  await pass(5)
+  client.answerWith(hangUntilAborted)
+  trackPurchases(analytics, 8)
+  await pass(1)
+
+  expect(client.mostOpen).toBe(4)
 })

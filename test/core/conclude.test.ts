@@ -248,6 +248,11 @@ describe('a suspect', () => {
       '0 a, 0 bc, 0 k, 0 b, 0 c, 1000 d, 1000 b',
     ],
     [
+      'that cannot reach the service waits for the end of the outage',
+      'a, a 200, b, k, b 503, k 200, +500, b refused, +500, b refused, +1000, b refused, +2000, b refused, +4000, b 200',
+      '0 a, 0 b, 0 k, 500 b, 1000 b, 2000 b, 4000 b, 8000 b',
+    ],
+    [
       'that fails in an outage is not asked again before the other suspects',
       'a, a 200, BC, k, k 200, BC 503, B 401, C 401, +500, B 503, +1000, C 200, B 200',
       '0 a, 0 BC, 0 k, 0 B, 0 C, 500 B, 1500 C, 1500 B',
