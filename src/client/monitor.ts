@@ -102,6 +102,11 @@ export class Monitor implements RequestObserver, OutageObserver {
     }
   }
 
+  /** A request could not be sent for want of a token. */
+  onUnsent({ message, status }: DeliveryError): void {
+    this.#keep(() => ({ message, ...(status !== undefined && { status }) }))
+  }
+
   onPause(waitMs: number): void {
     if (this.#log.isVerbose)
       this.#log.note('info', `no request is sent for ${Math.ceil(waitMs)} ms`, { waitMs })

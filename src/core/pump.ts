@@ -167,7 +167,11 @@ async function attempt(core: Core, request: Request): Promise<void> {
     // No `await` when the value is at hand, so that the request is sent within this turn.
     const isAtHand = !(given instanceof Promise)
     const header = isAtHand ? given : await given
-    if (typeof header !== 'string') ending = header
+    if (typeof header !== 'string') {
+      ending = header
+      const error = header.action === 'unsent' ? header.error : header.toError('retries_exhausted')
+      if (error !== undefined) core.monitor.onUnsent(error)
+    }
     // While the credentials were fetched, the request was abandoned, or an outage or a rate limit began.
     else if (!isAtHand && !mayGo()) ending = UNSENT
     else {

@@ -48,7 +48,10 @@ test('while the token server is down, whoever awaits an event is told within sec
   let isDown = true
   const { analytics, client, outcomes, warnings, pass } = await start(() => (isDown ? down() : undefined))
   const flushing = analytics.flush()
-  await pass(20)
+  await pass(1)
+  expect(analytics.status.lastError).toMatchObject({ message: expect.stringContaining('[503]'), status: 503 })
+  expect(outcomes).toEqual([])
+  await pass(19)
 
   expect(outcomes).toEqual(['retries_exhausted'])
   expect(await flushing).toEqual({ delivered: 0, failed: 1, pending: 1 })
