@@ -419,11 +419,8 @@ function refuseSettings(
   const { warnings, monitor } = core
   if (isUnproven(core)) {
     // The settings are wrong.
-    const { items } = request.batch
-    request.batch.items = []
-    fail(core, request, toError, undefined, code, false)
-    settleAll(core, items, toError(code))
-    return
+    settleBatch(core, request.batch, toError(code))
+    return fail(core, request, toError, undefined, code, false)
   }
   if (!warnings.hasTold(`refusal ${kind}`)) monitor.onRefusal(toError(code).message)
   const toErrorOf: ToError = (given) => toError(given === 'retries_exhausted' ? code : given)

@@ -514,6 +514,13 @@ describe('who waits', () => {
       '7500 flush 0/0/1',
     ],
     [
+      'for a flush is told of events that fail with wrong settings, with no retries too',
+      'ab, flush, ab 401',
+      '0 ab',
+      '0 flush 0/2/0',
+      { maxRetries: 0 },
+    ],
+    [
       'for a flush is told when a suspect has failed often enough, and nothing else can be asked',
       'a, a 200, b, c, flush, b 503, c 200, +500, b 503, +1000, b 503, +2000, b 503',
       '0 a, 0 b, 0 c, 500 b, 1500 b, 3500 b',
