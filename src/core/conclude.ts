@@ -365,6 +365,9 @@ function endWaiting(
   toError: (trouble: DeliveryError) => DeliveryError,
 ): void {
   const { line, service } = core
+  const trouble = troubleOf(service, code)
+  // Without an error, these events would count as delivered.
+  if (trouble === undefined) return
   const isNow = (item: Item): boolean => item.order <= upTo && isMeant(item)
   const items = line.find(Math.min(upTo, line.passedOrder), isMeant)
   for (const list of [service.again, service.held, service.suspects]) {
@@ -375,7 +378,7 @@ function endWaiting(
     }
   }
   if (items.length === 0) return
-  const error = toError(troubleOf(service, code) as DeliveryError)
+  const error = toError(trouble)
   for (const item of items) line.leave(item)
   settleAll(core, items, error)
 }
