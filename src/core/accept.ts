@@ -59,7 +59,7 @@ export function accept(
   if (error !== undefined && error.code !== 'queue_full' && settings.strict && !isPromised && !core.isClosed)
     throw error
   // From here on no code of the user runs until the event has joined the turn.
-  const hasContext = callback !== undefined || !pipeline.isEmpty
+  const hasContext = (callback !== undefined && !isPromised) || !pipeline.isEmpty
   const captured = hasContext ? new AsyncResource('Trackpost') : undefined
   const isUrgent = isPromised || (callback !== undefined && core.isCallbackUrgent)
   const outcome = core.isClosed ? closedError() : error
