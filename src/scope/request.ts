@@ -22,16 +22,10 @@ export interface AnyRequest {
 /** Options of {@link requestScope}. */
 export interface RequestScopeOptions {
   /**
-   * The proxies whose forwarding headers are trusted: the number of proxies between the client and this program, or a list of
+   * The proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted: the number of proxies between the client and this program, or a list of
    * their addresses and CIDR ranges. Default: `false`: forwarding headers have no effect, because clients can forge them.
    */
   trustProxy?: TrustProxy | undefined
-  /**
-   * The headers that the proxies set: `x-forwarded` for `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`, or
-   * `forwarded` for `Forwarded` (RFC 7239). Only these headers are read, because a proxy passes on other headers that a client
-   * has forged. Default: `x-forwarded`.
-   */
-  proxyHeaders?: 'x-forwarded' | 'forwarded' | undefined
   /**
    * The IP address at the other end of the connection. Default: the address of the socket. A Fetch `Request` has no socket:
    * without this option or a trusted proxy, there is no `context.ip`.
@@ -54,29 +48,26 @@ export interface RequestScope extends Scope {
   }
 }
 
-const OPTIONS = ['trustProxy', 'proxyHeaders', 'ip'] as const satisfies readonly (keyof RequestScopeOptions)[]
+const OPTIONS = ['trustProxy', 'ip'] as const satisfies readonly (keyof RequestScopeOptions)[]
 const MAX_USER_AGENT = 1_024
 
 /**
  * Reads the IP address, the user agent, the language and the page of a request. Never throws because of the content of a
  * request. Limits the length of each part, so that no event becomes too large.
  *
- * @throws TypeError for an unknown option, and for an invalid `trustProxy` or `proxyHeaders`.
+ * @throws TypeError for an unknown option, and for an invalid `trustProxy`.
  * @example
  * app.use((request, response, next) => runWithScope(requestScope(request, { trustProxy: 1 }), next))
  */
 export function requestScope(request: AnyRequest, options: RequestScopeOptions = {}): RequestScope {
-  const { trustProxy, proxyHeaders = 'x-forwarded', ip } = readOptions(options)
+  const { trustProxy, ip } = readOptions(options)
   const countTrusted = readTrust(trustProxy)
-  if (proxyHeaders !== 'x-forwarded' && proxyHeaders !== 'forwarded') {
-    throw new TypeError(`proxyHeaders: expected 'x-forwarded' or 'forwarded', got ${String(proxyHeaders)}`)
-  }
   const context: RequestScope['context'] = {}
   try {
     const raw = rawRequest(request)
     const header = headerReader(raw.headers)
     const peer = readAddress(ip ?? raw.socket?.remoteAddress)
-    const client = readForwarded(peer, proxyHeaders, header, countTrusted)
+    const client = readForwarded(peer, header, countTrusted)
     const userAgent = header('user-agent')?.slice(0, MAX_USER_AGENT)
     const locale = readLocale(header('accept-language'))
     const page = readPage(raw, header, client)

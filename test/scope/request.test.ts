@@ -209,32 +209,6 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
   })
 
-  test('with the option proxyHeaders, Forwarded is read instead of X-Forwarded-For', () => {
-    const headers = {
-      host: 'internal',
-      'x-forwarded-for': '203.0.113.66',
-      forwarded:
-        'for=203.0.113.99;host=evil.example, For="[2001:db8::9]:4711";Proto=https;Host="shop.example"',
-    }
-
-    const { ip, page } = requestScope(node(headers), { trustProxy: 1, proxyHeaders: 'forwarded' }).context
-    expect([ip, page?.url]).toEqual(['2001:db8::9', 'https://shop.example/'])
-    expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBe('203.0.113.66')
-  })
-
-  test('what a client writes into the header Forwarded cannot hide the entry of the next proxy', () => {
-    const options = { trustProxy: 1, proxyHeaders: 'forwarded' } as const
-    const read = (forwarded: string) => requestScope(node({ forwarded }), options).context.ip
-
-    expect(read('for="203.0.113.66;x=", for=198.51.100.9')).toBe('198.51.100.9')
-    // The quote never ends. The result is no address, since the client could have chosen any.
-    expect(read('for="203.0.113.66, for=198.51.100.9')).toBeUndefined()
-    expect(read('for=198.51.100.9;host="a, for=203.0.113.66"')).toBe('198.51.100.9')
-    expect(read('for=198.51.100.9;host="a\\", for=203.0.113.66"')).toBe('198.51.100.9')
-    expect(read('for')).toBeUndefined()
-    expect(read('=;=,;,for=')).toBeUndefined()
-  })
-
   test.each<unknown>([
     true,
     -1,
@@ -253,10 +227,7 @@ describe('behind trusted proxies', () => {
   })
 
   test.each([
-    [{ trustproxy: 1 }, 'trustproxy: unknown option; the options are trustProxy, proxyHeaders, ip'],
-    [{ proxies: 1 }, 'proxies: unknown option; the options are trustProxy, proxyHeaders, ip'],
-    [1, 'options: expected an object, got a number'],
-    ['x', 'options: expected an object, got a string'],
+    [{ trustproxy: 1 }, 'trustproxy: unknown option; the options are trustProxy, ip'],
     [[1], 'options: expected an object, got an array'],
   ])('options %j throw an error that says why', (options, text) => {
     expect(() => requestScope(node({}), options as never)).toThrow(new TypeError(text))
@@ -264,10 +235,6 @@ describe('behind trusted proxies', () => {
 
   test('null counts as no options', () => {
     expect(requestScope(node({}), null as never)).toEqual(requestScope(node({})))
-  })
-
-  test('an unknown value of proxyHeaders throws', () => {
-    expect(() => requestScope(node({}), { proxyHeaders: 'via' } as never)).toThrow('proxyHeaders: expected')
   })
 })
 
@@ -380,17 +347,11 @@ describe('hostile requests', () => {
   })
 
   test.each([
-    ['Forwarded full of quotes', { forwarded: '"\\'.repeat(500_000) }],
-    ['Forwarded without an end', { forwarded: 'a'.repeat(1_000_000) }],
     ['a chain of commas', { 'x-forwarded-for': ','.repeat(1_000_000) }],
     ['white space', { 'accept-language': ' '.repeat(1_000_000), 'x-forwarded-for': ' '.repeat(1_000_000) }],
     ['a language without an end', { 'accept-language': 'a-'.repeat(500_000) }],
     ['a host without an end', { host: 'a.'.repeat(500_000) }],
   ])('S22: %s takes no longer than reading it a few times', (_what, headers) => {
-    const options = {
-      trustProxy: 100,
-      proxyHeaders: 'forwarded' in headers ? 'forwarded' : 'x-forwarded',
-    } as const
     const cpuOf = (work: () => void): number => {
       const before = process.cpuUsage()
       for (let round = 0; round < 5; round++) work()
@@ -403,7 +364,7 @@ describe('hostile requests', () => {
     })
 
     // Quadratic work would take some 50,000 times as long as the scan.
-    expect(cpuOf(() => requestScope(node(headers), options))).toBeLessThan(scan + 100_000)
+    expect(cpuOf(() => requestScope(node(headers), { trustProxy: 100 }))).toBeLessThan(scan + 100_000)
   })
 })
 
