@@ -1,11 +1,5 @@
 import { Emitter, emit, type Listeners } from './client/emitter.ts'
-import type {
-  AnalyticsEvents,
-  EmittedEvents,
-  FlushCallback,
-  FlushOptions,
-  FlushResult,
-} from './client/events.ts'
+import type { AnalyticsEvents, EmittedEvents, FlushOptions, FlushResult } from './client/events.ts'
 import type { Status } from './client/monitor.ts'
 import { Registry } from './client/registry.ts'
 import { createPromises, createScope, readOptions, type ScopedTracker } from './client/trackers.ts'
@@ -13,7 +7,7 @@ import type { Verification } from './client/verify.ts'
 import { accept } from './core/accept.ts'
 import { CLOSE_TIMEOUT_MS, close, limitOf } from './core/close.ts'
 import type { Core } from './core/core.ts'
-import { type FlushSummary, type Stats, statsOf } from './core/counts.ts'
+import { type Stats, statsOf } from './core/counts.ts'
 import { createCore, type Seams } from './core/create.ts'
 import { flush, handled, stored } from './core/flush.ts'
 import { statusOf } from './core/status.ts'
@@ -162,16 +156,15 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * Sends all queued events at once, without waiting for `flushInterval`. Resolves when every event accepted before this call
    * has its outcome, including events in flight and inside plugins. Calls may overlap. Never rejects.
    *
-   * @param options The options, or a callback, which is called with `(undefined, summary)`.
    * @returns Counts of the events that this call waited for: delivered, failed and still pending. `pending` is 0 unless
    * `timeout` was reached. Events that already had their outcome are counted only in `stats`.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
-  flush(options: FlushOptions | FlushCallback = {}): Promise<FlushResult> {
+  flush(options: FlushOptions = {}): Promise<FlushResult> {
     const { close: isClose, timeout } = readOptions(options)
     if (isClose === true) return this.#close(options)
-    return this.#withCallback(flush(this.#core, limitOf(this.#core, timeout, undefined)), options)
+    return flush(this.#core, limitOf(this.#core, timeout, undefined)) as Promise<FlushResult>
   }
 
   /**
@@ -180,13 +173,12 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * after this call fail with `closed`. Waits up to 1 s, within the timeout, for promises that callbacks have returned. A second
    * call waits for the first. Never rejects.
    *
-   * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 75,000), or a callback,
-   * which is called with `(undefined, summary)`.
+   * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 75,000).
    * @returns As for `flush`; `pending` is always 0.
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
-  closeAndFlush(options: Pick<FlushOptions, 'timeout'> | FlushCallback = {}): Promise<FlushResult> {
+  closeAndFlush(options: Pick<FlushOptions, 'timeout'> = {}): Promise<FlushResult> {
     return this.#close(options)
   }
 
@@ -261,21 +253,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return true
   }
 
-  #close(options: FlushOptions | FlushCallback): Promise<FlushResult> {
+  #close(options: FlushOptions): Promise<FlushResult> {
     const core = this.#core
-    return this.#withCallback(
-      close(core, limitOf(core, readOptions(options).timeout, CLOSE_TIMEOUT_MS)),
-      options,
-    )
-  }
-
-  #withCallback(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushResult> {
-    if (typeof callback !== 'function') return flushed as Promise<FlushResult>
-    const called = flushed.then((summary) => {
-      this.#core.warnings.guard('callback', () => callback(undefined, summary))
-      return summary
-    })
-    return called as Promise<FlushResult>
+    return close(core, limitOf(core, readOptions(options).timeout, CLOSE_TIMEOUT_MS)) as Promise<FlushResult>
   }
 }
 

@@ -13,7 +13,6 @@ export type {
   AnalyticsEvents,
   EmittedEvents,
   ErrorEvent,
-  FlushCallback,
   FlushOptions,
   FlushResult,
   WarningEvent,

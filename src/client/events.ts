@@ -102,6 +102,3 @@ export interface FlushOptions {
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: programs for other SDKs declare `void`
 export type FlushResult = FlushSummary & void
-
-/** A callback of `flush` and `closeAndFlush`. The first argument is always `undefined`, because a flush does not fail. */
-export type FlushCallback = (error: undefined, summary: FlushSummary) => unknown

@@ -9,7 +9,7 @@ import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
-import type { FlushCallback, FlushOptions, FlushResult } from './events.ts'
+import type { FlushOptions, FlushResult } from './events.ts'
 import { mergeScopes } from './scopes.ts'
 
 /** The six calls with the defaults of a scope. Uses the queue and connections of its client. Methods may be detached. */
@@ -76,7 +76,7 @@ export function createPromises<Events, User, Group, Who>(
 }
 
 /** Options that throw when they are read are ignored. */
-export function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
+export function readOptions(options: FlushOptions | null): FlushOptions {
   if (typeof options !== 'object' || options === null) return {}
   try {
     const { close, timeout } = options

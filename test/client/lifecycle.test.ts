@@ -196,33 +196,6 @@ describe('flush', () => {
 
     expect(await closed).toEqual({ delivered: 0, failed: 1, pending: 0 })
   })
-
-  test('takes a callback, as earlier SDKs did', async () => {
-    const { analytics } = createAnalytics()
-    const summaries: unknown[] = []
-
-    trackPurchases(analytics, 2)
-    await analytics.flush((...args) => summaries.push(args))
-    trackPurchases(analytics, 1)
-    await analytics.closeAndFlush((...args) => summaries.push(args))
-
-    expect(summaries).toEqual([
-      [undefined, { delivered: 2, failed: 0, pending: 0 }],
-      [undefined, { delivered: 1, failed: 0, pending: 0 }],
-    ])
-  })
-
-  test('causes a warning when its callback throws', async () => {
-    const { analytics } = createAnalytics()
-    const warnings: string[] = []
-    analytics.on('warning', ({ code }) => warnings.push(code))
-
-    await analytics.flush(() => {
-      throw new Error('non')
-    })
-
-    expect(warnings).toEqual(['callback'])
-  })
 })
 
 /** A spool that keeps its events in memory, and whose `close` never settles. */
