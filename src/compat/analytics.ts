@@ -190,14 +190,6 @@ export class CompatAnalytics {
     return flushed as Promise<CompatData>
   }
 
-  /**
-   * Not supported: unlike RudderStack's library, this one has no queue in Redis. The callback gets an error. See the setting
-   * `spool`.
-   */
-  createPersistenceQueue(_options: object, callback: (error?: Error) => unknown): void {
-    callback(new Error('there is no queue in Redis; to keep events over a restart, use the setting spool'))
-  }
-
   async #flush(callback: CompatCallback | undefined): Promise<CompatData | undefined> {
     const calls = [...this.#calls]
     await this.client.flush()

@@ -281,14 +281,6 @@ describe('failures', () => {
     expect(warnings).toEqual([new Error('kaputt'), new Error('kaputt')])
     expect(warned).toEqual([expect.stringContaining('a callback of flush threw')])
   })
-
-  test('a queue in Redis is refused, and the error names the spool', () => {
-    const errors: unknown[] = []
-
-    new RudderAnalytics('wk').createPersistenceQueue({ redisOpts: {} }, (error) => errors.push(error))
-
-    expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('spool') })])
-  })
 })
 
 test('a callback that rejects is called once, and an errorHandler may reject', async () => {
