@@ -3,7 +3,6 @@ import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { FetchHTTPClient } from '../http/fetch-client.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { TokenState } from './oauth.ts'
 import { readPrivateKey } from './private-key.ts'
@@ -56,14 +55,11 @@ export function createCredentials(
   client: HTTPClient,
   userAgent: string,
   clock: Clock,
-  warn: Warn,
   shared: { known?: TokenState } = {},
 ): string | TokenCredentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs } = settings
   // The write key is the user name of Basic credentials; the password is empty (docs/spec.md, section 3; RFC 7617).
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
-  warnOfPlainText('host', settings.host, warn)
-  warnOfPlainText('oauthSettings.authServer', oauth.authServer, warn)
   // The key is read now and not with the first token, so that the constructor throws for a bad key.
   const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
   const own =
@@ -81,13 +77,6 @@ export function createCredentials(
     const { createOAuthCredentials } = await import(/* webpackMode: "eager" */ './oauth.ts')
     return () => createOAuthCredentials(parts)
   })
-}
-
-/** Warns if tokens are sent without TLS: anyone who reads a token can use it. @see RFC 6750, section 5.3 */
-function warnOfPlainText(setting: string, url: string, warn: Warn): void {
-  const { protocol, hostname } = new URL(url)
-  if (protocol === 'https:' || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)) return
-  warn('insecure', `${setting}: tokens for ${hostname} are sent over plain http, where others can read them`)
 }
 
 /** OAuth credentials whose code is loaded in the background. */

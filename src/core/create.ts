@@ -76,7 +76,7 @@ export function createCore(
     typeof settings.httpClient === 'function' ? new FetchHTTPClient(settings.httpClient) : settings.httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
   // Made before the spool is attached: this throws if the key is unreadable, and an attached spool would stay open.
-  const credentials = createCredentials(settings, http, USER_AGENT, clock, warn, shared?.tokens)
+  const credentials = createCredentials(settings, http, USER_AGENT, clock, shared?.tokens)
   const memory = new SlabStore()
   const line = new Line(settings)
   const spool = settings.spool?.attach({

@@ -201,12 +201,14 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
 const LOCAL_HOST =
   /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/
+
 /** Placeholders that a local collector accepts as a write key, but the public service does not. */
 const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
 
 /** Finds settings that are valid but probably a mistake. */
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
-  const { writeKey, host, maxQueueSize, flushAt, oauthSettings } = settings
+  const { writeKey, host, maxQueueSize, flushAt, oauthSettings: oauth } = settings
   const { protocol, hostname } = new URL(host)
   const isLocal = LOCAL_HOST.test(hostname)
   const doubts: [string, string][] = []
@@ -214,8 +216,15 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
     const settings = `maxQueueSize (${maxQueueSize}) is less than flushAt (${flushAt})`
     doubts.push(['contradiction', `${settings}: the queue is full before there are enough events to be sent`])
   }
-  // With OAuth, the code for credentials shows its own warning.
-  if (protocol === 'http:' && !isLocal && oauthSettings === undefined) {
+  // Anyone who reads a token can use it, in a private network too (RFC 6750, section 5.3).
+  const tokenUrls = oauth === undefined ? {} : { host, 'oauthSettings.authServer': oauth.authServer }
+  for (const [name, url] of Object.entries(tokenUrls)) {
+    const { protocol, hostname } = new URL(url)
+    if (protocol === 'https:' || LOOPBACK.test(hostname)) continue
+    const risk = `tokens for ${hostname} are sent over plain http, where others can read them`
+    doubts.push(['insecure', `${name}: ${risk}`])
+  }
+  if (protocol === 'http:' && !isLocal && oauth === undefined) {
     const risk = `the write key and all events for ${hostname} are sent over plain http, where others can read them`
     doubts.push(['insecure', `host: ${risk}; write 'https://...'`])
   }

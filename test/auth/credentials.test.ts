@@ -32,7 +32,7 @@ function recorded(): TokenCredentials & { readonly calls: string[] } {
 
 test('the write key is the user name of Basic authentication, with an empty password', () => {
   const settings = resolveSettings({ writeKey: 'wk_Zurich_7Qm4' })
-  const credentials = createCredentials(settings, new FetchHTTPClient(), 'agent', new FakeClock(), () => {})
+  const credentials = createCredentials(settings, new FetchHTTPClient(), 'agent', new FakeClock())
 
   expect(credentials).toMatch(/^Basic /)
   expect(Buffer.from(String(credentials).slice(6), 'base64').toString()).toBe('wk_Zurich_7Qm4:')
