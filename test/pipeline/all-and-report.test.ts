@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS } from '../../src/message/wire.ts'
 import { Context } from '../../src/pipeline/context.ts'
-import { Pipeline } from '../../src/pipeline/pipeline.ts'
-import type { Plugin, PluginHost } from '../../src/pipeline/plugin.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { PLUGIN_TYPES } from '../../src/pipeline/registration.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
-import { FakeClock, settled } from '../support/fake-clock.ts'
+import { settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -53,20 +52,6 @@ describe('a handler for all kinds', () => {
     await settled()
 
     expect(seen).toEqual(KINDS.map((kind) => `${kind === 'track' ? 'track' : 'all'}: ${kind}`))
-  })
-
-  test('runs synchronously: no timer is set, and the event has passed the plugins when the call returns', async () => {
-    const clock = new FakeClock()
-    const client = { VERSION: '0.1.0' } as PluginHost
-    const pipeline = new Pipeline(clock, client, () => {})
-    const ctx = Context.system()
-    await pipeline.register({ name: 'tout', type: 'before', all: () => ctx })
-    const ends: unknown[] = []
-
-    const isDone = pipeline.run({ kind: 'group', seq: 1, depth: 0 }, ctx, (error) => ends.push(error))
-
-    expect([isDone, ends, clock.timerCount]).toEqual([true, [undefined], 0])
-    expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual([...KINDS])
   })
 })
 
@@ -121,16 +106,6 @@ describe('a problem that a plugin reports', () => {
     process.off('warning', note)
 
     expect(warnings).toEqual(['un', 'deux'].map((name) => `the plugin '${name}' reported: prix manquant`))
-  })
-
-  test('becomes a log entry of the event, which plugins of type after can read', () => {
-    const ctx = Context.system()
-
-    ctx.report('plan', 'prix manquant')
-
-    expect(ctx.logs()).toMatchObject([
-      { level: 'warn', message: 'prix manquant', extras: { plugin: 'plan', reason: 'prix manquant' } },
-    ])
   })
 
   test('reaches the client even when an earlier plugin has replaced the context', async () => {
