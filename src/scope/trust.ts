@@ -16,9 +16,6 @@ const BITS = 128
 const IPV4_PREFIX = 96
 /** For each CIDR range, the leading bits that all its addresses have. */
 type Ranges = readonly string[]
-/** Cache of parsed lists. Most programs have one list, but some build that list again for each request. */
-const lists = new Map<string, Ranges>()
-const MAX_LISTS = 16
 
 /** @throws TypeError when the value is invalid. */
 export function readTrust(trust: TrustProxy | undefined): CountTrusted {
@@ -32,21 +29,11 @@ export function readTrust(trust: TrustProxy | undefined): CountTrusted {
         `got ${typeof trust === 'object' ? describe(trust) : String(trust)}`,
     )
   }
-  const ranges = readList(trust)
+  const ranges = trust.map(readRange)
   return (chain) => {
     const first = chain.findIndex((address) => address === undefined || !includes(ranges, address))
     return first < 0 ? chain.length : first
   }
-}
-
-function readList(entries: readonly unknown[]): Ranges {
-  const key = entries.map(String).join(' ')
-  const known = lists.get(key)
-  if (known !== undefined) return known
-  const ranges = entries.map(readRange)
-  if (lists.size >= MAX_LISTS) lists.clear()
-  lists.set(key, ranges)
-  return ranges
 }
 
 function readRange(entry: unknown): string {
