@@ -75,20 +75,20 @@ export function createCredentials(
   }
   return new LazyCredentials(async () => {
     const { createOAuthCredentials } = await import(/* webpackMode: "eager" */ './oauth.ts')
-    return () => createOAuthCredentials(parts)
+    return createOAuthCredentials(parts)
   })
 }
 
 /** OAuth credentials whose code is loaded in the background. */
 export class LazyCredentials implements TokenCredentials {
-  readonly #load: () => Promise<() => TokenCredentials>
+  readonly #load: () => Promise<TokenCredentials>
   #loading: Promise<TokenCredentials> | undefined
   #loaded: TokenCredentials | undefined
   /** One function for each caller that waits for the code. It rejects the caller's promise. */
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
-  constructor(load: () => Promise<() => TokenCredentials>) {
+  constructor(load: () => Promise<TokenCredentials>) {
     this.#load = load
     // Loads the code now and not with the first event: by then, the process might have run out of file descriptors, so that the
     // import would fail, and Node.js never repeats a failed import of an ES module.
@@ -151,8 +151,7 @@ export class LazyCredentials implements TokenCredentials {
   }
 
   async #create(): Promise<TokenCredentials> {
-    const create = await this.#load()
-    this.#loaded = create()
+    this.#loaded = await this.#load()
     if (this.#isClosed) this.#loaded.close()
     return this.#loaded
   }

@@ -41,7 +41,7 @@ test('the write key is the user name of Basic authentication, with an empty pass
 test('the credentials are created once, and every call is passed on to them', async () => {
   const loaded = recorded()
   let made = 0
-  const credentials = new LazyCredentials(async () => () => {
+  const credentials = new LazyCredentials(async () => {
     made++
     return loaded
   })
@@ -71,7 +71,7 @@ test('the code for OAuth is loaded at construction: later, the process may have 
   let isReadable = true
   const credentials = new LazyCredentials(async () => {
     if (!isReadable) throw new Error('EMFILE: too many open files')
-    return () => loaded
+    return loaded
   })
   isReadable = false
 
@@ -99,7 +99,7 @@ test.each(['abort', 'close'] as const)(
     const loading = new Promise<void>((resolve) => {
       load = resolve
     })
-    const credentials = new LazyCredentials(() => loading.then(() => () => loaded))
+    const credentials = new LazyCredentials(() => loading.then(() => loaded))
     const waiting = credentials.authorization() as Promise<string>
 
     credentials[end]()
@@ -116,7 +116,7 @@ test('when the code cannot be loaded, the waiting calls reject, and later calls 
   let loads = 0
   const credentials = new LazyCredentials(async () => {
     if (loads++ === 0) throw new Error('Cannot find module')
-    return recorded
+    return recorded()
   })
 
   await expect(credentials.authorization()).rejects.toMatchObject({
@@ -128,7 +128,7 @@ test('when the code cannot be loaded, the waiting calls reject, and later calls 
 
 test('a trial (tryOnce) loads the code, and makes no other call', async () => {
   const loaded = recorded()
-  const credentials = new LazyCredentials(async () => () => loaded)
+  const credentials = new LazyCredentials(async () => loaded)
 
   expect(await credentials.tryOnce()).toBe('Bearer trial')
   expect(loaded.calls).toEqual(['try'])
@@ -136,7 +136,7 @@ test('a trial (tryOnce) loads the code, and makes no other call', async () => {
 
 test('a trial after a failed load, or after close, rejects', async () => {
   const broken = new LazyCredentials(() => Promise.reject(new Error('no such chunk')))
-  const closed = new LazyCredentials(async () => recorded)
+  const closed = new LazyCredentials(async () => recorded())
   closed.close()
 
   await expect(broken.tryOnce()).rejects.toThrow('could not be loaded: no such chunk')
