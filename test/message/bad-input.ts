@@ -448,12 +448,6 @@ export function badInput(): BadInput[] {
     { messageId: 'twice', userId: 'u', event: 'Twice', timestamp: instant },
     'delivered',
   )
-  fields(
-    'B46',
-    'the same id again',
-    { messageId: 'twice', userId: 'u', event: 'Twice', timestamp: instant },
-    'delivered',
-  )
   fields('B47', 'library', { context: { library: { name: 'mine' } } }, 'delivered', ({ context }) =>
     context.library.name === 'trackpost' ? undefined : context.library,
   )

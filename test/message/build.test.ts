@@ -90,29 +90,17 @@ describe('the fields that the client adds', () => {
     })
   })
 
-  test('two messages have different ids', () => {
-    expect(build('track', LEAST.track).messageId).not.toBe(build('track', LEAST.track).messageId)
-  })
-
-  test.each(['messageId', 'timestamp', 'context', 'integrations', 'traits'])(
-    'a null %s counts as absent',
-    (field) => {
-      const message = build('identify', { ...LEAST.identify, [field]: null })
-
-      expect(message).toMatchObject({
-        messageId: expect.stringMatching(/^[0-9a-f-]{36}$/),
-        timestamp: NOW,
-        context: { library: STAMP.library },
-        integrations: {},
-        traits: {},
-      })
-    },
-  )
-
-  test('null properties, name and category count as absent', () => {
-    const message = build('page', { ...LEAST.page, properties: null, name: null, category: null })
+  test('null counts as absent', () => {
+    const message = build('page', {
+      ...LEAST.page,
+      properties: null,
+      name: null,
+      category: null,
+      messageId: null,
+    })
 
     expect(message.properties).toEqual({})
+    expect(message.messageId).toMatch(/^[0-9a-f-]{36}$/)
     expect(JSON.parse(JSON.stringify(message))).not.toHaveProperty('name')
     expect(JSON.parse(JSON.stringify(message))).not.toHaveProperty('category')
   })
@@ -200,38 +188,13 @@ describe('page and screen', () => {
 })
 
 describe('arguments that are not an event', () => {
-  test.each([
-    ['undefined', undefined, 'undefined'],
-    ['null', null, 'null'],
-    ['a number', 5, 'a number'],
-    ['text', 'Commande passée', 'a string'],
-    ['an array', [LEAST.track], 'an array'],
-    ['a function', () => LEAST.track, 'a function'],
-    ['a boolean', true, 'a boolean'],
-    ['a symbol', Symbol('event'), 'a symbol'],
-  ])('%s instead of the event is refused', (_label, params, got) => {
-    const error = refusalOf('track', params)
-
-    expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`track: expected an object, got ${got}`)
+  test('are named by their type', () => {
+    expect(refusalOf('track', [LEAST.track]).message).toBe('track: expected an object, got an array')
   })
 })
 
+// Which values are valid is tested in validity.test.ts and bad-input.test.ts.
 describe('ids', () => {
-  test.each([
-    ['text', 'usr_Zoë', 'usr_Zoë'],
-    ['a number', 4711, '4711'],
-    ['zero', 0, '0'],
-    ['a negative number', -3, '-3'],
-    ['a BigInt beyond 2^53', 9_007_199_254_740_993n, '9007199254740993'],
-    ['text with white space', ' usr 1 ', ' usr 1 '],
-  ])('%s is a valid id', (_label, given, sent) => {
-    expect(build('track', { ...LEAST.track, userId: given }).userId).toBe(sent)
-    expect(build('identify', { anonymousId: given }).anonymousId).toBe(sent)
-    expect(build('group', { ...LEAST.group, groupId: given }).groupId).toBe(sent)
-    expect(build('alias', { ...LEAST.alias, previousId: given }).previousId).toBe(sent)
-  })
-
   test.each(KINDS.filter((kind) => kind !== 'alias'))('a %s with only an anonymousId is accepted', (kind) => {
     const { userId, ...rest } = LEAST[kind]
 
@@ -247,29 +210,16 @@ describe('ids', () => {
     expect(message.userId).toBeUndefined()
   })
 
-  const noIds: [label: string, value: unknown][] = [
-    ['undefined', undefined],
-    ['null', null],
-    ['empty text', ''],
-  ]
-  test.each(KINDS.flatMap((kind) => noIds.map(([label, value]) => ({ kind, label, value }))))(
-    'a $kind with $label as its only id is refused',
-    ({ kind, value }) => {
-      const error = refusalOf(kind, { ...LEAST[kind], userId: value })
+  test.each(KINDS)('a %s with empty text as its only id is refused', (kind) => {
+    const error = refusalOf(kind, { ...LEAST[kind], userId: '' })
 
-      expect(error.code).toBe('invalid')
-      expect(error.message).toContain('userId')
-    },
-  )
+    expect(error.code).toBe('invalid')
+    expect(error.message).toContain('userId')
+  })
 
   test.each([
-    ['false', false, 'a boolean'],
     ['an object', { id: 1 }, 'an object'],
-    ['an array', ['usr_1'], 'an array'],
     ['NaN', Number.NaN, 'NaN'],
-    ['Infinity', Number.POSITIVE_INFINITY, 'Infinity'],
-    ['a symbol', Symbol('usr'), 'a symbol'],
-    ['a function', () => 'usr', 'a function'],
   ])('%s is not a valid id', (_label, value, got) => {
     const error = refusalOf('track', { ...LEAST.track, userId: value })
 
@@ -277,19 +227,10 @@ describe('ids', () => {
     expect(error.message).toBe(`track: userId: expected a string or a finite number, got ${got}`)
   })
 
-  test.each(
-    [' ', '   ', '\t\n', '\u00a0', '\u3000'].flatMap((value) =>
-      (['userId', 'anonymousId', 'groupId'] as const).map((field) => ({ value, field })),
-    ),
-  )('$value, which is only white space, is not valid as $field', ({ value, field }) => {
-    const error = refusalOf('group', { ...LEAST.group, [field]: value })
+  test('text of white space alone is not a valid id', () => {
+    const error = refusalOf('group', { ...LEAST.group, groupId: '\t\u3000' })
 
-    expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`group: ${field}: expected a non-empty string, got only white space`)
-  })
-
-  test('a previousId of only white space is not valid', () => {
-    expect(refusalOf('alias', { ...LEAST.alias, previousId: '  ' }).code).toBe('invalid')
+    expect(error.message).toBe('group: groupId: expected a non-empty string, got only white space')
   })
 
   test('a bad anonymousId is refused even with a valid userId', () => {
@@ -298,10 +239,7 @@ describe('ids', () => {
 
   test.each([
     ['group', 'groupId', undefined],
-    ['group', 'groupId', ''],
-    ['group', 'groupId', null],
     ['alias', 'previousId', undefined],
-    ['alias', 'previousId', ''],
     ['alias', 'userId', undefined],
   ] as const)('a %s needs its %s, and %j is not valid', (kind, field, value) => {
     const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
@@ -312,23 +250,11 @@ describe('ids', () => {
 })
 
 describe('the name of an event', () => {
-  test.each([
-    ['missing', undefined, 'undefined'],
-    ['empty', '', 'an empty string'],
-    ['a number', 5, 'a number'],
-    ['an object', {}, 'an object'],
-    ['null', null, 'null'],
-  ])('a track call whose event is %s is refused', (_label, event, got) => {
-    const error = refusalOf('track', { userId: 'usr_Zoë', event })
+  test('must not be missing', () => {
+    const error = refusalOf('track', { userId: 'usr_Zoë' })
 
     expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`track: event: expected a non-empty string, got ${got}`)
-  })
-
-  test('a name of 10,000 characters is accepted', () => {
-    const event = 'é'.repeat(10_000)
-
-    expect(build('track', { userId: 'usr_Zoë', event }).event).toBe(event)
+    expect(error.message).toBe('track: event: expected a non-empty string, got undefined')
   })
 })
 
@@ -352,22 +278,17 @@ describe('objects inside a call', () => {
     ['a boolean', false, 'a boolean'],
     ['an array', [1], 'an array'],
     ['a Map', new Map([['geheim', 1]]), 'a Map'],
-    ['an instance of a subclass of Map', new (class Caddy extends Map {})(), 'a Map'],
     ['a Set', new Set(['geheim']), 'a Set'],
     ['a Date', new Date(), 'a Date'],
     ['an invalid Date', new Date(Number.NaN), 'an invalid Date'],
     ['an Error', new TypeError('geheim'), 'an Error'],
     ['a boxed string', Object('geheim'), 'a String object'],
     ['a boxed number', Object(5), 'a Number object'],
-    ['a boxed boolean', Object(false), 'a Boolean object'],
     ['an array of another realm', runInNewContext('[1]'), 'an array'],
-    ['a Map of another realm', runInNewContext('new Map()'), 'a Map'],
     ['a Date of another realm', runInNewContext('new Date()'), 'a Date'],
-    ['an Error of another realm', runInNewContext('new Error("geheim")'), 'an Error'],
     ['a boxed string of another realm', runInNewContext('Object("geheim")'), 'a String object'],
     ['a function', () => {}, 'a function'],
     ['an object whose toJSON returns a string', { toJSON: () => 'geheim' }, 'a string from its toJSON()'],
-    ['an object whose toJSON returns an array', { toJSON: () => [1] }, 'an array from its toJSON()'],
   ]
 
   test.each(
@@ -463,68 +384,25 @@ describe('objects inside a call', () => {
       cause: error,
     })
   })
-
-  test.each([
-    ['an object without a prototype', Object.assign(Object.create(null), { articles: 3 })],
-    ['an object of another realm', runInNewContext('({ articles: 3 })')],
-    ['a frozen object', Object.freeze({ articles: 3 })],
-    ['a proxy of a plain object', new Proxy({ articles: 3 }, {})],
-  ])('%s is accepted', (_label, properties) => {
-    expect(build('track', { ...LEAST.track, properties }).properties).toEqual({ articles: 3 })
-  })
-
-  test('dangerous names in the context and the integrations are data, and do not change any prototype', () => {
-    const evil = JSON.parse(
-      '{"__proto__": {"polluted": true}, "constructor": {"prototype": {"polluted": true}}}',
-    )
-
-    const message = build('track', { ...LEAST.track, context: evil, integrations: evil })
-
-    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
-    expect(Object.getPrototypeOf(message.context)).toBe(Object.prototype)
-    expect(JSON.stringify(message.context)).toContain('"__proto__":{"polluted":true}')
-  })
 })
 
 describe('messageId and timestamp', () => {
-  test.each([
-    ['99 characters', 'é'.repeat(99)],
-    ['one character', '1'],
-  ])('a messageId of %s is accepted', (_label, messageId) => {
-    expect(build('track', { ...LEAST.track, messageId }).messageId).toBe(messageId)
-  })
-
-  test.each([
-    ['of 100 characters', 'é'.repeat(100), 'a string'],
-    ['of 101 characters', 'é'.repeat(101), 'a string'],
-    ['that is empty', '', 'an empty string'],
-    ['with a control character', 'a\u0007', 'a string'],
-    ['that is a number', 17, 'a number'],
-    ['that is an object', {}, 'an object'],
-  ])('a messageId %s is refused', (_label, messageId, got) => {
-    const error = refusalOf('track', { ...LEAST.track, messageId })
+  test('a messageId of 100 characters is refused', () => {
+    const error = refusalOf('track', { ...LEAST.track, messageId: 'é'.repeat(100) })
 
     expect(error.code).toBe('invalid')
     expect(error.message).toBe(
-      `track: messageId: expected 1 to 99 characters without control characters, got ${got}`,
+      'track: messageId: expected 1 to 99 characters without control characters, got a string',
     )
   })
 
   test.each([
     ['an invalid Date', new Date(Number.NaN), 'an invalid Date'],
-    ['an invalid Date of another realm', runInNewContext('new Date(NaN)'), 'an invalid Date'],
     ['a word', 'demain', 'a string in another form'],
-    ['a date in words', '07/01/2019', 'a string in another form'],
-    ['milliseconds as text', '1561975200000', 'a string in another form'],
     ['a day that does not exist', '2019-02-30', 'a string with a day or time that does not exist'],
     ['a time that does not exist', '2019-02-03T25:00Z', 'a string with a day or time that does not exist'],
     ['empty text', '', 'an empty string'],
-    ['white space', ' ', 'only white space'],
-    ['a number beyond every date', 1e300, 'a number'],
-    ['NaN', Number.NaN, 'NaN'],
-    ['an object', {}, 'an object'],
     ['an object that pretends to be a Date', { [Symbol.toStringTag]: 'Date' }, 'an invalid Date'],
-    ['a boolean', true, 'a boolean'],
   ])('%s as a timestamp is refused', (_label, timestamp, got) => {
     const error = refusalOf('track', { ...LEAST.track, timestamp })
 
@@ -619,12 +497,9 @@ describe('the setting defaults', () => {
     })
   })
 
-  test.each([null, undefined, ''])(
-    'replace an id of %j in the call, since such an id counts as absent',
-    (userId) => {
-      expect(build('track', { event: 'Vue', userId }, { userId: 'usr_1' }).userId).toBe('usr_1')
-    },
-  )
+  test('replace an empty id in the call, since such an id counts as absent', () => {
+    expect(build('track', { event: 'Vue', userId: '' }, { userId: 'usr_1' }).userId).toBe('usr_1')
+  })
 
   test('are replaced by the fields of the call', () => {
     const message = build(
@@ -763,6 +638,7 @@ describe('toIsoTime', () => {
     ['a time of day alone', '09:30:00'],
     ['an RFC 2822 date', 'Fri, 20 Nov 2026 09:30:00 GMT'],
     ['a month 13', '2026-13-01T00:00:00Z'],
+    ['a day that the month does not have', '2026-02-30T00:00:00Z'],
     ['an hour 25', '2026-11-20T25:00:00Z'],
     ['NaN', Number.NaN],
     ['Infinity', Number.POSITIVE_INFINITY],
@@ -774,10 +650,6 @@ describe('toIsoTime', () => {
     ['undefined', undefined],
   ])('%s is not a time', (_label, value) => {
     expect(toIsoTime(value)).toBeUndefined()
-  })
-
-  test('a day that the month does not have is not a time', () => {
-    expect(toIsoTime('2026-02-30T00:00:00Z')).toBeUndefined()
   })
 
   test('any text gives canonical ISO text or nothing', () => {
@@ -865,13 +737,8 @@ describe('an event that has left the plugins', () => {
     ['text', '2026-11-20T10:30:00+01:00', '2026-11-20T09:30:00.000Z'],
     ['milliseconds', 0, '1970-01-01T00:00:00.000Z'],
     ['null', null, undefined],
-    ['undefined', undefined, undefined],
   ])('a timestamp may be %s', (_label, timestamp, sent) => {
     expect(check('track', { timestamp })['timestamp']).toBe(sent)
-  })
-
-  test('an id that is a number is sent as text', () => {
-    expect(check('group', { userId: 4711, groupId: 17n })).toMatchObject({ userId: '4711', groupId: '17' })
   })
 
   test('a toJSON of the event has no effect; that of its properties has', () => {
@@ -896,26 +763,9 @@ describe('an event that has left the plugins', () => {
   })
 
   test.each<[string, Kind, object, string]>([
-    [
-      'an id that is an object',
-      'track',
-      { userId: { id: 1 } },
-      'userId: expected a string or a finite number',
-    ],
     ['no identity', 'track', { userId: null }, 'expected userId or anonymousId, got neither'],
     ['an alias without an id', 'alias', { userId: '' }, 'userId: expected a non-empty string, got none'],
-    [
-      'an alias without the former id',
-      'alias',
-      { previousId: undefined },
-      'previousId: expected a non-empty',
-    ],
-    ['a group without an id', 'group', { groupId: undefined }, 'groupId: expected a non-empty string'],
-    ['an event without a name', 'track', { event: ' ' }, 'event: expected a non-empty string'],
-    ['a messageId that is too long', 'track', { messageId: 'x'.repeat(100) }, 'messageId: expected 1 to 99'],
-    ['no messageId', 'track', { messageId: undefined }, 'messageId: expected 1 to 99 characters'],
     ['a timestamp that is none', 'track', { timestamp: 'demain' }, 'timestamp: expected a valid Date'],
-    ['an invalid Date', 'track', { timestamp: new Date(Number.NaN) }, 'timestamp: expected a valid Date'],
     [
       'properties that are text',
       'track',
