@@ -2,7 +2,6 @@ import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { HTTPClientRequest, HTTPFetchRequest, HTTPHeaders } from '../../src/http/client.ts'
-import { defaultClient } from '../../src/http/default-client.node.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { headerValue } from '../../src/policy/response.ts'
 
@@ -106,15 +105,6 @@ describe('the client over fetch', () => {
     const { method, headers, body } = request()
     expect(response.status).toBe(204)
     expect(calls).toEqual([[URL, { method, headers, body, redirect: 'manual', signal }]])
-  })
-
-  test('a fetch that is patched later is used', async () => {
-    const client = defaultClient()
-    vi.stubGlobal('fetch', async () => ({ status: 299, statusText: 'Patched' }))
-
-    const response = await client.makeRequest(request())
-
-    expect(response.status).toBe(299)
   })
 })
 

@@ -106,15 +106,6 @@ describe('a successful exchange', () => {
     expect(watched.request.signal?.aborted).toBe(false)
   })
 
-  test('works with a client that returns no promise', async () => {
-    const watched = start(() => ok())
-
-    await settled()
-
-    expect(watched.result?.status).toBe(200)
-    expect(watched.isFinished).toBe(true)
-  })
-
   test('treats a status text that is not a string as empty', async () => {
     const watched = start(() => ok({ statusText: undefined }))
 
@@ -209,39 +200,6 @@ describe('the deadline', () => {
     await settled()
 
     expect(watched.result?.status).toBe(200)
-  })
-
-  test('is extended once after a suspension, by a second', async () => {
-    const watched = start(() => new Promise(() => {}))
-    watched.clock.stall(15_000)
-
-    await watched.clock.advance(999)
-    expect(watched.result).toBeUndefined()
-    await watched.clock.advance(1)
-    await settled()
-
-    expect(watched.result).toMatchObject(TIMED_OUT)
-  })
-
-  test('is not extended for a second suspension', async () => {
-    const watched = start(() => new Promise(() => {}))
-    watched.clock.stall(15_000)
-    await watched.clock.advance(0)
-    watched.clock.stall(60_000)
-
-    await watched.clock.advance(0)
-    await settled()
-
-    expect(watched.result).toMatchObject(TIMED_OUT)
-  })
-
-  test('is not affected by a jump of the wall clock', async () => {
-    const watched = start(() => new Promise(() => {}))
-    watched.clock.jump(3_600_000)
-
-    await watched.clock.advance(9_999)
-
-    expect(watched.result).toBeUndefined()
   })
 })
 

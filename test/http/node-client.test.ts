@@ -128,16 +128,6 @@ describe('the client over node:http', () => {
 })
 
 describe('without a global fetch', () => {
-  test('the default client is the one over node:http', async () => {
-    server.use(http.post(URL, () => HttpResponse.json({ success: true })))
-    vi.stubGlobal('fetch', undefined)
-
-    const response = await defaultClient().makeRequest(request())
-
-    expect(response.status).toBe(200)
-    expect(await response.text?.()).toBe('{"success":true}')
-  })
-
   test('a request that cannot load node:http does not break the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)

@@ -74,22 +74,6 @@ describe('discarding a body', () => {
     expect(state.read).toBe(0)
   })
 
-  test('a response without a stream is read with text()', async () => {
-    let reads = 0
-    const response = {
-      status: 200,
-      statusText: 'OK',
-      text: async () => {
-        reads++
-        return ''
-      },
-    }
-
-    await discardBody(response)
-
-    expect(reads).toBe(1)
-  })
-
   test('a response whose body is not a web stream, as with node-fetch, is read with text()', async () => {
     let reads = 0
     const response = {
@@ -189,19 +173,6 @@ describe('cancelling a body', () => {
     cancelBody(response)
 
     expect(state).toEqual({ read: 0, isCancelled: true })
-  })
-
-  test('destroys it if it is a Node.js stream', () => {
-    let isDestroyed = false
-    const body = {
-      destroy() {
-        isDestroyed = true
-      },
-    }
-
-    cancelBody({ status: 200, body })
-
-    expect(isDestroyed).toBe(true)
   })
 
   test.each([
