@@ -22,13 +22,6 @@ describe('errors', () => {
     expect(error.message).toBe('[400] Bad Request')
   })
 
-  test('a delivery error without a response has neither status nor cause', () => {
-    const error = new DeliveryError('closed', 'the client was closed')
-
-    expect('status' in error).toBe(false)
-    expect('cause' in error).toBe(false)
-  })
-
   test('a settings error names the setting in a property and at the start of its message', () => {
     const error = new SettingsError('flushAt', 'expected an integer, got string')
 

@@ -25,16 +25,6 @@ describe('the real clock', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
-  test('a cancelled timer does not fire', () => {
-    const run = vi.fn()
-    const cancel = systemClock.setTimer(run, 50)
-
-    cancel()
-    vi.advanceTimersByTime(1_000)
-
-    expect(run).not.toHaveBeenCalled()
-  })
-
   test('a delay beyond the limit of timers becomes the longest possible delay, not zero', () => {
     const run = vi.fn()
     systemClock.setTimer(run, Number.POSITIVE_INFINITY)
@@ -172,23 +162,6 @@ test('when the wrapped clock goes back, a SteadyClock stands still', () => {
   below.monotonic = () => 3
 
   expect(elapsedMs(clock)).toBe(100)
-})
-
-test('a random number is passed on', () => {
-  const below = new FakeClock()
-  below.random = () => 0.25
-
-  expect(new SteadyClock(below).random()).toBe(0.25)
-})
-
-test('holds are passed on to the wrapped clock', () => {
-  const below = new FakeClock()
-
-  const release = new SteadyClock(below).hold()
-  expect(below.holdCount).toBe(1)
-  release()
-
-  expect(below.holdCount).toBe(0)
 })
 
 function startDeadline() {

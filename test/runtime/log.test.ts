@@ -273,19 +273,6 @@ describe('the setting logger', () => {
     ])
   })
 
-  test('may be console', async () => {
-    const debug = vi.spyOn(console, 'debug').mockImplementation(() => {})
-    const { analytics } = createAnalytics({ logger: console })
-
-    trackPurchases(analytics, 1)
-    await analytics.flush()
-
-    expect(debug.mock.calls.map(([, message]) => message)).toEqual([
-      'trackpost: request',
-      'trackpost: response',
-    ])
-  })
-
   test.each([
     [null, 'null'],
     ['debug', 'a string'],

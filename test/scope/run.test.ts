@@ -90,12 +90,6 @@ describe('a running scope', () => {
     expect(warnings).toEqual([expect.stringContaining('non')])
   })
 
-  test.each([undefined, null, 'ada', 7, []])('that is %j changes nothing', (nonsense) => {
-    const seen = runWithScope({ userId: 'ada' }, () => runWithScope(nonsense as never, currentScope))
-
-    expect(seen?.userId).toBe('ada')
-  })
-
   test('with an invalid value causes one warning, and the value is left out of all events', async () => {
     const { analytics } = createAnalytics({ scope: currentScope })
     const codes: string[] = []
