@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Analytics, type AnalyticsNodeOptions, CompatError, RudderAnalytics } from '../../src/compat.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
-import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -229,30 +228,6 @@ describe('failures', () => {
       expect(warned).toEqual([
         expect.stringMatching(/^an event was not delivered: \[402\] Payment Required \(rejected\)\./),
       ])
-    })
-
-    test('that nobody hears of is logged without the write key', async () => {
-      const plugin = {
-        name: 'p',
-        type: 'before',
-        track: (ctx) => ctx.cancel(new Error('not with wk-secret')),
-      } as Plugin
-      await lose({}, ({ client }) => void client.register(plugin))
-
-      expect(warned).toEqual([expect.stringContaining('not with [redacted] (plugin)')])
-    })
-
-    test('that nobody hears of goes to the logger', async () => {
-      const errors: unknown[] = []
-      const ignore = () => {}
-      await lose({
-        logger: { debug: ignore, info: ignore, warn: ignore, error: (...given) => errors.push(given) },
-      })
-
-      expect(errors).toEqual([
-        [{ code: 'rejected' }, expect.stringContaining('trackpost: an event was not delivered')],
-      ])
-      expect(warned).toEqual([])
     })
 
     test('that a callback, an errorHandler or an error listener gets is not logged', async () => {

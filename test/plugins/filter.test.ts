@@ -44,18 +44,6 @@ describe('a filter function', () => {
     }
   })
 
-  test('that throws loses only this event', async () => {
-    const { analytics } = createAnalytics()
-    const { outcomes, callback } = recordOutcomes()
-    await analytics.register(filter(({ context }) => context['consent'].given))
-
-    analytics.track({ userId: 'u', event: 'e' }, callback)
-    analytics.track({ userId: 'u', event: 'e', context: { consent: { given: true } } }, callback)
-    await analytics.flush()
-
-    expect([...outcomes].sort()).toEqual(['delivered', 'plugin'])
-  })
-
   test('that is synchronous makes the plugin synchronous', () => {
     const { all } = filter(() => true) as Required<Plugin>
 

@@ -42,41 +42,6 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(second).not.toEqual(first)
   })
 
-  test('an event that waits for an asynchronous plugin gets the span of its call, not the span that is active later', async () => {
-    const { analytics, last } = createTestClient()
-    let goOn: (() => void) | undefined
-    const asked = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
-    await analytics.register(
-      { name: 'consent', type: 'before', track: async (ctx) => asked.then(() => ctx) },
-      traceContext(trace),
-    )
-
-    const ids = inSpan(() => analytics.track(signedUp))
-    inSpan(() => goOn?.())
-    await analytics.flush()
-
-    expect(last()?.context['trace']).toEqual(ids)
-  })
-
-  test('an event that waits for the load of a plugin gets the span of its call', async () => {
-    const { analytics, last } = createTestClient()
-    let isLoaded: (() => void) | undefined
-    const load = () =>
-      new Promise<void>((resolve) => {
-        isLoaded = resolve
-      })
-    const registered = analytics.register(traceContext(trace), { name: 'p', type: 'before', load })
-
-    const ids = inSpan(() => analytics.track(signedUp))
-    inSpan(() => isLoaded?.())
-    await registered
-    await analytics.flush()
-
-    expect(last()?.context['trace']).toEqual(ids)
-  })
-
   test('without a span, or with a trace in the call, nothing changes', async () => {
     const { analytics, messages } = createTestClient()
     await analytics.register(traceContext(trace))
@@ -89,22 +54,6 @@ describe('with the SDK of OpenTelemetry', () => {
 
     expect(messages.map((message) => message.context['trace'])).toEqual([undefined, 'mine', undefined])
   })
-})
-
-test('a tracer that throws loses no event', async () => {
-  const { analytics, messages } = createTestClient()
-  const warnings: unknown[] = []
-  analytics.on('warning', ({ plugin }) => warnings.push(plugin))
-  const getActiveSpan = (): never => {
-    throw new Error('no')
-  }
-  await analytics.register(traceContext({ getActiveSpan }, { name: 'spans' }))
-
-  analytics.track(signedUp)
-  await analytics.flush()
-
-  expect(messages).toHaveLength(1)
-  expect(warnings).toEqual(['spans'])
 })
 
 test.each([undefined, null, {}, 'trace', { trace }])(

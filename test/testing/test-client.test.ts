@@ -163,14 +163,6 @@ describe('the client', () => {
     expect(ctx.event.event).toBe('Order Completed')
     await expect(failed).rejects.toMatchObject({ code: 'rejected', status: 400 })
   })
-
-  test('does not wait for flushInterval either', async () => {
-    const { analytics } = createTestClient({ flushAt: 1_000 })
-
-    await new Promise((resolve) => analytics.track(order(1), resolve))
-
-    expect(analytics.stats.delivered).toBe(1)
-  })
 })
 
 describe('find, last and waitFor', () => {
