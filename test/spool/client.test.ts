@@ -291,19 +291,6 @@ describe('the end of the client', () => {
     expect(second.analytics.stats).toMatchObject({ accepted: 15, delivered: 15, recovered: 15 })
     expect(readdirSync(host.directory)).toEqual([])
   })
-
-  test('loses events inside plugins, as without a spool', async () => {
-    const { analytics, clock } = createHost().start({}, [unavailable])
-    await analytics.register({ name: 'slow', type: 'before', track: () => new Promise(() => {}) })
-    const { outcomes, callback } = recordOutcomes()
-    trackPurchases(analytics, 1, callback)
-
-    const closed = analytics.closeAndFlush({ timeout: 100 })
-    await clock.advance(100)
-    await closed
-
-    expect(outcomes).toEqual(['shutdown_timeout'])
-  })
 })
 
 describe('stored', () => {
