@@ -139,6 +139,8 @@ export function within<Value>(
 ): Bounded<Value> {
   let cancel: (reason: Error) => void = () => {}
   const result = new Promise<Value>((resolve, reject) => {
+    // Protects against a thenable whose `then` throws, calls back twice, or resolves to a thenable.
+    const settling = Promise.resolve(work)
     const onDeadline = (): void =>
       reject(Object.assign(new Error(`${what} took longer than ${ms} ms`), { name: TIMEOUT }))
     const cancelTimer = setDeadline(onDeadline, ms, clock)
@@ -146,7 +148,7 @@ export function within<Value>(
       cancelTimer()
       reject(reason)
     }
-    work.then((value) => {
+    settling.then((value) => {
       cancelTimer()
       resolve(value)
     }, cancel)

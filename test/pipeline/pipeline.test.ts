@@ -568,7 +568,7 @@ describe('F102: plugins that never settle', () => {
     await settled()
 
     expect(isDone).toBe(false)
-    expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it did not settle within 5000 ms")
+    expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it took longer than 5000 ms")
   })
 
   // docs/faults.md, row F18.
