@@ -13,16 +13,6 @@ const throwing = new Proxy(
   },
 )
 
-test('a message that ends in a line break is described in one line, with its code', () => {
-  const cause = coded('wrong version number\n', 'ERR_SSL_WRONG_VERSION_NUMBER')
-
-  expect(describeCause(cause)).toBe('wrong version number (ERR_SSL_WRONG_VERSION_NUMBER)')
-})
-
-test('line breaks within a message become spaces', () => {
-  expect(describeCause(new Error('first\r\n  second\nthird'))).toBe('first second third')
-})
-
 describe('a lost connection', () => {
   test.each(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])(
     '%s is recognized, also as a cause',
@@ -52,6 +42,7 @@ describe('a lost connection', () => {
 describe('describing a cause', () => {
   test.each([
     ['an error', new Error('échec'), 'échec'],
+    ['line breaks', new Error('first\r\n  second\nthird\n'), 'first second third'],
     [
       'a code that the message does not name',
       coded('other side closed', 'UND_ERR_SOCKET'),

@@ -416,22 +416,6 @@ describe('the body of a request', () => {
 
     expect(given).toEqual(body)
   })
-
-  test('the last request says that the connection is no longer needed', () => {
-    const { request } = start(() => ok(), new FakeClock(), { closesConnection: true })
-
-    expect(request.closesConnection).toBe(true)
-  })
-})
-
-test('an error that quotes a response is an error, and not that response', async () => {
-  const cause = Object.assign(new Error('Too Many Requests'), { status: 429, response: { status: 429 } })
-  const watched = start(() => Promise.reject(cause))
-
-  await settled()
-
-  expect(watched.result).toEqual({ status: undefined, cause })
-  expect(watched.isFinished).toBe(true)
 })
 
 describe('aborting', () => {
@@ -444,18 +428,6 @@ describe('aborting', () => {
     expect(watched.result).toMatchObject({ status: undefined })
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
-    expect(watched.clock.timerCount).toBe(0)
-  })
-
-  test('keeps the status while the body is read', async () => {
-    const watched = start(() => ok({ text: () => new Promise(() => {}) }))
-    await settled()
-
-    watched.exchange.abort()
-    await settled()
-
-    expect(watched.result?.status).toBe(200)
-    expect(watched.isFinished).toBe(true)
     expect(watched.clock.timerCount).toBe(0)
   })
 
