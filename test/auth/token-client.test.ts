@@ -107,16 +107,6 @@ describe('a usable response', () => {
 
     expect(answer).toMatchObject({ outcome: 'token', lifetimeMs })
   })
-
-  test('may come from an HTTP client without headers', async () => {
-    const answer = await answerOf(() => ({
-      status: 200,
-      statusText: 'OK',
-      text: async () => '{"access_token":"tok-1"}',
-    }))
-
-    expect(answer.outcome).toBe('token')
-  })
 })
 
 describe('F61: a 200 without a usable token leads to a retry', () => {
@@ -165,13 +155,6 @@ describe('another status', () => {
     const answer = await answerOf(json({}, 429, headers))
 
     expect(answer).toMatchObject({ outcome: 'retry', waitMs, isLimited: true })
-  })
-
-  test('a Retry-After on 503 is a minimum for the wait', async () => {
-    expect(await answerOf(json({}, 503, { 'retry-after': '5' }))).toMatchObject({
-      waitMs: 5_000,
-      isLimited: false,
-    })
   })
 })
 

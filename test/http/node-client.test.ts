@@ -145,22 +145,3 @@ describe('without a global fetch', () => {
     getBuiltinModule.mockRestore()
   })
 })
-
-describe('a signal that was aborted before the request', () => {
-  test('sends nothing', async () => {
-    let requests = 0
-    server.use(
-      http.post(URL, () => {
-        requests++
-        return HttpResponse.json({ success: true })
-      }),
-    )
-    const controller = new AbortController()
-    controller.abort()
-
-    const answer = new NodeHTTPClient().makeRequest(request({ signal: controller.signal }))
-
-    await expect(answer).rejects.toThrow('aborted')
-    expect(requests).toBe(0)
-  })
-})

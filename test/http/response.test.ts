@@ -167,14 +167,6 @@ describe('keeping the first bytes', () => {
 })
 
 describe('cancelling a body', () => {
-  test('cancels it without reading it', () => {
-    const { response, state } = bodyOf(1)
-
-    cancelBody(response)
-
-    expect(state).toEqual({ read: 0, isCancelled: true })
-  })
-
   test.each([
     ['undefined', undefined],
     ['null', null],

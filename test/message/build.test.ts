@@ -446,18 +446,6 @@ describe('reading the arguments', () => {
     expect(reads.length).toBe(new Set(reads).size)
   })
 
-  test('passes on the error of a getter', () => {
-    const error = new Error('la base est fermée')
-    const params = {
-      ...LEAST.track,
-      get properties() {
-        throw error
-      },
-    }
-
-    expect(() => build('track', params)).toThrow(error)
-  })
-
   test.each(KINDS)('leaves the object that %s gets unchanged', (kind) => {
     const given = {
       ...LEAST[kind],

@@ -48,8 +48,10 @@ describe('messages of an earlier process', () => {
     if (own !== undefined) next.acknowledge(own)
     await turn()
     expect(next.stats.bytes).toBeLessThan(100)
+    expect(next.stats.isWriting).toBe(true)
     await next.close()
 
+    expect(next.stats.isWriting).toBe(false)
     expect(filesIn(directory)).toEqual([])
   })
 })
@@ -244,15 +246,6 @@ describe('files of another user in the directory', () => {
     expect(warnings).toEqual([expect.stringMatching(/belongs to another user, and is left alone/)])
     expect(filesIn(directory).filter((name) => name.endsWith('.seg'))).toHaveLength(before)
   })
-})
-
-test('a closed spool writes nothing more, and its stats say so', async () => {
-  const spool = new FileSpool({ directory: temporaryDirectory() })
-  expect(spool.stats.isWriting).toBe(true)
-
-  await spool.close()
-
-  expect(spool.stats.isWriting).toBe(false)
 })
 
 test('files and folders in the directory that do not belong to a spool are left alone', async () => {
