@@ -60,7 +60,7 @@ const LOST_MS = 5_000
  * The wait after a token request that failed, at most, unless the token server names a longer one. Who needs a token waits for a
  * request that is due within this time, and otherwise gets the failure of the last one. @see docs/spec.md, section 8.1
  */
-const MAX_WAIT_MS = 8_000
+const MAX_TOKEN_WAIT_MS = 8_000
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
@@ -260,12 +260,12 @@ export class OAuthCredentials implements TokenCredentials {
     const known = this.#known
     // Requests that failed side by side count as one failure.
     if (known.failures === 0 || startedAtMs >= known.notBeforeMs) known.failures++
-    const leastMs = Math.min(backoffMs(known.failures, 0), MAX_WAIT_MS / 2)
+    const leastMs = Math.min(backoffMs(known.failures, 0), MAX_TOKEN_WAIT_MS / 2)
     const waitMs = Math.max(result.waitMs ?? 0, leastMs * (1 + clock.random()))
     known.notBeforeMs = Math.max(known.notBeforeMs, nowMs + waitMs)
     // First, because another client may have fetched a token in the meantime.
     this.#fetch()
-    this.#fail(this.#outage(result), known.notBeforeMs - MAX_WAIT_MS)
+    this.#fail(this.#outage(result), known.notBeforeMs - MAX_TOKEN_WAIT_MS)
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
