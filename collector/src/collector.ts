@@ -96,8 +96,8 @@ export class RunningCollector implements Collector {
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#listeners = listeners
     this.#health = new Health(healthSources(store, shared), clock)
-    const isShared = shared !== undefined || store.local === undefined
-    if (isShared) {
+    // Only a store in this process cannot become unavailable.
+    if (shared !== undefined || store.local === undefined) {
       const parts = new PartWatch({ health: this.#health, clock, ...listeners })
       shared?.log.onUnavailable((reason) => parts.note('log', reason))
       this.#parts = parts
@@ -108,7 +108,6 @@ export class RunningCollector implements Collector {
       clock,
       release,
       isDelivering: shared?.role !== 'front',
-      isShared,
       storeUnavailable: () => this.#parts?.reason('store') ?? null,
       activeFaults: () => faults.active,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
@@ -121,7 +120,6 @@ export class RunningCollector implements Collector {
       this.#logWorker = shared.log.newWorker({
         store,
         clock,
-        onRead: (events) => this.#backend.planned(events),
         onFault: this.#listeners.onFault,
       })
     }
