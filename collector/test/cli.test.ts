@@ -283,9 +283,16 @@ const notDatabase = join(folder, 'not-a-database')
 writeFileSync(notDatabase, 'just some text, long enough to have a header of its own'.repeat(10))
 
 test.each([
-  ['an unknown option', ['--prot', '1'], /--prot/],
-  ['a port that is not a number', ['--port', 'http'], /--port: expected a whole number/],
-  ['a share over 1', ['--fail-rate', '1.5'], /--fail-rate: expected a number from 0 to 1/],
+  [
+    'a port that is not a number',
+    ['--port', 'http'],
+    /'--port <number>' argument 'http' is invalid\. Expected a whole number/,
+  ],
+  [
+    'a share over 1',
+    ['--fail-rate', '1.5'],
+    /'--fail-rate <share>' argument '1\.5' is invalid\. Expected a number from 0 to 1/,
+  ],
   [
     'an origin with a path',
     ['--browser-origin', 'http://localhost:3000/app'],
@@ -314,7 +321,7 @@ test.each([
     /ECONNREFUSED 127\.0\.0\.1:1\): is it running there/,
   ],
   ['a rate of zero', ['--rate', '0'], /--rate/],
-  ['an unknown region', ['--region', 'mars'], /--region: expected default or eu/],
+  ['an unknown region', ['--region', 'mars'], /'mars' is invalid\. Allowed choices are default, eu/],
   ['a missing config file', ['--config', join(folder, 'none.json')], /none\.json: cannot be read \(ENOENT\)/],
   ['a config file that is not JSON', ['--config', broken], /broken\.json: not JSON/],
   ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],

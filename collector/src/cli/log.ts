@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts'
-import { ConfigError } from '../config/config-error.ts'
 import { decoded } from '../percent-decoding.ts'
 
 type Level = 'info' | 'error'
@@ -23,14 +22,9 @@ const FAULT_INTERVAL_MS = 10_000
 /** The last logged fault of one kind, and the faults of that kind that were suppressed since then. */
 interface FaultState {
   atMs: number
-  cause: string
   suppressed: number
-  /** The last suppressed cause, if it differs from the logged cause. */
-  newer: string | undefined
 }
 
-/** The state once a fault is over: nothing is suppressed. */
-const OVER: Pick<FaultState, 'newer' | 'suppressed'> = { newer: undefined, suppressed: 0 }
 const MAX_CAUSE_CHARACTERS = 1000
 /** A shorter secret would also be removed from ordinary words. */
 const MIN_SECRET_CHARACTERS = 4
@@ -59,39 +53,23 @@ export class Log {
     this.#write('error', oneLine(cause), {})
   }
 
-  /**
-   * Logs a fault at most once in ten seconds for each kind, so that a full disk does not fill the log too. If the last
-   * suppressed cause differs from the logged one, it is logged after the ten seconds, since it may never be reported again.
-   */
+  /** Logs a fault at most once in ten seconds for each kind, so that a full disk does not fill the log too. */
   fault(what: string, cause: unknown): void {
-    const { clock } = this.#options
-    const text = oneLine(cause)
+    const nowMs = this.#options.clock.monotonic()
     const last = this.#faults.get(what)
-    const restMs = last === undefined ? 0 : last.atMs + FAULT_INTERVAL_MS - clock.monotonic()
-    if (last === undefined || restMs <= 0) return this.#report(what, text, last?.suppressed ?? 0)
-    last.suppressed++
-    const isWaiting = last.newer !== undefined
-    last.newer = text === last.cause ? undefined : text
-    if (last.newer === undefined || isWaiting) return
-    clock.setTimer(() => {
-      const { newer, suppressed } = this.#faults.get(what) ?? OVER
-      if (newer !== undefined) this.#report(what, newer, suppressed - 1)
-    }, restMs)
+    if (last !== undefined && nowMs - last.atMs < FAULT_INTERVAL_MS) {
+      last.suppressed++
+      return
+    }
+    this.#faults.set(what, { atMs: nowMs, suppressed: 0 })
+    const suppressed = last?.suppressed ?? 0
+    this.#write('error', what, { cause: oneLine(cause), ...(suppressed > 0 && { suppressed }) })
   }
 
-  /**
-   * Drops suppressed causes, so that the last line shows the current state. If the fault occurs again, it is logged at once.
-   *
-   * @param fault The fault that was logged.
-   */
+  /** @param fault The fault that is over: if it occurs again, it is logged at once. */
   recovered(message: string, fault: string): void {
     this.#faults.delete(fault)
     this.info(message)
-  }
-
-  #report(what: string, cause: string, suppressed: number): void {
-    this.#faults.set(what, { atMs: this.#options.clock.monotonic(), cause, suppressed: 0, newer: undefined })
-    this.#write('error', what, { cause, ...(suppressed > 0 && { suppressed }) })
   }
 
   #write(level: Level, text: string, given: LogFields): void {
@@ -117,11 +95,6 @@ export class Log {
     for (const secret of this.#secrets) clean = clean.replaceAll(secret, REDACTED)
     return withoutCredentials(clean).slice(0, MAX_CAUSE_CHARACTERS)
   }
-}
-
-export function readLogFormat(text: string): 'text' | 'json' {
-  if (text === 'text' || text === 'json') return text
-  throw new ConfigError(`--log-format: expected text or json, got ${JSON.stringify(text)}`)
 }
 
 const REDACTED = '[redacted]'

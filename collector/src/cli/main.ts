@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { type Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import { sleep } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { keygen } from '../config/keygen.ts'
@@ -12,14 +12,12 @@ import { isPostgres } from '../store/address.ts'
 import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
-import { readEnvironment, underItsName } from './environment.ts'
+import { prepareEnvironment } from './environment.ts'
 import { askReadiness } from './healthcheck.ts'
-import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
+import { Log, oneLine, printable, withoutCredentials } from './log.ts'
 import { createProgram, type Values } from './program.ts'
 import { endNow, watchSignals } from './signals.ts'
 
-/** One day: no process manager waits longer. */
-const MAX_DRAIN_SECONDS = 86_400
 /**
  * Longest wait for a database or a log that does not respond when the process ends. The documentation says that process
  * managers should allow 10 s more than `--drain`.
@@ -31,10 +29,10 @@ export async function main(args: readonly string[]): Promise<number> {
   // The program that reads the output may have ended (`| head -1`). The collector runs on.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   let exitCode = 0
-  const program: Command = createProgram(
+  const program = createProgram(
     {
-      collect: (values) => runCollector(values, false, named),
-      work: (values) => runCollector(values, true, named),
+      collect: (values) => runCollector(values, false),
+      work: (values) => runCollector(values, true),
       keygen: async ({ clientId, keyId }) => print(keygen(clientId, keyId)),
       check: runCheck,
       healthcheck: runHealthcheck,
@@ -42,14 +40,14 @@ export async function main(args: readonly string[]): Promise<number> {
     (code) => {
       exitCode = code
     },
-  ).hook('preAction', () => readEnvironment(program, process.env))
-  const named = (cause: unknown) => underItsName(cause, program, process.env)
+  )
   try {
+    prepareEnvironment(program, process.env)
     await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (cause) {
     if (cause instanceof CommanderError && cause.exitCode === 0) return 0
-    process.stderr.write(`trackpost-collector: ${withoutCredentials(oneLine(named(cause)))}\n`)
+    process.stderr.write(`trackpost-collector: ${withoutCredentials(oneLine(cause))}\n`)
     return 1
   }
 }
@@ -74,21 +72,17 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
 }
 
 async function runHealthcheck({ host, port }: Values): Promise<number> {
-  const { isReady, says } = await askReadiness(host, wholeNumber('--port', port, 1, 65_535))
+  const { isReady, says } = await askReadiness(host, port)
   process.stdout.write(`${printable(says).trim()}\n`)
   return isReady ? 0 : 1
 }
 
-async function runCollector(
-  values: Values,
-  isWorker: boolean,
-  named: (cause: unknown) => unknown,
-): Promise<number> {
+async function runCollector(values: Values, isWorker: boolean): Promise<number> {
   const log = newLog(values)
   try {
     return await serve(values, isWorker, log)
   } catch (cause) {
-    log.failed(named(cause))
+    log.failed(cause)
     return 1
   }
 }
@@ -98,7 +92,7 @@ function newLog(values: Values): Log {
   const writeKey =
     releaseTo !== undefined && URL.canParse(releaseTo) ? new URL(releaseTo).username : undefined
   return new Log({
-    format: readLogFormat(values.logFormat),
+    format: values.logFormat,
     isQuiet: values.quiet ?? false,
     secrets: [values.adminToken, values.readToken, writeKey],
     addresses: [values.store, values.log],
@@ -109,7 +103,7 @@ function newLog(values: Values): Log {
 }
 
 async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
-  const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
+  const { drain: drainSeconds } = values
   const { signalled, hasStarted } = watchSignals()
   const options = await readOptions(values)
   const collector = await startCollector({
@@ -153,19 +147,14 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
 }
 
 async function readOptions(values: Values): Promise<CollectorOptions> {
-  const port = wholeNumber('--port', values.port, 0, 65_535)
   const config: Partial<Config> = values.config === undefined ? {} : { ...(await readConfig(values.config)) }
-  if (values.rate !== undefined) config.rate = wholeNumber('--rate', values.rate, 1, 1_000_000)
-  if (values.region !== undefined) {
-    if (values.region !== 'default' && values.region !== 'eu')
-      throw new ConfigError('--region: expected default or eu')
-    config.region = values.region
-  }
+  if (values.rate !== undefined) config.rate = values.rate
+  if (values.region !== undefined) config.region = values.region
   if (values.browserOrigin !== undefined) config.browserOrigins = values.browserOrigin
   if (values.publicUrl !== undefined) config.publicUrl = values.publicUrl
   const { plan, releaseTo, adminToken, readToken } = values
   return {
-    port,
+    port: values.port,
     host: values.host,
     allowPublic: values.allowPublic ?? false,
     ...storeOption(values),
@@ -175,7 +164,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
     ...(adminToken !== undefined && { adminToken }),
     ...(readToken !== undefined && { readToken }),
     protect: values.protect ?? false,
-    failRate: share('--fail-rate', values.failRate),
+    failRate: values.failRate,
   }
 }
 
@@ -203,18 +192,4 @@ function print(text: string): number {
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
-function wholeNumber(option: string, text: string, min: number, max: number): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= min && value <= max) return value
-  throw new ConfigError(
-    `${option}: expected a whole number from ${min} to ${max}, got ${JSON.stringify(text)}`,
-  )
-}
-
-function share(option: string, text: string): number {
-  const value = Number(text)
-  if (text.trim() !== '' && value >= 0 && value <= 1) return value
-  throw new ConfigError(`${option}: expected a number from 0 to 1, got ${JSON.stringify(text)}`)
 }

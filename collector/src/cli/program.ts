@@ -1,15 +1,16 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { version } from '../version.ts'
+import { variableOf } from './environment.ts'
 
 /** The options of the command line. Each command has all of them, before or after its name. */
 export interface Values {
-  port: string
+  port: number
   host: string
   store?: string
   log?: string
   config?: string
-  region?: string
-  rate?: string
+  region?: 'default' | 'eu'
+  rate?: number
   plan?: string
   releaseTo?: string
   browserOrigin?: string[]
@@ -18,11 +19,14 @@ export interface Values {
   adminToken?: string
   readToken?: string
   protect?: boolean
-  failRate: string
-  drain: string
-  logFormat: string
+  failRate: number
+  drain: number
+  logFormat: 'text' | 'json'
   quiet?: boolean
 }
+
+/** One day: no process manager waits longer. */
+const MAX_DRAIN_SECONDS = 86_400
 
 /** Each returns the exit code. */
 export interface Commands {
@@ -37,8 +41,11 @@ export interface Commands {
 export function createProgram(commands: Commands, onExit: (exitCode: number) => void): Command {
   const program = new Command('trackpost-collector')
   const values = () => program.opts<Values>()
-  const option = (flags: string, text: string, value?: string) =>
-    program.addOption(new Option(flags, text).default(value, value))
+  const option = (flags: string, text: string, value?: string | number) => {
+    const added = new Option(flags, text).default(value).env(variableOf(flags))
+    program.addOption(added)
+    return added
+  }
   program
     .description('The HTTP tracking API on your machine. Without a command, the collector starts.')
     .configureHelp({ helpWidth: 80, showGlobalOptions: true })
@@ -55,7 +62,7 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
       if (unknown !== undefined) program.error(`unknown command '${unknown}': the commands are ${names}`)
       onExit(await commands.collect(values()))
     })
-  option('--port <number>', 'port, 0 = any free one', '8787')
+  option('--port <number>', 'port, 0 = any free one', 8787).argParser(wholeNumber(0, 65_535))
   option('--host <address>', 'address to listen on', '127.0.0.1')
   option(
     '--store <address>',
@@ -66,18 +73,20 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     'nats://<host>: write events into this log, from where workers carry them to the store; without --store this process keeps nothing itself',
   )
   option('--config <path>', 'sources, destinations, OAuth ...; without, any write key is accepted')
-  option('--region <name>', 'region of the real service: default or eu')
-  option('--rate <number>', 'requests a second for each source')
+  option('--region <name>', 'region of the real service').choices(['default', 'eu'])
+  option('--rate <number>', 'requests a second for each source').argParser(wholeNumber(1, 1_000_000))
   option('--plan <path>', 'tracking plan (JSON Schema); events that violate it are marked')
   option(
     '--release-to <url>',
     'https://<write key>@<host>: service to which the web page can send chosen events',
   )
-  program.option(
+  option(
     '--browser-origin <origin>',
     'pages of this origin may send events, * = all; can be repeated; default: pages of this machine',
-    (origin, before: readonly string[] = []) => [...before, origin],
-  )
+  ).argParser((origins, before: readonly string[] = []) => [
+    ...before,
+    ...origins.split(/[\s,]+/).filter((one) => one !== ''),
+  ])
   option('--public-url <url>', 'address under which clients reach it behind a proxy')
   option('--allow-public', 'listen on an address that other machines can reach; needs a TLS proxy in front')
   option(
@@ -86,9 +95,11 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
   )
   option('--read-token <text>', 'token that may only read: the page, GET of /api, and /metrics')
   option('--protect', 'refuse to delete events and to inject faults')
-  option('--fail-rate <share>', 'respond with 503 to this share of requests, from 0 to 1', '0')
-  option('--drain <seconds>', 'after SIGTERM, keep serving this long while /readyz says 503', '0')
-  option('--log-format <name>', 'text, or json: one object per line', 'text')
+  option('--fail-rate <share>', 'respond with 503 to this share of requests, from 0 to 1', 0).argParser(share)
+  option('--drain <seconds>', 'after SIGTERM, keep serving this long while /readyz says 503', 0).argParser(
+    wholeNumber(0, MAX_DRAIN_SECONDS),
+  )
+  option('--log-format <name>', 'json: one object per line', 'text').choices(['text', 'json'])
   option('--quiet', 'print only errors')
   program.version(version, '--version', 'the version')
   program
@@ -112,4 +123,18 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     .action(async () => onExit(await commands.healthcheck(values())))
   // After the commands, which inherit it.
   return program.allowExcessArguments()
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
+  }
+}
+
+function share(text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value
+  throw new InvalidArgumentError('Expected a number from 0 to 1.')
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Log, type LogOptions, readLogFormat } from '../../src/cli/log.ts'
+import { Log, type LogOptions } from '../../src/cli/log.ts'
 import { fakeClock } from '../support.ts'
 
 function setUp(options: Partial<LogOptions> = {}) {
@@ -87,51 +87,18 @@ test('a repeated problem is logged at most once in ten seconds, with the number 
   expect(lines.map(({ suppressed }) => suppressed)).toEqual([undefined, undefined, 4])
 })
 
-test('ten seconds after a problem was logged, its last cause is logged, even if the problem does not occur again', () => {
-  const { log, clock, out } = setUp()
-  const causes = () => out.map((line) => JSON.parse(line)).map(({ cause, suppressed }) => [cause, suppressed])
+test('a problem that was over is logged at once when it occurs again', () => {
+  const { log, out } = setUp()
 
-  for (const cause of ['ECONNREFUSED', 'ECONNREFUSED', 'starting', 'the password is wrong']) {
-    log.fault('destination A', new Error(cause))
-    clock.advance(1000)
-  }
-  expect(causes()).toEqual([['ECONNREFUSED', undefined]])
-  clock.advance(6000)
-  expect(causes()).toEqual([
-    ['ECONNREFUSED', undefined],
-    ['the password is wrong', 2],
-  ])
+  log.fault('the store is unavailable', new Error('refused'))
+  log.recovered('the store is back', 'the store is unavailable')
+  log.fault('the store is unavailable', new Error('starting'))
 
-  // The last cause is already in the latest line, so it is not logged again.
-  log.fault('destination A', new Error('starting'))
-  log.fault('destination A', new Error('the password is wrong'))
-  clock.advance(100_000)
-  expect(causes()).toHaveLength(2)
-})
-
-test('if the store fails and recovers several times, the last line tells its current state', () => {
-  const { log, clock, out } = setUp()
-  const lines = () => out.map((line) => JSON.parse(line)).map(({ message, cause = '' }) => message + cause)
-  const unavailable = (cause: string) => log.fault('the store is unavailable', new Error(cause))
-  const back = () => log.recovered('the store is back', 'the store is unavailable')
-
-  unavailable(': refused')
-  clock.advance(1000)
-  back()
-  clock.advance(1000)
-  unavailable(': refused')
-  expect(lines()).toEqual([
-    'the store is unavailable: refused',
+  expect(out.map((line) => JSON.parse(line)).map(({ message, cause }) => cause ?? message)).toEqual([
+    'refused',
     'the store is back',
-    'the store is unavailable: refused',
+    'starting',
   ])
-
-  // This problem is over before its line could be logged.
-  unavailable(': starting')
-  clock.advance(1000)
-  back()
-  clock.advance(100_000)
-  expect(lines().at(-1)).toBe('the store is back')
 })
 
 test.each([
@@ -164,8 +131,4 @@ test('file names are not redacted', () => {
   log.failed(new Error('/data/events.db cannot be opened'))
 
   expect(out.join('')).toContain('/data/events.db')
-})
-
-test('an unknown format is an error', () => {
-  expect(() => readLogFormat('xml')).toThrow(/--log-format: expected text or json/)
 })
