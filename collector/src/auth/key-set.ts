@@ -1,77 +1,41 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomUUID,
-} from 'node:crypto'
+import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import * as z from 'zod'
 
-/** A stored key: DER, encoded as Base64. */
-const der = z.base64().min(1)
+const SECRET_BYTES = 32
 
 const kept = z.object({
   format: z.literal(1),
-  signing: z.object({ id: z.string().min(1), privateKey: der, madeAtMs: z.number() }),
-  /** Public keys of earlier signing keys, with which older tokens are verified. */
-  earlier: z.array(z.object({ id: z.string().min(1), publicKey: der, untilMs: z.number() })),
+  /** The key in Base64. */
+  signing: z.object({ id: z.string().min(1), secret: z.base64().min(1) }),
   /** Ids of revoked keys, the oldest first. */
   revoked: z.array(z.string()),
 })
 
-/** The keys as they are stored. */
+/** The key as it is stored: every process that signs tokens also checks them, with the same secret. */
 export type KeptKeys = z.output<typeof kept>
 
-/** The keys, ready to be used. */
+/** The key, ready to be used. */
 export interface TokenKeys {
-  readonly signing: { readonly id: string; readonly privateKey: KeyObject; readonly madeAtMs: number }
-  /** Public keys that verify tokens, by key id. */
-  readonly checking: ReadonlyMap<string, KeyObject>
+  readonly id: string
+  readonly secret: KeyObject
   readonly revoked: ReadonlySet<string>
 }
 
-/** Longest lifetime of a token that the configuration allows. An earlier key has to be kept for this long. */
-const MAX_TOKEN_LIFETIME_MS = 86_400_000
 /** While a revoked key is remembered, its tokens are reported as expired; later, as invalid. */
 const MAX_REVOKED = 100
 
-/** Creates the first key, or a key that replaces and revokes all earlier keys. */
-export function newKeys(nowMs: number, before?: KeptKeys): KeptKeys {
-  const ids = before === undefined ? [] : [...before.earlier, before.signing].map(({ id }) => id)
-  const revoked = [...(before?.revoked ?? []), ...ids].slice(-MAX_REVOKED)
-  return { format: 1, signing: newSigningKey(nowMs), earlier: [], revoked }
+/** Creates the first key, or a key that replaces and revokes the one before. */
+export function newKeys(before?: KeptKeys): KeptKeys {
+  const revoked = before === undefined ? [] : [...before.revoked, before.signing.id].slice(-MAX_REVOKED)
+  const secret = randomBytes(SECRET_BYTES).toString('base64')
+  return { format: 1, signing: { id: randomUUID(), secret }, revoked }
 }
 
-/** Creates a new signing key. The earlier keys still verify tokens, until the last of these tokens has expired. */
-export function rotated(before: KeptKeys, nowMs: number): KeptKeys {
-  const { id, privateKey } = before.signing
-  const publicKey = createPublicKey(privateKeyOf(privateKey)).export({ type: 'spki', format: 'der' })
-  const retired = { id, publicKey: publicKey.toString('base64'), untilMs: nowMs + MAX_TOKEN_LIFETIME_MS }
-  const earlier = [...before.earlier.filter(({ untilMs }) => untilMs > nowMs), retired]
-  return { ...before, signing: newSigningKey(nowMs), earlier }
-}
-
-function newSigningKey(madeAtMs: number): KeptKeys['signing'] {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const bytes = privateKey.export({ type: 'pkcs8', format: 'der' })
-  return { id: randomUUID(), privateKey: bytes.toString('base64'), madeAtMs }
-}
-
-function privateKeyOf(base64: string): KeyObject {
-  return createPrivateKey({ key: Buffer.from(base64, 'base64'), type: 'pkcs8', format: 'der' })
-}
-
-export function printKeys(keys: KeptKeys): string {
-  return JSON.stringify(keys)
-}
-
-/** @throws when the text is not a stored set of keys. The error quotes no part of the text, because the text is secret. */
+/** @throws when the text is not a stored key. The error quotes no part of the text, because the text is secret. */
 export function readKeys(text: string): KeptKeys {
   const { data } = kept.safeParse(parsed(text))
-  if (data !== undefined) return data
-  throw new Error(
-    'the stored keys of tokens cannot be read: were they changed, or made by a newer collector?',
-  )
+  if (data !== undefined && Buffer.from(data.signing.secret, 'base64').length === SECRET_BYTES) return data
+  throw new Error('the stored key of tokens cannot be read: was it changed, or made by a newer collector?')
 }
 
 function parsed(text: string): unknown {
@@ -82,18 +46,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** @throws when a key cannot be used. The error quotes no part of a key. */
-export function usableKeys({ signing, earlier, revoked }: KeptKeys): TokenKeys {
-  try {
-    const privateKey = privateKeyOf(signing.privateKey)
-    const checking = new Map([[signing.id, createPublicKey(privateKey)]])
-    for (const { id, publicKey } of earlier) {
-      const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), type: 'spki', format: 'der' })
-      checking.set(id, key)
-    }
-    const { id, madeAtMs } = signing
-    return { signing: { id, privateKey, madeAtMs }, checking, revoked: new Set(revoked) }
-  } catch {
-    throw new Error('the stored keys of tokens cannot be used: were they changed?')
-  }
+export function usableKeys({ signing, revoked }: KeptKeys): TokenKeys {
+  const secret = createSecretKey(signing.secret, 'base64')
+  return { id: signing.id, secret, revoked: new Set(revoked) }
 }

@@ -1,15 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import type { KeptText, TokenKeyStore } from '../store/ports.ts'
-import {
-  type KeptKeys,
-  newKeys,
-  printKeys,
-  readKeys,
-  rotated,
-  type TokenKeys,
-  usableKeys,
-} from './key-set.ts'
+import { type KeptKeys, newKeys, readKeys, type TokenKeys, usableKeys } from './key-set.ts'
 
 /** Longest time for which this process accepts a token after another process has revoked it. */
 const FRESH_MS = 1000
@@ -20,7 +12,6 @@ const USABLE_MS = 10_000
 const READ_WAIT_MS = 2000
 /** Pause after a failed read. */
 const REST_MS = 1000
-const MAX_KEY_AGE_MS = 30 * 86_400_000
 /** An attempt to write fails only if the keys have been changed in the meantime. */
 const MAX_ATTEMPTS = 20
 
@@ -81,27 +72,15 @@ export class Keyring {
     }
   }
 
-  /** Replaces the signing key first if it is too old. */
-  async forSigning(): Promise<TokenKeys> {
-    const keys = await this.current()
-    const { id, madeAtMs } = keys.signing
-    if (this.#clock.now() - madeAtMs < MAX_KEY_AGE_MS) return keys
-    await this.#change((text) => {
-      const kept = text === undefined ? undefined : readKeys(text)
-      return kept?.signing.id === id ? rotated(kept, this.#clock.now()) : undefined
-    })
-    return this.current()
-  }
-
   /**
-   * Revokes all keys, and with them all tokens: in this process at once, in other processes within a second after the promise
+   * Revokes the key, and with it all tokens: in this process at once, in other processes within a second after the promise
    * resolves.
    */
   revoke(): Promise<void> {
     const before = this.#changing
     const changing = (async () => {
       await before?.catch(() => {})
-      await this.#change((text) => newKeys(this.#clock.now(), readableKeys(text)))
+      await this.#change((text) => newKeys(readableKeys(text)))
     })()
     this.#changing = changing
     const ended = () => {
@@ -129,7 +108,7 @@ export class Keyring {
       // This process has changed the keys since the read began, so its own keys are newer.
       if (changes !== this.#changes) return
       if (found === undefined) {
-        await this.#change((text) => (text === undefined ? newKeys(this.#clock.now()) : undefined))
+        await this.#change((text) => (text === undefined ? newKeys() : undefined))
       } else this.#learn(found, readAtMs)
     } catch (cause) {
       this.#failure = { cause, atMs: this.#clock.monotonic() }
@@ -153,7 +132,7 @@ export class Keyring {
         if (found !== undefined) this.#learn(found, readAtMs)
         return
       }
-      const text = printKeys(wanted)
+      const text = JSON.stringify(wanted)
       const version = await this.#inTime(this.#store.replace(found?.version, text))
       if (version === undefined) continue
       this.#changes++

@@ -1,4 +1,4 @@
-import { type KeyObject, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
@@ -24,7 +24,7 @@ export interface TokenOwner {
 
 const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-const TOKEN_ALGORITHM = 'ES256'
+const TOKEN_ALGORITHM = 'HS256'
 /**
  * `iss` and `aud` of all tokens. They do not depend on the address of a process, because processes that share a signing key
  * accept each other's tokens.
@@ -86,7 +86,7 @@ export class TokenServer {
       throw new TokenError(400, 'invalid_request', `client_assertion_type must be ${ASSERTION_TYPE}`)
     }
     // Reads the signing key first: if that fails, the client can use the same assertion again.
-    const { signing } = await this.#keyring.forSigning()
+    const { id, secret } = await this.#keyring.current()
     const application = await this.#assertions.check(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
       .split(' ')
@@ -100,7 +100,7 @@ export class TokenServer {
     }
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const token = await new SignJWT({ scope: scopes.join(' ') })
-      .setProtectedHeader({ alg: TOKEN_ALGORITHM, kid: signing.id, typ: 'at+jwt' })
+      .setProtectedHeader({ alg: TOKEN_ALGORITHM, kid: id, typ: 'at+jwt' })
       .setIssuer(TOKEN_ISSUER)
       .setAudience(TOKEN_ISSUER)
       .setSubject(application.clientId)
@@ -108,7 +108,7 @@ export class TokenServer {
       .setNotBefore(nowSeconds - PROCESS_CLOCKS_SECONDS)
       .setExpirationTime(nowSeconds + this.#lifetimeSeconds)
       .setJti(randomUUID())
-      .sign(signing.privateKey)
+      .sign(secret)
     return {
       access_token: token,
       expires_in: this.#lifetimeSeconds,
@@ -131,25 +131,23 @@ export class TokenServer {
     if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
     const keyId = keyIdOf(token)
     if (keyId === undefined) return 'invalid'
-    if (mayRead && !keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
+    if (mayRead && keys.id !== keyId && !keys.revoked.has(keyId)) {
       // Another process may have created the key since the keys were last read.
       keys = await this.#keyring.readSince(askedAtMs)
     }
     // The signature is not verified. The response only reveals that this collector once had the key.
     if (keys.revoked.has(keyId)) return 'expired'
-    const key = keys.checking.get(keyId)
-    return key === undefined ? 'invalid' : this.#verifyWith(key, keys, token, nowMs)
+    return keys.id === keyId ? this.#verifyWith(keys, token, nowMs) : 'invalid'
   }
 
   async #verifyWith(
-    key: KeyObject,
     keys: TokenKeys,
     token: string,
     nowMs: number,
   ): Promise<TokenOwner | 'expired' | 'invalid'> {
     let payload: JWTPayload
     try {
-      const verified = await jwtVerify(token, key, {
+      const verified = await jwtVerify(token, keys.secret, {
         algorithms: [TOKEN_ALGORITHM],
         typ: 'at+jwt',
         issuer: TOKEN_ISSUER,
