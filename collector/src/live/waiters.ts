@@ -59,13 +59,15 @@ export interface WaitedFor {
 
 interface Waiter {
   query: EventSearch
-  /** Aborted when the time is over. */
+  /** Aborted when the wait ends. */
   signal: AbortSignal
   count: number
   /** Number of matching records up to the sequence number `seen`. `seen` is -1 until the existing records have been counted. */
   found: number
   seen: number
-  isLooking: boolean
+  /** The running check, and how many it has found so far. */
+  looking: Promise<void> | undefined
+  part: number
   finish(): void
   fail(cause: unknown): void
 }
@@ -77,7 +79,7 @@ const MIN_RECORDS = 1000
 const PAGE = 100
 /** Waits that query at the same time. The others queue, so that queries of the web page need not wait for all of them. */
 const ASKING = 4
-/** Time for the last look of a wait, after its own time. */
+/** Time in which a check may end after the time of its wait. */
 const LAST_LOOK_MS = 250
 /** Longest time for which checks of waits are started in one turn of the event loop. */
 const TURN_MS = 10
@@ -139,12 +141,11 @@ export class Waiters {
       ? given
       : { kind: 'and', parts: [given, equals('status', 'accepted')] }
     const query: EventSearch = { search, after, before }
-    const [looks, lastLook] = [new AbortController(), new AbortController()]
+    const looks = new AbortController()
     return new Promise((resolve, reject) => {
       const end = () => {
         cancelTimer()
         looks.abort()
-        lastLook.abort()
         this.#waiters.delete(waiter)
         this.#cancels.delete(cancel)
         signal?.removeEventListener('abort', cancel)
@@ -167,21 +168,15 @@ export class Waiters {
         count,
         found: 0,
         seen: -1,
-        isLooking: false,
+        looking: undefined,
+        part: 0,
         finish,
         fail,
       }
       const cancelTimer = this.#clock.setTimer(() => {
-        this.#waiters.delete(waiter)
-        looks.abort()
-        this.#lastLook(waiter, options, timeout, lastLook.signal).then(
-          (cause) => {
-            if (!this.#cancels.has(cancel)) return
-            if (cause === undefined) finish()
-            else fail(cause)
-          },
-          (cause: unknown) => fail(cause),
-        )
+        Promise.race([this.#look(waiter), sleep(this.#clock, LAST_LOOK_MS)])
+          .then(() => this.#timeoutError(waiter, options, timeout))
+          .then((error) => this.#waiters.has(waiter) && fail(error), fail)
       }, timeout)
       this.#waiters.add(waiter)
       this.#cancels.add(cancel)
@@ -191,18 +186,19 @@ export class Waiters {
   }
 
   /** Counts the records since the last check. The first check counts the existing records. */
-  async #look(waiter: Waiter): Promise<void> {
-    if (waiter.isLooking) return
-    waiter.isLooking = true
+  #look(waiter: Waiter): Promise<void> {
+    waiter.looking ??= this.#lookOn(waiter).finally(() => {
+      waiter.looking = undefined
+    })
+    return waiter.looking
+  }
+
+  async #lookOn(waiter: Waiter): Promise<void> {
     try {
       // Takes a new place in the queue for each check. Otherwise, one wait could keep its place for as long as events arrive.
-      while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
-        await this.#lookOnce(waiter)
-      }
+      while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) await this.#lookOnce(waiter)
     } catch (cause) {
       if (this.#waiters.has(waiter)) waiter.fail(cause)
-    } finally {
-      waiter.isLooking = false
     }
   }
 
@@ -211,14 +207,15 @@ export class Waiters {
     const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
     const epoch = this.#epoch
     const missing = waiter.count - waiter.found
-    let found = 0
+    waiter.part = 0
     for await (const more of this.#counted({ ...waiter.query, between }, waiter.signal)) {
-      found += more
-      if (found >= missing) break
+      waiter.part += more
+      if (waiter.part >= missing) break
     }
     // During the query, the wait may have ended, or `cleared` may have reset it because all events were deleted.
     if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
-    waiter.found += found
+    waiter.found += waiter.part
+    waiter.part = 0
     waiter.seen = lastSeq
     if (waiter.found >= waiter.count) waiter.finish()
   }
@@ -235,30 +232,6 @@ export class Waiters {
       if (next === null) return
       cursor = next
     }
-  }
-
-  /**
-   * Counts once more from the beginning, in case a record was missed when it arrived. Resolves with undefined if there are
-   * enough.
-   */
-  async #lastLook(
-    { query, count, found: before }: Waiter,
-    options: WaitOptions,
-    timeoutMs: number,
-    signal: AbortSignal,
-  ): Promise<WaitTimeoutError | undefined> {
-    let found = 0
-    let isComplete = false
-    const look = async () => {
-      for await (const more of this.#counted(query, signal)) {
-        found += more
-        if (found >= count) break
-      }
-      isComplete = true
-    }
-    await Promise.race([look(), sleep(this.#clock, LAST_LOOK_MS)])
-    found = Math.max(found, before)
-    return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found, isComplete)
   }
 
   /** Must be called when there are new records. */
@@ -283,6 +256,7 @@ export class Waiters {
     const lastSeq = this.#source.lastSeq()
     for (const waiter of this.#waiters) {
       waiter.found = 0
+      waiter.part = 0
       waiter.seen = lastSeq
     }
   }
@@ -292,13 +266,12 @@ export class Waiters {
   }
 
   async #timeoutError(
-    options: WaitOptions,
-    count: number,
+    { count, found: before, part, seen }: Waiter,
+    { count: _, timeout: __, ...filter }: WaitOptions,
     timeoutMs: number,
-    found: number,
-    isComplete: boolean,
   ): Promise<WaitTimeoutError> {
-    const { count: _, timeout: __, ...filter } = options
+    const found = before + part
+    const isComplete = seen >= this.#source.lastSeq()
     const last = (await this.#source.newest(5)).map((event) => {
       const what = [event.type, event.name].filter((part) => part !== null).join(' ')
       const who = event.userId ?? event.anonymousId ?? 'nobody'
