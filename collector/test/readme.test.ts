@@ -24,7 +24,8 @@ test('the README lists every option of the command line, with its default', () =
   const inReadme = [...readme.matchAll(/^\| `(--[a-z-]+)/gm)].map(([, option]) => option)
 
   expect(inReadme.sort()).toEqual(inHelp.sort())
-  for (const [, option, text] of help.matchAll(/^ {2}(--[a-z-]+).*\(default: (.+)\)$/gm)) {
+  const lines = help.replace(/\n {8,}/g, ' ')
+  for (const [, option, text] of lines.matchAll(/^ {2}(--[a-z-]+).*default: ([^,]+), env/gm)) {
     const row = readme
       .split('\n')
       .find((line) => line.startsWith(`| \`${option}`))

@@ -42,7 +42,8 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
   const program = new Command('trackpost-collector')
   const values = () => program.opts<Values>()
   const option = (flags: string, text: string, value?: string | number) => {
-    const added = new Option(flags, text).default(value).env(variableOf(flags))
+    const shown = value === undefined ? undefined : String(value)
+    const added = new Option(flags, text).default(value, shown).env(variableOf(flags))
     program.addOption(added)
     return added
   }
@@ -52,10 +53,6 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     .configureOutput({ writeErr: () => {} })
     .exitOverride()
     .helpOption('-h, --help', 'this text')
-    .addHelpText(
-      'after',
-      '\nEach option can also be set in the environment: --drain 10 is\nTRACKPOST_COLLECTOR_DRAIN=10. An option wins.',
-    )
     .action(async () => {
       const [unknown] = program.args
       const names = program.commands.map((one) => one.name()).join(', ')

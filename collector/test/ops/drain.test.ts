@@ -140,12 +140,7 @@ test.each([
   [
     'a drain that is not a number',
     { TRACKPOST_COLLECTOR_DRAIN: 'long' },
-    /: TRACKPOST_COLLECTOR_DRAIN: expected a whole number/,
-  ],
-  [
-    'an unknown format',
-    { TRACKPOST_COLLECTOR_LOG_FORMAT: 'xml' },
-    /: TRACKPOST_COLLECTOR_LOG_FORMAT: expected text or json/,
+    /value 'long' from env 'TRACKPOST_COLLECTOR_DRAIN' is invalid\. Expected a whole number/,
   ],
 ])('%s is reported in one line, with exit code 1', async (_what, added, message) => {
   const { code, out, err } = await run(['--port', '0', '--store', ':memory:'], added)
