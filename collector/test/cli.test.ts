@@ -109,27 +109,6 @@ test('--public-url sets publicUrl of the config', async () => {
   expect([await status('events.example.com'), await status('other.example.com')]).toEqual([200, 403])
 })
 
-test('--help lists the options and exits with 0', async () => {
-  const { code, out } = await run('--help')
-
-  expect(code).toBe(0)
-  for (const option of [
-    'port',
-    'host',
-    'config',
-    'region',
-    'rate',
-    'allow-public',
-    'admin-token',
-    'browser-origin',
-    'fail-rate',
-    'version',
-    'quiet',
-  ]) {
-    expect(out).toContain(`--${option}`)
-  }
-})
-
 test('without a configuration, the collector listens, accepts any key, and exits with 0 on SIGTERM', async () => {
   const { child, url } = await start('--store', ':memory:')
 

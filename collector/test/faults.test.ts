@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { Analytics } from '../../src/index.ts'
 import { FaultError } from '../src/index.ts'
 import { basic, exchange, fakeClock, openCollector, post, track } from './support.ts'
 
@@ -169,18 +168,4 @@ test('a fault also applies to a request whose body would be refused', async () =
 
   expect(broken.status).toBe(502)
   expect(large).toMatch(/^HTTP\/1\.1 502 /)
-})
-
-test('our SDK delivers everything after three scripted failures', async () => {
-  const collector = await openCollector()
-  collector.respondNext({ status: 503 })
-  collector.respondNext({ reset: true })
-  collector.respondNext({ status: 429, headers: { 'retry-after': '1' } })
-  const analytics = new Analytics({ writeKey: 'shop', host: collector.url })
-
-  analytics.track({ userId: 'u1', event: 'Order Completed' })
-
-  expect(await analytics.closeAndFlush()).toMatchObject({ delivered: 1, failed: 0 })
-  expect(collector.count({ status: 'accepted' })).toBe(1)
-  expect(collector.faults().injected).toBe(3)
 })

@@ -271,17 +271,6 @@ test.each(smuggling)(
   },
 )
 
-test('headers over 16 KB get 431', async () => {
-  const collector = await openCollector()
-
-  const answer = await exchange(
-    collector.port,
-    `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
-  )
-
-  expect(answer).toMatch(/^HTTP\/1\.1 431 /)
-})
-
 test('pipelined requests get their responses in order', async () => {
   const collector = await openCollector()
   const request = (path: string, extra = '') =>

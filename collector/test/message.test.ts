@@ -153,15 +153,3 @@ test('a batch of 5,000 items is accepted, a larger one is refused', () => {
   expect(batchOf(5000)).toMatchObject({ items: expect.objectContaining({ length: 5000 }) })
   expect(batchOf(5001)).toMatchObject({ refused: 'too_many_items' })
 })
-
-test('a messageId has fewer than 100 characters, counted in code points', () => {
-  for (const character of ['x', 'ß', '\u{1f600}']) {
-    expect(read({ messageId: character.repeat(99) }).reason).toBeNull()
-    expect(read({ messageId: character.repeat(100) }).reason).toBe('bad_message_id')
-  }
-})
-
-test('an event name of white space counts as missing', () => {
-  for (const event of [' ', '\n\t', '\u00a0']) expect(read({ event }).reason).toBe('no_event')
-  expect(read({ event: ' x ' }).name).toBe(' x ')
-})

@@ -2,7 +2,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkDatabase } from '../../src/cli/check-database.ts'
 import { startCollector } from '../../src/index.ts'
 import { loadPlan, TrackingPlan, type TrackingPlanFile } from '../../src/plan/plan.ts'
 import { openCollector, post, track } from '../support.ts'
@@ -174,35 +173,4 @@ test.each([
   )
 
   expect(() => loadPlan(path)).toThrow(`${path}:${message}`)
-})
-
-test('a database of recorded events can be checked against a plan', async () => {
-  const folder = newFolder()
-  const database = join(folder, 'events.db')
-  const collector = await startCollector({ port: 0, store: database })
-  await post(collector, '/v1/batch', {
-    batch: [
-      track({ event: 'Order Completed', properties: { total: 'x' } }),
-      track({ event: 'Order Completed', properties: { total: 1 } }),
-      track({ event: 'Refunded' }),
-      { type: 'track', userId: 'u' },
-    ],
-  })
-  await collector.close()
-  const path = join(folder, 'plan.json')
-  writeFileSync(path, JSON.stringify(file))
-
-  expect(await checkDatabase(database, loadPlan(path).plan)).toEqual({
-    checked: 3,
-    broken: [
-      {
-        key: 'track:Order Completed',
-        path: 'properties.total',
-        message: 'must be number',
-        count: 1,
-        firstSeq: 1,
-      },
-      { key: 'track:Refunded', path: 'event', message: 'is not in the plan', count: 1, firstSeq: 3 },
-    ],
-  })
 })
