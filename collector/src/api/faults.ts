@@ -1,10 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import { FaultError, type FaultRule, type Faults } from '../faults/rules.ts'
-import { readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson } from '../http/reply.ts'
-
-const MAX_BODY_BYTES = 65_536
+import { readJson } from './actions.ts'
 
 const ruleSchema = z.strictObject({
   status: z.number().nullish(),
@@ -79,20 +77,5 @@ function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof r
     body: body ?? undefined,
     path: path ?? undefined,
     source: source ?? undefined,
-  }
-}
-
-/** Resolves with undefined if the client has closed the connection. */
-async function readJson(request: IncomingMessage): Promise<unknown> {
-  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A page of another site can send this type only after a preflight request, which the collector does not allow.
-  if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
-  const read = await readBody(request, MAX_BODY_BYTES)
-  if (read === 'aborted') return undefined
-  if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
-  try {
-    return JSON.parse(read.body.toString('utf8')) ?? null
-  } catch {
-    throw new HttpProblem(400, 'invalid_json', 'the body is not JSON')
   }
 }

@@ -24,8 +24,6 @@ const DAY_MS = 86_400_000
  */
 export function readTime(value: unknown): ReadTime | undefined {
   if (typeof value !== 'string' || value.length > MAX_CHARACTERS) return undefined
-  const ms = sameDayMs(value)
-  if (ms !== undefined) return { ms, hasZone: true }
   const match = EXTENDED.exec(value) ?? BASIC.exec(value)
   if (match === null) return undefined
   const [, year = '', month = '', day = '', hour, minute = '0', second = '0', fraction = '0', zone] = match
@@ -34,42 +32,10 @@ export function readTime(value: unknown): ReadTime | undefined {
   const offsetMs = zoneMs(zone)
   if (midnightMs === undefined || timeMs === undefined || offsetMs === undefined) return undefined
   const atMs = midnightMs + timeMs - offsetMs
-  if (value.length === CANONICAL.length && value[10] === 'T') {
-    lastDay = value.slice(0, 10)
-    lastDayMs = midnightMs
-  }
   // A date alone means the start of that day in UTC. Only a time of day without a zone is ambiguous.
   return Number.isNaN(new Date(atMs).getTime())
     ? undefined
     : { ms: atMs, hasZone: hour === undefined || zone !== undefined }
-}
-
-const CANONICAL = '2026-05-17T09:30:00.000Z'
-let lastDay = ''
-let lastDayMs = 0
-
-/** A fast path for text in the format of `toISOString`, on the same day as the last one; undefined for any other text. */
-function sameDayMs(text: string): number | undefined {
-  const isCanonical =
-    text.length === CANONICAL.length &&
-    text[10] === 'T' &&
-    text[13] === ':' &&
-    text[16] === ':' &&
-    text[19] === '.'
-  if (!isCanonical || text[23] !== 'Z' || !text.startsWith(lastDay) || lastDay === '') return undefined
-  const [hour, minute, second] = [digits(text, 11, 13), digits(text, 14, 16), digits(text, 17, 19)]
-  const ms = lastDayMs + (hour * 60 + minute) * MINUTE_MS + second * 1000 + digits(text, 20, 23)
-  return hour <= 23 && minute <= 59 && second <= 59 && !Number.isNaN(ms) ? ms : undefined
-}
-
-/** Returns NaN if any of the characters is not a digit. */
-function digits(text: string, from: number, to: number): number {
-  let value = 0
-  for (let at = from; at < to; at++) {
-    const digit = text.charCodeAt(at) - 48
-    value = digit >= 0 && digit <= 9 ? value * 10 + digit : Number.NaN
-  }
-  return value
 }
 
 /** Returns undefined for a day that does not exist, such as 30 February: `Date` would turn it into a day in March. */
