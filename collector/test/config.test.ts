@@ -105,14 +105,6 @@ test('paths in a config file are relative to its folder', () => {
   expect(loadConfig(path).destinations).toMatchObject([{ path: join(folder, 'out/a.ndjson') }])
 })
 
-test('a key can be given as its SHA-256', () => {
-  const writeKeySha256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
-  const sources = new Sources(parseConfig({ sources: [{ name: 'web', writeKeySha256 }] }, 'config'))
-
-  expect(sources.find('test')).toMatchObject({ name: 'web' })
-  expect(sources.find('Test')).toBeUndefined()
-})
-
 test.each([
   ['url', 'https://user:secret@clickhouse.example:8443', 'with username, password and database as settings'],
   ['url', 'https://clickhouse.example:8443/?database=x', 'with username, password and database as settings'],

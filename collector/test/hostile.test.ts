@@ -271,19 +271,6 @@ test.each(smuggling)(
   },
 )
 
-test('pipelined requests get their responses in order', async () => {
-  const collector = await openCollector()
-  const request = (path: string, extra = '') =>
-    `POST ${path} HTTP/1.1\r\n${HEAD}${KEY}${extra}Content-Length: ${bodyBytes}\r\n\r\n${body}`
-
-  const answer = await exchange(
-    collector.port,
-    request('/v1/track') + request('/v1/nothing') + request('/v1/identify', 'Connection: close\r\n'),
-  )
-
-  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '404', '200'])
-})
-
 test('a connection that sends more than 16 requests before it gets an answer is closed, and few of them are handled', async () => {
   const collector = await openCollector()
   const one = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`

@@ -99,28 +99,3 @@ test('our SDK gets a token, and gets a new token when the first one is revoked',
   expect(collector.events({ status: 'accepted' }).map(({ name }) => name)).toEqual(['Before', 'After'])
   expect(collector.count({ reason: 'expired_token' })).toBe(1)
 })
-
-test('our SDK delivers everything after a 429', async () => {
-  const collector = await openCollector({ config: { rate: 3 } })
-  const analytics = openClient({ writeKey: 'shop', host: collector.url, flushAt: 1 })
-
-  for (let i = 0; i < 5; i++) {
-    analytics.track({ userId: 'u1', event: `Event ${i}` })
-    // Waits until the event is stored. Otherwise, the next events would share a request, and the rate would not be exceeded.
-    if (i < 4) await collector.waitFor({ count: Math.min(i + 1, 3) })
-  }
-  const summary = await analytics.flush()
-
-  expect(summary).toMatchObject({ failed: 0, pending: 0 })
-  expect(new Set(collector.events({ status: 'accepted' }).map(({ name }) => name)).size).toBe(5)
-})
-
-test('the collector reports an event of our SDK with an unknown write key', async () => {
-  const collector = await openCollector({ config: { sources: [{ name: 'a', writeKey: 'right' }] } })
-  const analytics = openClient({ writeKey: 'wrong', host: collector.url })
-
-  analytics.track({ userId: 'u1', event: 'Lost' })
-  await analytics.flush()
-
-  expect(collector.events()).toMatchObject([{ name: 'Lost', reason: 'unknown_write_key' }])
-})

@@ -16,26 +16,6 @@ async function openWithEvents(count: number) {
   return collector
 }
 
-test('events can be paged through in both orders, to the end and without repeats', async () => {
-  const collector = await openWithEvents(25)
-  const walk = async (order: string) => {
-    const seen: number[] = []
-    let cursor = ''
-    for (let page = 0; page < 10; page++) {
-      const { body } = await get(`${collector.url}/api/events?limit=10&order=${order}${cursor}`)
-      seen.push(...body.events.map(({ seq }: { seq: number }) => seq))
-      if (body.next === null) break
-      cursor = `&cursor=${body.next}`
-    }
-    return seen
-  }
-
-  const oldest = await walk('oldest')
-
-  expect(oldest).toEqual(Array.from({ length: 25 }, (_, index) => index + 1))
-  expect(await walk('newest')).toEqual(oldest.toReversed())
-})
-
 test('events can be filtered, and view=summary leaves out the message, which a single event includes', async () => {
   const collector = await openWithEvents(4)
 
@@ -87,17 +67,6 @@ test('stats are counted by reason, type, source and second', async () => {
     [0, 0],
   )
   expect(sums).toEqual([3, 1])
-})
-
-test('wait responds with the events when they have arrived, and with 408 if they do not arrive', async () => {
-  const collector = await openWithEvents(1)
-  const waiting = get(`${collector.url}/api/wait?count=2&userId=zo%C3%AB-12&timeout=5000`)
-
-  await post(collector, '/v1/track', track())
-  const late = await get(`${collector.url}/api/wait?event=Never&timeout=10`)
-
-  expect((await waiting).body.events).toHaveLength(2)
-  expect(late).toMatchObject({ status: 408, body: { code: 'wait_timeout' } })
 })
 
 test('DELETE deletes the events, and PUT is refused', async () => {

@@ -1,5 +1,6 @@
 import { Analytics as CustomerIo } from '@customerio/cdp-analytics-node'
 import RudderAnalytics from '@rudderstack/rudder-sdk-node'
+import { Analytics as SegmentNode } from '@segment/analytics-node'
 import SegmentAnalytics from 'analytics-node'
 import { expect, test } from 'vitest'
 import { openCollector } from '../support.ts'
@@ -52,9 +53,12 @@ test('the events of an unmodified analytics-node 6 are accepted', async () => {
   await expectAll(collector, 'web-shop')
 })
 
-test('the events of an unmodified @customerio/cdp-analytics-node are accepted', async () => {
+test.each([
+  ['@segment/analytics-node', SegmentNode],
+  ['@customerio/cdp-analytics-node', CustomerIo],
+])('the events of an unmodified %s are accepted', async (_name, Client) => {
   const collector = await openCollector()
-  const client = new CustomerIo({ writeKey: 'web-shop', host: collector.url })
+  const client = new Client({ writeKey: 'web-shop', host: collector.url })
 
   sendAll(client as unknown as Client)
   await client.closeAndFlush()

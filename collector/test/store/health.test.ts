@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -70,13 +70,6 @@ test('after a failed write, the store is not ready while another process locks t
 
   other.exec('ROLLBACK')
   expect(await store.health()).toMatchObject([{ isReady: true }])
-})
-
-test('a store whose file was removed is not ready', async () => {
-  const { path, store } = openStore()
-  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
-
-  expect(await store.health()).toMatchObject([{ ...NOT_READY, reason: expect.stringContaining('removed') }])
 })
 
 test('the queue for a commit is counted in events', async () => {
