@@ -271,6 +271,17 @@ test.each(smuggling)(
   },
 )
 
+test('headers over 16 KB get 431', async () => {
+  const collector = await openCollector()
+
+  const answer = await exchange(
+    collector.port,
+    `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
+  )
+
+  expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+})
+
 test('a connection that sends more than 16 requests before it gets an answer is closed, and few of them are handled', async () => {
   const collector = await openCollector()
   const one = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`

@@ -16,11 +16,11 @@ test('a database file contains a token key only if a token was issued', async ()
   expect((await fetch(`${plain.url}/api/tokens`, { method: 'DELETE' })).status).toBe(404)
   plain.child.kill('SIGTERM')
   await plain.ended
-  expect(readFileSync(file).includes('privateKey')).toBe(false)
+  expect(readFileSync(file).includes('"secret"')).toBe(false)
 
   const [one] = await startSeveral(1, '--store', file, '--config', oauthConfig())
   await tokenOf(one)
   one.child.kill('SIGTERM')
   await one.ended
-  expect(readFileSync(file).includes('privateKey')).toBe(true)
+  expect(readFileSync(file).includes('"secret"')).toBe(true)
 })
