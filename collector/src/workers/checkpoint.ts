@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'
-import { Database, forOtherThread } from '../store/sqlite/database.ts'
+import { forOtherThread, openAgain } from '../store/sqlite/database.ts'
 
 /** Short, because the statements of readers are short. */
 const READER_WAIT_MS = 5
@@ -14,7 +14,7 @@ const READER_WAIT_MS = 5
  */
 const MODES: Readonly<Record<CheckpointTask, string>> = { pass: 'PASSIVE', empty: 'RESTART' }
 
-const database = new Database((workerData as { path: string }).path)
+const database = openAgain((workerData as { path: string }).path)
 database.pragma(`busy_timeout = ${READER_WAIT_MS}`)
 
 function run(task: CheckpointTask): PassResult {

@@ -1,4 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -26,7 +34,7 @@ function openReader() {
   const faults: string[] = []
   const reader = new WorkerReader({ path, plan: null }, Date.now, (what) => faults.push(what))
   onTestFinished(() => reader.close())
-  return { reader, faults }
+  return { reader, faults, path }
 }
 
 function niceOfThreads(): number[] {
@@ -55,6 +63,17 @@ test('if the database is damaged, the fault says so, and so does the error of th
   await expect(reader.ask('count', { search: EVERYTHING })).rejects.toThrow('file is not a database')
 
   expect(causes).toEqual([new Error('file is not a database')])
+})
+
+test('a thread that starts while the file is away creates no other one, and leaves the log of the file', async () => {
+  const { reader, path } = openReader()
+  renameSync(path, `${path}.away`)
+
+  await expect(reader.ask('count', { search: EVERYTHING })).rejects.toThrow('no such file')
+
+  expect([existsSync(path), statSync(`${path}-wal`).size > 0]).toEqual([false, true])
+  renameSync(`${path}.away`, path)
+  expect(await reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 1 })
 })
 
 test('the thread that answers queries ends by itself, not by force', async () => {

@@ -201,8 +201,18 @@ function prepareForWriting(database: Database, options: OpenOptions): void {
   }
 }
 
+/**
+ * Opens a file that another connection of this process has open.
+ *
+ * @throws when it was removed. SQLite would create an empty file, and delete the log of the one that was removed.
+ */
+export function openAgain(path: string): Database {
+  if (statSync(path).size === 0) throw new Error('the database file was replaced')
+  return new Database(path)
+}
+
 export function openForReading(path: string): Database {
-  const database = new Database(path)
+  const database = openAgain(path)
   database.pragma('query_only = 1')
   database.pragma('cache_size = -32000')
   return database

@@ -158,7 +158,10 @@ export class WorkerReader implements FileReader {
       this.#onFault('the thread that answers queries ended', cause)
       this.#fail(cause)
     })
-    worker.on('exit', () => this.#fail(new Error('the thread that answers queries ended')))
+    // After an error, another thread may answer the queries already.
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#fail(new Error('the thread that answers queries ended'))
+    })
     return worker
   }
 
@@ -190,7 +193,6 @@ export class WorkerReader implements FileReader {
 
   reopen(): void {
     const worker = this.#worker
-    worker?.removeAllListeners('exit')
     this.#fail(new Error('the database file was replaced'))
     if (worker !== undefined) void ended(worker)
   }
