@@ -17,8 +17,6 @@ import {
  * event.
  */
 const VERSION = '1'
-/** The version of messages with inherited fields. Other messages have version 1, so that older workers can read them. */
-const VERSION_WITH_INHERITED = '2'
 const INHERITED = 'inherited'
 
 /** Maximum size of a message. A message with a single large event may be larger. */
@@ -90,18 +88,13 @@ export function underNewKey(payload: Uint8Array, attempt: string): Uint8Array {
   const text = Buffer.from(payload)
   const end = text.indexOf('\n')
   const [version, key] = text.toString('utf8', 0, Math.max(0, end)).split(' ')
-  if (!isKnown(version) || key === undefined) return payload
+  if (version !== VERSION || key === undefined) return payload
   const [own] = key.split('.')
   return Buffer.concat([Buffer.from(`${version} ${own}.${attempt}`), text.subarray(end)])
 }
 
-function isKnown(version: string | undefined): boolean {
-  return version === VERSION || version === VERSION_WITH_INHERITED
-}
-
 function payloadOf(key: string, lines: readonly string[]): Buffer {
-  const hasInherited = lines.some((line) => line.startsWith(INHERITED))
-  return Buffer.from(`${hasInherited ? VERSION_WITH_INHERITED : VERSION} ${key}\n${lines.join('')}`)
+  return Buffer.from(`${VERSION} ${key}\n${lines.join('')}`)
 }
 
 function inheritedLines(text: string): string {
@@ -136,7 +129,7 @@ function dedupIdOf(events: readonly NewEvent[]): string | undefined {
 export function decode(payload: Uint8Array): DecodedMessage {
   const lines = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8').split('\n')
   const [version, key] = (lines[0] as string).split(' ')
-  if (!isKnown(version) || key === undefined || key === '' || key.length > 200) {
+  if (version !== VERSION || key === undefined || key === '' || key.length > 200) {
     throw new DecodeError('the message was not written by a collector of this version')
   }
   if (lines.length % 2 !== 0 || lines.at(-1) !== '') throw new DecodeError('the message is cut off')

@@ -7,7 +7,7 @@ import { SCHEMA } from './schema.ts'
 export const MIN_SERVER_VERSION = 14
 
 /** The version of the tables in `SCHEMA`, which are those of the first release (0.1.0). */
-const FIRST_VERSION = 4
+const FIRST_VERSION = 1
 /**
  * SQL migrations, each from one version of the tables to the next. The first one starts at `FIRST_VERSION`. A migration is
  * never changed after its release.
@@ -86,11 +86,6 @@ export async function migrate(
         throw new NewerTables(
           `its tables are of version ${version}, and this collector knows up to ${latest}; ` +
             'update this collector, or name another database',
-        )
-      }
-      if (version > 0 && version < FIRST_VERSION) {
-        throw new UnusableDatabase(
-          `its tables are of version ${version}, which was in no release; name another database`,
         )
       }
       const steps = version === 0 ? [SCHEMA, ...migrations] : migrations.slice(version - FIRST_VERSION)
