@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
@@ -329,22 +329,6 @@ clickHouseTest.each([
   expect(await rows('count() AS n')).toEqual([{ n: 1 }])
 })
 
-clickHouseTest('an address that is not a ClickHouse server is reported', async () => {
-  const { proxy, destination } = await newTable()
-  proxy.every = { kind: 'status', status: 200, text: '<html>Welcome to nginx!</html>' }
-  const collector = await openCollector({ config: { destinations: [destination()] } })
-
-  await batch(collector, several(2))
-
-  await expect
-    .poll(() => states(collector))
-    .toMatchObject({
-      pending: 2,
-      failed: 0,
-      lastError: { reason: 'answered 200, but not as ClickHouse does' },
-    })
-})
-
 clickHouseTest('an endless response is not read to its end', async () => {
   const { proxy, destination, rows } = await newTable()
   proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'flood' } : undefined)
@@ -471,26 +455,6 @@ clickHouseTest('if the table is changed while events arrive, no event is given u
 
   await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 50, failed: 0 })
   expect(await rows('count() AS n')).toEqual([{ n: 50 }])
-})
-
-clickHouseTest('events of a copy of a database are not mistaken for those of the original', async () => {
-  const { destination, rows } = await newTable()
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
-  const [store, copy] = [join(folder, 'events.db'), join(folder, 'copy.db')]
-  await (await openCollector({ store })).close()
-  copyFileSync(store, copy)
-  const config = { destinations: [destination()] }
-
-  for (const [index, path] of [store, copy].entries()) {
-    const collector = await openCollector({ store: path, config })
-    await batch(collector, [track({ messageId: `of-${index}` })])
-    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 1 })
-  }
-
-  expect(await rows('message_id', 'ORDER BY message_id')).toEqual([
-    { message_id: 'of-0' },
-    { message_id: 'of-1' },
-  ])
 })
 
 clickHouseTest(

@@ -117,32 +117,6 @@ test('a page whose store is unavailable is not shown as live', async () => {
   await page.locator('#connection.live').waitFor()
 })
 
-test('without a log, the overview does not mention one', async () => {
-  const collector = await openCollector()
-  const page = await openPage(collector, { at: 'overview' })
-  await page.locator('main h2').first().waitFor()
-  expect(await page.locator('.log-state').count()).toBe(0)
-})
-
-test('pending messages of the log are shown while the store is unavailable', async () => {
-  const { worker } = await openWorker()
-  const page = await openPage(worker, { at: 'events', expected: /503/ })
-  await page.route('**/api/overview*', (route) =>
-    route.fulfill({
-      status: 503,
-      json: { success: false, code: 'storage', message: 'the store is unavailable' },
-    }),
-  )
-
-  await page.goto(`${worker.url}/#/overview`)
-
-  await page.getByText('the store is unavailable').waitFor()
-  await page.locator('.log-state').getByText('Messages in the log').waitFor()
-  // While the store is unavailable, zeros are not reliable, so the page does not claim that nothing has arrived.
-  expect(await page.locator('.log-state').count()).toBe(1)
-  expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
-})
-
 test('a front without a store says where events are and shows the log, and asks for events only until it knows', async () => {
   const server = await startNats()
   const front = await openCollector({ log: server.url })

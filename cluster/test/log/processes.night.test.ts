@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest'
 import { newEvent } from '../../../collector/src/conformance/new-event.ts'
 import { ConfigError, startCollector } from '../../../collector/src/index.ts'
 import { newFolder } from '../../../collector/test/ops/process.ts'
-import { openCollector, post, serve, track } from '../../../collector/test/support.ts'
+import { openCollector, post, track } from '../../../collector/test/support.ts'
 import { encode } from '../../src/log/codec.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 
@@ -88,27 +88,6 @@ test('a front without a store says where events are; one with a store shows the 
   })
 })
 
-test('while the log is unavailable, a front responds with 503 and Retry-After, and accepts events again when it is back', async () => {
-  const server = await startNats()
-  const front = await openCollector({ log: server.url, config })
-  const send = () => post(front, '/v1/track', track())
-  expect((await send()).status).toBe(200)
-
-  await server.kill()
-  const refused = await send()
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
-  await expect.poll(async () => (await fetch(`${front.url}/readyz`)).status).toBe(503)
-  await server.start()
-
-  await expect.poll(async () => (await fetch(`${front.url}/readyz`)).status).toBe(200)
-  expect((await send()).status).toBe(200)
-
-  await server.pause()
-  expect((await send()).status).toBe(503)
-  server.resume()
-  await expect.poll(async () => (await send()).status).toBe(200)
-})
-
 test('an event that the store refuses becomes a dead letter, which is shown, is not lost by a retry, and can be discarded', async () => {
   const { url: log } = await startNats()
   const worker = await openCollector({ log, work: true, store: newStore(), config })
@@ -156,25 +135,6 @@ test('an event that the store refuses becomes a dead letter, which is shown, is 
   expect((await json(worker.url, '/api/dead-letters')).deadLetters).toEqual([])
   expect((await fetch(`${worker.url}/api/dead-letters`, { method: 'DELETE' })).status).toBe(405)
   expect((await fetch(`${worker.url}/api/dead-letters?limit=0`)).status).toBe(400)
-})
-
-test('a worker delivers to destinations, a front does not', async () => {
-  const { url: log } = await startNats()
-  const got: string[] = []
-  const url = await serve((request, response) => {
-    got.push(String(request.headers['idempotency-key']))
-    request.resume().on('end', () => response.end())
-  })
-  const store = newStore()
-  const withHook = { ...config, destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
-  const front = await openCollector({ log, store, config: withHook })
-  await post(front, '/v1/track', track())
-  expect(got).toEqual([])
-
-  const worker = await openCollector({ log, work: true, store, config: withHook })
-
-  await worker.waitFor({ q: 'delivery:delivered', timeout: 20_000 })
-  expect(got).toHaveLength(1)
 })
 
 test('a worker lists a destination that only fronts know, while deliveries to it are pending', async () => {

@@ -1,8 +1,7 @@
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { newEvent } from '../../../collector/src/conformance/new-event.ts'
-import { findPostgres } from '../../scripts/find-postgres.mjs'
-import { describeWithPostgres, newDatabase, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
 import { connect, openPostgres, rowsOf } from './open.ts'
 
 const hook = [{ destination: 'Hook' }]
@@ -11,77 +10,6 @@ const hook = [{ destination: 'Hook' }]
 function unnamed(name: string) {
   return newEvent('', { messageId: null, name, deliveries: hook })
 }
-
-describeWithPostgres('a server that dies', () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgres(findPostgres() ?? '')
-  })
-  afterAll(() => server?.close())
-
-  test('if the server is killed during appends and restarted, no event that got a response is lost, and none is stored twice', async () => {
-    const address = await server.newDatabase()
-    const stores = await Promise.all([openPostgres(address), openPostgres(address)])
-    const answered: string[] = []
-    let isOver = false
-    let failed = 0
-    const send = async (sender: number) => {
-      const { store } = stores[sender % 2] ?? stores[0]
-      for (let turn = 0; !isOver; turn++) {
-        const names = Array.from({ length: 5 }, (_, index) => `${sender}-${turn}-${index}`)
-        try {
-          await store.log.append(names.map(unnamed))
-          answered.push(...names)
-        } catch {
-          failed++
-          await new Promise((resolve) => setTimeout(resolve, 50))
-        }
-      }
-    }
-    const senders = Array.from({ length: 8 }, (_, sender) => send(sender))
-
-    for (let round = 1; round <= 3; round++) {
-      const before = answered.length
-      await expect.poll(() => answered.length - before).toBeGreaterThan(100)
-      await server.kill()
-      await server.restart()
-    }
-    const before = answered.length
-    await expect.poll(() => answered.length - before).toBeGreaterThan(100)
-    isOver = true
-    await Promise.all(senders)
-
-    const client = await connect(address)
-    const names = (await rowsOf(client, 'SELECT name FROM event')).flat()
-    const there = new Set(names)
-    expect(there.size).toBe(names.length)
-    expect(answered.filter((name) => !there.has(name))).toEqual([])
-    expect(await rowsOf(client, 'SELECT sum(count) FROM tally')).toEqual([[String(names.length)]])
-    expect(await rowsOf(client, 'SELECT count(*), last_seq FROM event, log_head GROUP BY 2')).toEqual([
-      [String(names.length), String(names.length)],
-    ])
-    // Appends wait for the end of such a short outage; a commit is given up only if the server stays unavailable.
-    expect(failed).toBe(0)
-    for (const { store } of stores) expect(await store.health()).toMatchObject([{ isReady: true }])
-  })
-
-  test('while the server is unavailable, appends are refused, and the health reports why until the server is back', async () => {
-    const address = await server.newDatabase()
-    const { store } = await openPostgres(address)
-    await store.log.append([newEvent('a')])
-    await server.kill()
-
-    await expect(store.log.append([newEvent('b')])).rejects.toThrow(/ECONNREFUSED|terminated/)
-    await expect(store.log.append([newEvent('c')])).rejects.toThrow()
-    expect(await store.health()).toMatchObject([
-      { isReady: false, reason: expect.stringContaining('the database cannot be reached (') },
-    ])
-    await server.restart()
-
-    await expect.poll(async () => (await store.health())[0]?.isReady).toBe(true)
-    expect(await store.log.append([newEvent('b')])).toHaveLength(1)
-  })
-})
 
 /** `loseNextResponse` makes the proxy lose the response to a statement with the given text. */
 async function proxyTo(

@@ -152,19 +152,6 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(await bodiesOf(store)).toMatchObject([{ messageId: 'e', message: { context: { n: 2 } } }])
   })
 
-  test('a repeated id with other inherited fields is a conflict', async () => {
-    const { store } = await openPostgres(await newDatabase())
-    const inherited = JSON.stringify({ context: { place: 'Köln' } })
-    await store.log.append([newEvent('a', { inherited }), newEvent('b', { inherited })])
-
-    const again = await store.log.append([
-      newEvent('a', { inherited }),
-      newEvent('b', { inherited: inherited.replace('Köln', 'Bonn') }),
-    ])
-
-    expect(again.map(({ reason }) => reason)).toEqual(['duplicate', 'dedup_conflict'])
-  })
-
   test('a wrong clock affects neither partitions nor leases', async () => {
     const address = await newDatabase()
     const clock = fakeClock()
@@ -201,26 +188,6 @@ describeWithPostgres('the store on PostgreSQL', () => {
 
     expect((await Promise.all(claims)).flat()).toHaveLength(1)
     expect(await appended).toMatchObject([{ reason: null }])
-  })
-
-  test('clear() in another process is reported, and earlier ids are no longer known', async () => {
-    const address = await newDatabase()
-    const told: string[] = []
-    const { store: first } = await openPostgres(address, {
-      listener: { cleared: () => void told.push('cleared') },
-    })
-    const { store: second } = await openPostgres(address)
-    await first.log.append([newEvent('a', { deliveries: hook })])
-    const [claimed] = await first.deliveries.claim('Hook', 1, 1000)
-
-    await Promise.all([second.clear(), ...Array.from({ length: 5 }, () => first.totals())])
-    await first.deliveries.settle('Hook', [
-      { eventId: claimed?.eventId ?? '', state: 'delivered', reason: null, attempts: 1, dueAtMs: 0 },
-    ])
-
-    await expect.poll(() => told).toEqual(['cleared'])
-    expect(await first.log.append([newEvent('a')])).toMatchObject([{ reason: null, seq: 2 }])
-    expect((await second.totals()).events).toMatchObject([{ count: 1 }])
   })
 
   test('partitions are created before their day, and old days are dropped as a whole, with their counts', async () => {
@@ -407,18 +374,6 @@ describeWithPostgres('the store on PostgreSQL', () => {
       ['kept', 'duplicate', null],
       ['next', null, null],
     ])
-  })
-
-  test('tables that were in no release are refused with a clear message, and not changed', async () => {
-    const address = await newDatabase()
-    await openPostgres(address)
-    const client = await connect(address)
-    await client.query('UPDATE migration SET version = 1')
-
-    await expect(startCollector({ port: 0, store: address })).rejects.toThrow(
-      'its tables are of version 1, which was in no release; name another database',
-    )
-    expect(await rowsOf(client, 'SELECT version FROM migration')).toEqual([[1]])
   })
 
   test('many processes that start on an empty database create its tables once', async () => {
