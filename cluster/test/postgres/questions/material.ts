@@ -76,7 +76,7 @@ export const KEYS = [
   ],
   ...['😀', '*', 'Ä', 'list', 'ok', 'tag', '\\u0000'],
 ]
-const NAMES = [
+export const NAMES = [
   'Order Completed',
   'Größe gewählt',
   'Viewed',
@@ -86,9 +86,9 @@ const NAMES = [
   'x'.repeat(300),
   '',
 ]
-const SOURCES = ['shop', 'web', 'Ümläut', '', 'a%b']
-const USERS = ['ada', 'Ada', 'bob', 'zoë', 'ZOË', '0', 'u%', 'u_', 'y'.repeat(250)]
-const ANONYMOUS = ['anon-1', 'anon-2', 'anon-3', 'ANON-1', 'ada']
+export const SOURCES = ['shop', 'web', 'Ümläut', '', 'a%b']
+export const USERS = ['ada', 'Ada', 'bob', 'zoë', 'ZOË', '0', 'u%', 'u_', 'y'.repeat(250)]
+export const ANONYMOUS = ['anon-1', 'anon-2', 'anon-3', 'ANON-1', 'ada']
 const KINDS: ReadonlyArray<Kind | 'batch' | null> = [
   'track',
   'track',
@@ -99,7 +99,7 @@ const KINDS: ReadonlyArray<Kind | 'batch' | null> = [
   'group',
   'alias',
 ]
-const DESTINATIONS = ['Hook', 'File', 'dest with "quotes"']
+export const DESTINATIONS = ['Hook', 'File', 'dest with "quotes"']
 
 /** Numbers that are the same on each run. */
 export function chance(seed: number): (below: number) => number {

@@ -8,7 +8,7 @@ import {
   type Search,
 } from '../../../../collector/src/search/syntax.ts'
 import type { QueryName } from '../../../../collector/src/store/event-reader.ts'
-import { chance, KEYS, START_MS } from './material.ts'
+import { ANONYMOUS, chance, DESTINATIONS, KEYS, NAMES, SOURCES, START_MS, USERS } from './material.ts'
 
 export interface Question {
   title: string
@@ -80,227 +80,106 @@ const DEEP = [
   ['context', 'page', 'path'],
   ['context', 'page', 'path', '2', '1', 'deep'],
 ]
-const LINES = [
-  ...[
-    '',
-    'event:"Order Completed"',
-    'name:"Order Completed"',
-    'event:order*',
-    'event:Order*',
-    'event:*',
-    '-event:*',
-    'event>O',
-    'name<=Viewed',
-  ],
-  ...[
-    `name:${'x'.repeat(300)}`,
-    `name:${'x'.repeat(299)}`,
-    `name:${'x'.repeat(250)}*`,
-    'name:"a\\\\u0000b"',
-    'name:"a\u0000b"',
-    'event!=Viewed',
-  ],
-  ...['type:track', 'type:page,screen', 'type:*', '-type:*', 'type:batch', 'type>page'],
-  ...[
-    'user:ada',
-    'user:Ada',
-    'user:ADA',
-    'user:zo*',
-    'user:*',
-    '-user:*',
-    'user:"u%"',
-    'user:u_',
-    `user:${'y'.repeat(250)}`,
-    'user>bob',
-    'user:ada,bob',
-  ],
-  ...['anonymous:anon-1', 'anonymous:*', 'id:ada', 'id:anon*', 'id:*', '-id:ada', 'id!=ada', 'id>b'],
-  ...['message:m5', 'message:m5*', 'message:*', '-message:*', 'message>=m3'],
-  ...[
-    'source:web',
-    '-source:web',
-    'source:*',
-    '-source:*',
-    'source:Ü*',
-    'source:"a%b"',
-    'source:""',
-    'source>shop',
-  ],
-  ...[
-    'status:accepted',
-    'status:rejected',
-    'status:accepted,rejected',
-    '-status:accepted',
-    'status!=rejected',
-    'status>accepted',
-  ],
-  ...[
-    'reason:duplicate',
-    'reason:*',
-    '-reason:*',
-    'reason!=duplicate',
-    'reason:dedup*',
-    'reason:bad_type,no_event',
-    'reason>n',
-  ],
-  ...[
-    'request:1003',
-    'request:1003,1004',
-    'request>1010',
-    'request>=1010.5',
-    'request:1003.5',
-    'request:1e300',
-    'request:*',
-    '-request:*',
-    'request:-1',
-  ],
-  ...[
-    'destination:Hook',
-    'delivery:failed',
-    'delivery:pending,skipped',
-    'delivery:*',
-    '-delivery:*',
-    'destination:Hook delivery:failed',
-  ],
-  ...[
-    'destination:File -delivery:delivered',
-    'destination!=Hook',
-    'delivery!=failed',
-    'destination:"dest with \\"quotes\\"" delivery:failed',
-    'destination:*',
-  ],
-  ...[
-    'destination>G',
-    'delivery:failed OR delivery:skipped',
-    '-(destination:Hook delivery:failed)',
-    'destination:Hook destination:File',
-  ],
-  ...[
-    'violation:*',
-    '-violation:*',
-    'violation:unplanned',
-    'violation:"is \\"odd\\""',
-    'violation:100%',
-    'warning:*',
-    'warning:timestamp',
-    '-warning:timestamp',
-  ],
-  ...[
-    'received>=2023-11-14T22:20:00Z',
-    'received<1700000500000',
-    'received>-1000d',
-    'received:1700000000000',
-    'received>9999999999999999',
-    'received>-999999999d',
-  ],
-  ...[
-    'zebra',
-    'ZEBRA',
-    '"say \\"hi\\""',
-    '100%',
-    '100_',
-    'äöü',
-    'ÄÖÜ',
-    'order',
-    'istanbul',
-    'İstanbul',
-    'STRASSE',
-    'é',
-    '"a\u0000b"',
-    '"\\\\u0000"',
-    '"back\\\\slash"',
-  ],
-  ...['duplicate', '😀', '"\\\\"', '%', '_', '?', 'deep', 'größe', 'GRÖSSE', '\u0001'],
-  ...[
-    'user:ada (type:page OR properties.total:*)',
-    'user:ada OR source:web',
-    '-(user:ada OR source:web)',
-    '-(-user:ada)',
-    'type:track -user:* reason:*',
-  ],
-  ...[
-    'user:ada properties.ok:*',
-    'properties.ok:* OR properties.total>0',
-    '-properties.total:*',
-    'properties.total!=5',
-    '-properties.total:5',
-    'user:ada delivery:failed',
-  ],
-  ...[
-    'event:Viewed user:ada status:accepted -delivery:failed',
-    'event:* zebra',
-    '(user:ada user:bob)',
-    'request:1003 user:ada',
-    '"\' OR 1=1 --"',
-    'user:"\' OR 1=1 --"',
-  ],
-  // Both stores refuse these lines, with the same messages.
-  ...[
-    'status:good',
-    'delivery:lost',
-    'received>soon',
-    'request:x',
-    'received:*',
-    'status:*',
-    'request:1*',
-    'delivery:fail*',
-  ],
-]
+/** Some values of each field, most of which are in the store. */
+const EVENT_VALUES: Readonly<Record<string, readonly string[]>> = {
+  event: NAMES,
+  name: NAMES,
+  type: ['track', 'page', 'batch'],
+  user: USERS,
+  anonymous: ANONYMOUS,
+  id: ['ada', ...ANONYMOUS],
+  message: ['m5', 'm3'],
+  source: SOURCES,
+  status: ['accepted', 'rejected', 'good'],
+  reason: ['duplicate', 'dedup_conflict', 'no_event'],
+  request: ['1003', '1010', '1010.5', '1e300', '-1', 'x'],
+  destination: DESTINATIONS,
+  delivery: ['failed', 'pending', 'skipped', 'lost'],
+  violation: ['unplanned', 'is "odd"', '100%'],
+  warning: ['timestamp'],
+  received: ['1700000000000', '2023-11-14T22:20:00Z', '-1000d', '9999999999999999', '-999999999d', 'soon'],
+}
+const REQUEST_VALUES: Readonly<Record<string, readonly string[]>> = {
+  status: ['200', '400', '0', '399.5', 'x'],
+  method: ['POST'],
+  path: ['/v1/ö', '/v1/100%', '/v1/b'],
+  code: ['invalid_json', 'too "odd"'],
+  source: ['shop'],
+  address: ['::1'],
+  agent: ['node', 'Mozilla/5.0 (Ä)'],
+  library: ['trackpost/0.1.0'],
+  type: ['application/json'],
+  bytes: ['1000000', '2147483648'],
+  duration: ['0.125', '10', '50.5'],
+  retries: ['0', '7'],
+  events: ['0', '3'],
+  fault: ['slow'],
+  received: ['2023-11-14T22:30:00Z', '1700000100000', 'soon'],
+}
+
+/** Each value with two operators, and each field with a list, a prefix, and with any value and none. */
+function terms(values: typeof EVENT_VALUES): string[] {
+  const written = (value: string) => (/^[\w.:+-]+$/.test(value) ? value : quoted(value))
+  const operators = ['!=', '>', '<=', '<', '>=']
+  return Object.entries(values).flatMap(([field, own]) => [
+    `${field}:*`,
+    `-${field}:*`,
+    `${field}:${own.slice(0, 2).map(written).join()}`,
+    `${field}:${quoted(own[0]?.slice(0, 2) ?? '')}*`,
+    ...own.flatMap((value, nth) =>
+      [':', operators[nth % operators.length]].map((operator) => `${field}${operator}${written(value)}`),
+    ),
+  ])
+}
+
+/** The first line is empty: it finds everything. */
+const WORDS = `
+zebra
+ZEBRA
+"say \\"hi\\""
+100%
+100_
+äöü
+ÄÖÜ
+istanbul
+İstanbul
+STRASSE
+é
+"a\u0000b"
+"\\\\u0000"
+"back\\\\slash"
+duplicate
+😀
+_
+deep
+GRÖSSE
+\u0001
+"' OR 1=1 --"`.split('\n')
+const COMBINED = `destination:Hook delivery:failed
+destination:File -delivery:delivered
+destination:"dest with \\"quotes\\"" delivery:failed
+delivery:failed OR delivery:skipped
+-(destination:Hook delivery:failed)
+destination:Hook destination:File
+user:ada (type:page OR properties.total:*)
+user:ada OR source:web
+-(user:ada OR source:web)
+-(-user:ada)
+type:track -user:* reason:*
+properties.ok:* OR properties.total>0
+-properties.total:*
+properties.total!=5
+-properties.total:5
+event:Viewed user:ada status:accepted -delivery:failed
+event:* zebra
+(user:ada user:bob)
+request:1003 user:ada
+user:"' OR 1=1 --"`.split('\n')
+const LINES = [...terms(EVENT_VALUES), ...WORDS, ...COMBINED]
 const REQUEST_LINES = [
-  ...[
-    '',
-    'status:200',
-    'status>=400',
-    'status:200,429',
-    'status!=200',
-    'status:0',
-    'status:*',
-    'status>=399.5',
-    'method:POST',
-    'path:/v1/ö',
-    'path:"/v1/100%"',
-    'path:/v1*',
-  ],
-  ...[
-    'code:invalid_json',
-    'code:*',
-    '-code:*',
-    'code:"too \\"odd\\""',
-    'source:shop',
-    '-source:*',
-    'address:"::1"',
-    'agent:Moz*',
-    'agent:*',
-    '-agent:*',
-    'library:*',
-  ],
-  ...[
-    'type:application/json',
-    'type:*',
-    'bytes>1000000',
-    'bytes>2147483648',
-    'duration<10',
-    'duration:0.125',
-    'duration>=50.5',
-    'retries:0',
-    'retries:*',
-    '-retries:*',
-  ],
-  ...[
-    'events>3',
-    'events:0',
-    'fault:slow',
-    '-fault:*',
-    'received>2023-11-14T22:30:00Z',
-    'received<1700000100000',
-    'slash',
-    '100%',
-    'ÄRGER',
-    'ö',
-    '"back\\\\slash"',
-    'odd',
-  ],
-  ...['status:400 OR status:0', '-(status:200 source:shop)', 'path>/v1/b', 'status:x', 'received:soon'],
+  ...terms(REQUEST_VALUES),
+  ...['', 'slash', '100%', 'ÄRGER', 'ö', '"back\\\\slash"', 'odd'],
+  ...['status:400 OR status:0', '-(status:200 source:shop)'],
 ]
 
 function read(line: string, of = EVENT_VOCABULARY): Search {
