@@ -170,7 +170,6 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
     .option('--resume', 'continue where an interrupted import stopped')
     .option('--restart', 'start over, even if an interrupted import could continue')
     .option('--state <path>', 'state file; default: <file>.trackpost-state.json')
-    .option('--rejects <path>', 'file for refused lines; default: <file>.rejects.<ending>')
     .option('--source <name>', 'name from which messageIds are derived; default: the name of the file')
     .option(
       '--max-line-bytes <number>',

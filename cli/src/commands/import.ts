@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { EXIT, UsageError } from '../errors.ts'
 import { Checkpoint } from '../import/checkpoint.ts'
 import { keepHeapSmall } from '../import/heap.ts'
@@ -33,7 +32,6 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly resume?: boolean
   readonly restart?: boolean
   readonly state?: string
-  readonly rejects?: string
   readonly source?: string
   readonly maxLineBytes?: number
   readonly problems: number
@@ -214,13 +212,9 @@ class ImportRun {
   }
 
   #createRejects(): Rejects {
-    const { file, flags, input, earlier } = this.#parts
+    const { file, input, earlier } = this.#parts
     const mark = earlier?.rejects ?? undefined
-    const path = flags.rejects ?? mark?.path ?? rejectsPath(file, input.format)
-    if (file !== '-' && resolve(path) === resolve(file))
-      throw new UsageError('--rejects: this is the input itself')
-    const isSame = mark !== undefined && resolve(mark.path) === resolve(path)
-    return new Rejects(path, input, isSame ? mark : undefined)
+    return new Rejects(mark?.path ?? rejectsPath(file, input.format), input, mark)
   }
 
   #list(record: SourceRecord, problem: Problem): void {

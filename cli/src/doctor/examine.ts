@@ -60,17 +60,13 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   }
 }
 
-function checkKey({ connection: { writeKey }, keyFrom, env }: ExamineOptions): Finding {
-  if (writeKey === undefined) {
-    const isElsewhere = Boolean(env['WRITE_KEY'])
+function checkKey({ connection: { writeKey }, keyFrom }: ExamineOptions): Finding {
+  if (writeKey === undefined)
     return problem(
       'key',
-      isElsewhere ? 'there is none; WRITE_KEY is set, but is not read' : 'there is none',
-      isElsewhere
-        ? 'rename WRITE_KEY to TRACKPOST_WRITE_KEY'
-        : 'use --write-key-file <path>, or set TRACKPOST_WRITE_KEY to the key from the settings of the source',
+      'there is none',
+      'use --write-key-file <path>, or set TRACKPOST_WRITE_KEY to the key from the settings of the source',
     )
-  }
   if (/^(["']).*\1$/.test(writeKey) || writeKey.trim() !== writeKey) {
     return problem('key', `the one from ${keyFrom} has quotes or spaces around it`, 'remove them')
   }
