@@ -99,7 +99,7 @@ test.each(starts)('the command line accepts all settings of $what', async ({ arg
     return out + err
   }
 
-  expect(await says({ ...image, ...environment })).toContain('--port: expected a whole number')
+  expect(await says({ ...image, ...environment })).toContain("'--port <number>' argument 'none' is invalid")
   expect(await says({ ...environment, TRACKPOST_COLLECTOR_STROE: 'x' })).toContain('STROE: no option')
 })
 

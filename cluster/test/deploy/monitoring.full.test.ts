@@ -131,7 +131,7 @@ test('an expression with metrics that other programs have too selects the job of
 
 test('the scrape example works with the default address and the admin token', async () => {
   const help = await run(['--help'])
-  const [, port = ''] = /--port <number>.*\(default: (\d+)\)/.exec(help.out) ?? []
+  const [, port = ''] = /--port <number>.*\(default: (\d+)/.exec(help.out) ?? []
 
   expect(job.static_configs[0]?.targets).toEqual([`127.0.0.1:${port}`])
   const collector = await start(['--port', '0'], { TRACKPOST_ADMIN_TOKEN: adminToken })

@@ -125,7 +125,7 @@ export function oneLine(cause: unknown): string {
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
   // Errors of NATS have numbers as codes.
   if (typeof error?.code === 'string' && error.code.startsWith('commander.')) {
-    return printable(`${error.message.replace(/^error: /, '')}; see trackpost-collector --help`)
+    return printable(`${error.message.replace(/^error: |\.$/g, '')}; see trackpost-collector --help`)
   }
   return printable(cause instanceof Error ? cause.message : String(cause))
 }
