@@ -82,7 +82,7 @@ const LAYERS = {
 
 /** Source files of other packages that a package may import and bundle. */
 const FROM_OTHERS = {
-  'collector/page/src': ['^collector/src/(?:json|log|record|store|search)\\b'],
+  'collector/page/src': ['^collector/src/(?:faults|json|live|log|record|store|search)\\b'],
   'cli/src': ['^collector/src/json\\b', '^collector/src/plan/mistake\\.ts$'],
 }
 

@@ -1,12 +1,12 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Brand, Icon, type IconName, Nothing, Notice, Problem, say } from './components/basics.tsx'
+import { attempt, Brand, Icon, type IconName, Nothing, Notice, Problem } from './components/basics.tsx'
 import { ConnectionState } from './components/connection-state.tsx'
 import { Menu } from './components/menu.tsx'
 import { isHelping, MoreMenu } from './components/more-menu.tsx'
 import { about, loadBasics } from './lib/basics.ts'
-import { plural, shortCount } from './lib/format.ts'
+import { capitalised, plural, shortCount } from './lib/format.ts'
 import { access, RequestError, sendJson } from './lib/http.ts'
 import { latest, listen } from './lib/live.ts'
 import { isNarrow } from './lib/media.ts'
@@ -26,60 +26,40 @@ import { ProblemsScreen } from './screens/problems.tsx'
 import { RequestsScreen } from './screens/requests.tsx'
 import { UsersScreen } from './screens/users.tsx'
 
-interface Screen {
-  name: string
-  title: string
-  icon: IconName
-  component: FunctionComponent
-  /** Shown in the menu beside the name. */
-  countOf?(message: StreamMessage): number
-  needsFaults?: boolean
+const SCREENS = {
+  events: EventsScreen,
+  requests: RequestsScreen,
+  users: UsersScreen,
+  catalogue: CatalogueScreen,
+  overview: OverviewScreen,
+  problems: ProblemsScreen,
+  destinations: DestinationsScreen,
+  faults: FaultsScreen,
+} satisfies Partial<Record<IconName, FunctionComponent>>
+type ScreenName = keyof typeof SCREENS
+
+/** The screens of what happened, and the screens that judge it. */
+const GROUPS: readonly ScreenName[][] = [
+  ['events', 'requests', 'users', 'catalogue'],
+  ['overview', 'problems', 'destinations', 'faults'],
+]
+
+/** Shown in the menu beside the name. */
+const COUNTS: { readonly [name in ScreenName]?: (message: StreamMessage) => number } = {
+  events: ({ stats }) => stats.accepted + stats.rejected,
+  requests: ({ stats }) => stats.requests,
+  problems: () => problemCount.value,
+  faults: ({ faults }) => faults,
 }
 
 /** The first screen is the list of events. */
-const SCREENS: readonly Screen[] = [
-  {
-    name: 'events',
-    title: 'Events',
-    icon: 'events',
-    component: EventsScreen,
-    countOf: ({ stats }) => stats.accepted + stats.rejected,
-  },
-  {
-    name: 'requests',
-    title: 'Requests',
-    icon: 'requests',
-    component: RequestsScreen,
-    countOf: ({ stats }) => stats.requests,
-  },
-  { name: 'users', title: 'Users', icon: 'users', component: UsersScreen },
-  { name: 'catalogue', title: 'Catalogue', icon: 'catalogue', component: CatalogueScreen },
-  { name: 'overview', title: 'Overview', icon: 'overview', component: OverviewScreen },
-  {
-    name: 'problems',
-    title: 'Problems',
-    icon: 'problems',
-    component: ProblemsScreen,
-    countOf: () => problemCount.value,
-  },
-  { name: 'destinations', title: 'Destinations', icon: 'destinations', component: DestinationsScreen },
-  {
-    name: 'faults',
-    title: 'Faults',
-    icon: 'faults',
-    component: FaultsScreen,
-    countOf: ({ faults }) => faults,
-    needsFaults: true,
-  },
-]
+function screenNow(): ScreenName | undefined {
+  const screen = route.value.screen || 'events'
+  return Object.hasOwn(SCREENS, screen) ? (screen as ScreenName) : undefined
+}
 
-/** Not in the menu. */
-const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', component: UnknownScreen }
-
-function screenNow(): Screen {
-  const { screen } = route.value
-  const wanted = screen === '' ? 'events' : screen
-  return SCREENS.find(({ name }) => name === wanted) ?? UNKNOWN
+function titleOf(screen: ScreenName | undefined): string {
+  return screen === undefined ? 'No such screen' : capitalised(screen)
 }
 
 function UnknownScreen() {
@@ -122,34 +102,29 @@ export function App() {
       if (known !== undefined && message !== undefined && message.process !== known) load()
       known = message?.process ?? known
     })
-    // Handled in the capture phase, before the list handles its own shortcuts.
-    document.addEventListener('keydown', onShortcut, { capture: true })
+    document.addEventListener('keydown', onShortcut)
     return () => {
       unsubscribe()
-      document.removeEventListener('keydown', onShortcut, { capture: true })
+      document.removeEventListener('keydown', onShortcut)
     }
   }, [error])
   useProblemCount()
   useSignalEffect(() => {
     const stats = latest.value?.stats
     const total = stats === undefined ? '' : `${plural(stats.accepted + stats.rejected, 'event')} · `
-    document.title = `${total}${screenNow().title} · Trackpost collector`
+    document.title = `${total}${titleOf(screenNow())} · Trackpost collector`
   })
   if (access.value !== 'open') return <LoginScreen />
   if (about.value?.message !== undefined) return <NoStoreScreen message={about.value.message} />
   const screen = screenNow()
-  const Content = screen.component
+  const Content = screen === undefined ? UnknownScreen : SCREENS[screen]
   return (
     <div class={`app ${isNarrow.value ? 'narrow' : 'wide'}`}>
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
         Skip to the content
       </button>
       {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
-      <main
-        id="content"
-        tabIndex={-1}
-        class={`screen screen-${screen === UNKNOWN ? 'unknown' : screen.name}`}
-      >
+      <main id="content" tabIndex={-1}>
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
         <FaultLine />
         <Content />
@@ -159,73 +134,48 @@ export function App() {
   )
 }
 
-/** Whether the last key was `g`. Shortcuts: `?` shows the help, `/` searches, `g` and then a letter opens a screen, `p` pauses. */
-let isGoing = false
-const GO_KEYS: Readonly<Record<string, string>> = {
-  o: 'overview',
-  e: 'events',
-  r: 'requests',
-  u: 'users',
-  c: 'catalogue',
-  p: 'problems',
-  d: 'destinations',
-  f: 'faults',
-}
+/** `?` shows the help, `/` searches, `p` pauses. */
 function onShortcut(event: KeyboardEvent): void {
   const target = event.target as HTMLElement
   const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)
   const isElsewhere = document.querySelector('dialog.dialog[open]') !== null
   if (isTyping || isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return
-  const wasGoing = isGoing
-  isGoing = event.key === 'g'
-  const screen = wasGoing ? GO_KEYS[event.key] : undefined
-  if (screen !== undefined) {
-    event.stopPropagation()
-    location.hash = href(screen)
-  } else if (event.key === '/') {
+  if (event.key === '/') {
     const input = document.querySelector<HTMLInputElement>('main input[name=search]')
     if (input === null) location.hash = href('events')
     input?.focus()
     event.preventDefault()
   } else if (event.key === '?') isHelping.value = true
-  else if (event.key === 'p' && !wasGoing) isPaused.value = !isPaused.peek()
+  else if (event.key === 'p') isPaused.value = !isPaused.peek()
 }
 
-function visibleScreens(): readonly Screen[] {
+function Links({ screen }: { screen: ScreenName | undefined }) {
   const canInject = about.value?.canInjectFaults !== false
-  return SCREENS.filter(({ needsFaults }) => needsFaults !== true || canInject)
-}
-
-/** The screens of what happened, and the screens that judge it. */
-const FIRST_OF_SECOND_GROUP = 'overview'
-
-function Links({ screen }: { screen: Screen }) {
-  const screens = visibleScreens()
-  const split = screens.findIndex(({ name }) => name === FIRST_OF_SECOND_GROUP)
   return (
     <>
-      {[screens.slice(0, split), screens.slice(split)].map((group) => (
-        <div class="nav-group" key={group[0]?.name}>
-          {group.map((one) => (
-            <ScreenLink key={one.name} screen={one} isCurrent={one.name === screen.name} />
-          ))}
+      {GROUPS.map((group) => (
+        <div class="nav-group" key={group[0]}>
+          {group
+            .filter((name) => name !== 'faults' || canInject)
+            .map((name) => (
+              <ScreenLink key={name} name={name} isCurrent={name === screen} />
+            ))}
         </div>
       ))}
     </>
   )
 }
 
-const COUNT_CLASSES: Readonly<Record<string, string>> = { problems: ' attention', faults: ' attention fault' }
+const COUNT_CLASSES: Readonly<Record<string, string>> = { problems: 'pill bad', faults: 'pill warn' }
 
-function ScreenLink({ screen, isCurrent }: { screen: Screen; isCurrent: boolean }) {
-  const { name, title, icon, countOf } = screen
+function ScreenLink({ name, isCurrent }: { name: ScreenName; isCurrent: boolean }) {
   const message = latest.value
-  const number = message === undefined || countOf === undefined ? 0 : countOf(message)
+  const number = (message && COUNTS[name]?.(message)) ?? 0
   return (
     <a href={href(name)} {...(isCurrent ? { 'aria-current': 'page' as const } : {})}>
-      <Icon name={icon} />
-      <span class="nav-title">{title}</span>
-      {number > 0 && <span class={`nav-count${COUNT_CLASSES[name] ?? ''}`}>{shortCount(number)}</span>}
+      <Icon name={name} />
+      <span class="nav-title">{titleOf(name)}</span>
+      {number > 0 && <span class={COUNT_CLASSES[name] ?? 'nav-count'}>{shortCount(number)}</span>}
     </a>
   )
 }
@@ -234,14 +184,11 @@ function ScreenLink({ screen, isCurrent }: { screen: Screen; isCurrent: boolean 
 function FaultLine() {
   const faults = latest.value?.faults ?? 0
   if (faults === 0) return null
-  const remove = async () => {
-    try {
+  const remove = () =>
+    attempt(async () => {
       await sendJson('DELETE', 'api/faults')
-      say('All faults are removed')
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
-  }
+      return 'All faults are removed'
+    })
   return (
     <p class="fault-line" role="status">
       <Icon name="faults" />
@@ -263,19 +210,17 @@ function PauseButton() {
     <button
       type="button"
       id="pause"
-      class="pause"
       aria-pressed={isPaused.value}
       aria-label={isPaused.value ? 'Resume' : 'Pause'}
       title={isPaused.value ? 'Show new items again (p)' : 'Stop showing new items (p)'}
       onClick={() => (isPaused.value = !isPaused.peek())}
     >
       <Icon name={isPaused.value ? 'play' : 'pause'} />
-      <span class="pause-word">{isPaused.value ? 'Resume' : 'Pause'}</span>
     </button>
   )
 }
 
-function SideBar({ screen }: { screen: Screen }) {
+function SideBar({ screen }: { screen: ScreenName | undefined }) {
   return (
     <header class="side-bar">
       <Brand />
@@ -291,7 +236,7 @@ function SideBar({ screen }: { screen: Screen }) {
   )
 }
 
-function TopBar({ screen }: { screen: Screen }) {
+function TopBar({ screen }: { screen: ScreenName | undefined }) {
   return (
     <header class="top-bar">
       <h1 class="brand">
@@ -301,7 +246,7 @@ function TopBar({ screen }: { screen: Screen }) {
         class="screen-button"
         label={
           <>
-            {screen.title} <Icon name="down" />
+            {titleOf(screen)} <Icon name="down" />
           </>
         }
       >

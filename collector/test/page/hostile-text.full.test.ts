@@ -38,7 +38,7 @@ test('markup in names, users, keys and values stays text on every screen', async
   expect(await page.evaluate(() => (window as unknown as { __xss?: number }).__xss)).toBeUndefined()
 }, 60_000)
 
-test('characters that reorder or hide text are shown by name, and do not affect the text around them', async () => {
+test('characters that reorder or hide text are shown by their code, and do not affect the text around them', async () => {
   const collector = await openCollector()
   await post(
     collector,
@@ -48,11 +48,11 @@ test('characters that reorder or hide text are shown by name, and do not affect 
   const page = await openPage(collector)
 
   const title = row(page, 'ltr').locator('.title')
-  await title.locator('.hidden-character', { hasText: 'RLO' }).waitFor()
+  await title.locator('.hidden-character', { hasText: 'U+202E' }).waitFor()
   expect(await title.textContent()).not.toContain('\u202e')
   await row(page, 'ltr').click()
   const tree = panel(page).locator('.json')
-  await tree.locator('.hidden-character', { hasText: 'ZWSP' }).waitFor()
+  await tree.locator('.hidden-character', { hasText: 'U+200B' }).waitFor()
   await tree.locator('.hidden-character', { hasText: 'U+0007' }).waitFor()
 })
 

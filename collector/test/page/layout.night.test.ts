@@ -191,32 +191,6 @@ test('an opened event does not cut off the status of the rows at any width', asy
   }
 })
 
-test('in rows of two lines, the user is always visible, and the event kinds are aligned', async () => {
-  const name = 'A destination whose name is the title of a ticket, and was never made shorter'
-  const collector = await openCollector({
-    config: {
-      destinations: [
-        { name, type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 },
-        { name: 'Second', type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 },
-      ],
-    },
-  })
-  await post(collector, '/v1/track', track({ event: 'Sent', userId: 'zoë-12' }))
-  await post(collector, '/v1/track', track({ event: 'Without a user', userId: undefined }))
-  const page = await openPage(collector, { viewport: { width: 390, height: 844 } })
-  await page.locator('.deliveries .pill.bad').first().waitFor()
-
-  const rows = await page.locator('.list .row:has(.kind)').evaluateAll((nodes) =>
-    nodes.map((node) => {
-      const box = (selector: string) => node.querySelector(selector)?.getBoundingClientRect()
-      return { kind: box('.kind')?.left, user: box('.user')?.width }
-    }),
-  )
-  expect(rows).toHaveLength(2)
-  expect(new Set(rows.map(({ kind }) => kind)).size).toBe(1)
-  for (const { user } of rows) expect(user).toBeGreaterThan(60)
-})
-
 const FONTS = ['/geist-latin-wght-normal.woff2', '/geist-mono-latin-400-normal.woff2']
 
 test('both typefaces come with the page and with their licence, have at most 40 KB, and figures of equal width', async () => {

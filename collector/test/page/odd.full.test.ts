@@ -34,7 +34,7 @@ test('on every screen, the number beside Problems leaves out harmless problems',
   await post(collector, '/v1/track', twice)
   const page = await openPage(collector, { at: 'users' })
 
-  const badge = page.locator('nav a', { hasText: 'Problems' }).locator('.nav-count')
+  const badge = page.locator('nav a', { hasText: 'Problems' }).locator('.pill')
   await expect.poll(() => badge.textContent()).toBe('2')
   await page.goto(`${collector.url}/#/problems`)
   await expect.poll(() => page.locator('.problem-card').count()).toBe(3)

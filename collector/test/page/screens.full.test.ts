@@ -58,6 +58,8 @@ test('the time range of the overview can be chosen, and is kept in the address',
   await page.locator('.figure-received dd').first().getByText('1', { exact: true }).waitFor()
   await page.goBack()
   await expect.poll(() => page.url()).not.toContain('since')
+  // The data is younger than an hour, so the range without a choice is all of it.
+  expect(await page.locator('[aria-current=true]').textContent()).toBe('all')
 })
 
 test('every request is listed, and a refused one shows its error and the position', async () => {
@@ -160,6 +162,7 @@ test('the catalogue shows types with their share, marks inconsistent ones, and c
   await page.getByRole('link', { name: /Order Completed/ }).click()
   const total = panel(page).locator('.fields tr.inconsistent', { hasText: 'total' })
   await total.getByRole('link', { name: /67%/ }).waitFor()
+  await panel(page).getByText('from the newest 3 accepted events').waitFor()
   await total.getByRole('link', { name: 'string 33%' }).click()
   await panel(page).locator('.json', { hasText: '3.00' }).waitFor()
 
@@ -277,6 +280,11 @@ test('faults can be set and removed with a click, and affect the next request', 
   const page = await openPage(collector, { at: 'faults' })
   await page.getByRole('button', { name: 'Set Server error' }).click()
   await page.locator('.rules .rule', { hasText: 'status 503' }).waitFor()
+  // An equal fault is no second row.
+  await page.getByRole('button', { name: 'Set Server error' }).click()
+  await page.locator('.rules .rule', { hasText: '2 of 2 left' }).waitFor()
+  expect(await page.locator('.rules .rule').count()).toBe(1)
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
   await expect.poll(() => page.locator('.rules .rule').count()).toBe(0)

@@ -53,8 +53,6 @@ const SHAPES = {
   pause: 'M5 3v10M11 3v10',
   play: 'M5 3l8 5-8 5z',
   more: 'M3 8h.1M8 8h.1M13 8h.1',
-  menu: 'M2 4h12M2 8h12M2 12h12',
-  swap: 'M5 3v10M5 13l-2.5-2.5M11 13V3M11 3l2.5 2.5',
   plus: 'M8 3.5v9M3.5 8h9',
 } as const
 export type IconName = keyof typeof SHAPES
@@ -137,6 +135,16 @@ export function say(text: string): void {
   noticeTimer = setTimeout(() => {
     notice.value = ''
   }, 4000)
+}
+
+/** Does what a button asks for, and says what came of it. */
+export async function attempt(action: () => Promise<string | undefined>): Promise<void> {
+  try {
+    const text = await action()
+    if (text !== undefined) say(text)
+  } catch (cause) {
+    say((cause as Error).message)
+  }
 }
 
 export function Notice() {

@@ -10,7 +10,7 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
         return (
           <rect
             key={index}
-            class={value === 0 ? 'none' : 'some'}
+            class={value === 0 ? 'none' : ''}
             x={index * width + width * 0.1}
             width={width * 0.8}
             y={20 - height}

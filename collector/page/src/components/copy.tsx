@@ -4,7 +4,7 @@ import { say } from './basics.tsx'
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
-  field.className = 'off-screen'
+  field.className = 'sr-only'
   // While a dialog is open, elements outside of the dialog cannot be focused.
   const place = document.querySelector('dialog[open]') ?? document.body
   const before = document.activeElement

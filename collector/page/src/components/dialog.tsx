@@ -94,13 +94,7 @@ export function PanelHead({
       <h2>{title}</h2>
       {children}
       {onClose !== undefined && (
-        <button
-          type="button"
-          class="icon-button quiet"
-          aria-label="Close"
-          title="Close (Esc)"
-          onClick={onClose}
-        >
+        <button type="button" class="quiet" aria-label="Close" title="Close (Esc)" onClick={onClose}>
           <Icon name="close" />
         </button>
       )}

@@ -34,8 +34,7 @@ export function Cell({
           type="button"
           class="narrow"
           tabIndex={-1}
-          // Only for the mouse. On the keyboard, `e`, `u`, `s` and `r` do the same, and screen readers should not read a button
-          // in every cell.
+          // Only for the mouse: screen readers should not read a button in every cell. The details of the event offer the same.
           aria-hidden="true"
           title={`Only ${visibleText(term)}`}
           onClick={(event) => {
@@ -74,13 +73,13 @@ function oddityOf({ violations, warnings = [] }: EventSummary) {
 }
 
 /** A search for the events with the status that the row of this event shows. */
-export function statusTermOf(event: EventSummary): string {
+function statusTermOf(event: EventSummary): string {
   return event.reason === null ? (oddityOf(event)?.term ?? 'status:accepted') : `reason:${event.reason}`
 }
 
 function RowStatus({ event }: { event: EventSummary }) {
   const oddity = oddityOf(event)
-  if (event.reason !== null || oddity === undefined) return <Status event={event} />
+  if (event.reason !== null || oddity === undefined) return <Status reason={event.reason} />
   return (
     <Pill tone="warn" title={`accepted, but:\n${oddity.text}`}>
       {oddity.word}
@@ -88,15 +87,15 @@ function RowStatus({ event }: { event: EventSummary }) {
   )
 }
 
-export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
-  if (event.reason === null) return <span class="state-word">accepted</span>
-  const meaning = helpFor(event.reason)?.meaning
+export function Status({ reason }: { reason: string | null }) {
+  if (reason === null) return <span class="state-word">accepted</span>
+  const meaning = helpFor(reason)?.meaning
   return (
     <Pill
-      tone={TONE_OF_SEVERITY[severityOf(event.reason)]}
-      title={meaning === undefined ? event.reason : `${event.reason}: ${meaning}`}
+      tone={TONE_OF_SEVERITY[severityOf(reason)]}
+      title={meaning === undefined ? reason : `${reason}: ${meaning}`}
     >
-      {codeInWords(event.reason)}
+      {codeInWords(reason)}
     </Pill>
   )
 }
@@ -195,8 +194,6 @@ interface RowProps {
   timeOf?: TimeOf
   /** The check box of the row, if rows can be chosen. */
   pick?: ComponentChildren
-  /** Whether the event in the row above came in the same request. */
-  isContinued: boolean
   addTerm?: AddTerm
   /** The link of the event, if the list itself does not handle clicks and keys. */
   href?: string
@@ -204,7 +201,7 @@ interface RowProps {
 
 const receivedAtOf: TimeOf = ({ receivedAt }) => receivedAt
 
-export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, addTerm, href }: RowProps) {
+export function EventCells({ event, timeOf = receivedAtOf, pick, addTerm, href }: RowProps) {
   const { type, name, userId, anonymousId, source } = event
   const userTerm =
     userId !== null
@@ -215,7 +212,7 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, isContinued, ad
   return (
     <>
       {pick}
-      <Cell class={`time${isContinued ? ' continued' : ''}`} title={timesInWords(event)}>
+      <Cell class="time" title={timesInWords(event)}>
         <Clock at={timeOf(event)} />
       </Cell>
       <Cell class="kind" term={type === null ? undefined : `type:${type}`} addTerm={addTerm}>

@@ -14,11 +14,9 @@ import { Icon, Nothing } from './basics.tsx'
 import { Screen } from './screen.tsx'
 import { VirtualList } from './virtual-list.tsx'
 
-type Row<T> =
-  | { kind: 'day'; key: string; label: string }
-  | { kind: 'row'; key: string; item: T; before: T | undefined }
+type Row<T> = { kind: 'day'; key: string; label: string } | { kind: 'row'; key: string; item: T }
 
-/** The title may be a control, for example the choice between two times. */
+/** The title may be a control, for example the box that chooses all rows. */
 export type Column = readonly [title: ComponentChildren, className: string]
 
 interface FeedListProps<T extends { id: string; seq?: number }> {
@@ -29,11 +27,8 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
   feed: Feed<T, PageOf>
   address: ListAddress
   timeOf(item: T): string
-  /** Changes when `timeOf` returns other times. */
-  timeName?: string
   columns: readonly Column[]
-  /** `before` is the item above, if both are of the same day. */
-  cells(item: T, before: T | undefined): ComponentChildren
+  cells(item: T): ComponentChildren
   rowClass?(item: T): string
   actions: ComponentChildren
   tools(width: number): ComponentChildren
@@ -54,17 +49,15 @@ const HEAD = 32
 
 function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T) => string): Row<T>[] {
   const rows: Row<T>[] = []
-  let before: T | undefined
+  let before: string | undefined
   for (const item of items) {
     const time = timeOf(item)
     const day = dayKey(time)
-    if (before === undefined || dayKey(timeOf(before)) !== day) {
-      // A list in another order may come to the same day twice.
+    // A list in another order may come to the same day twice.
+    if (before !== day)
       rows.push({ kind: 'day', key: `day ${day} ${item.id}`, label: dayName(time, Date.now()) })
-      before = undefined
-    }
-    rows.push({ kind: 'row', key: item.id, item, before })
-    before = item
+    rows.push({ kind: 'row', key: item.id, item })
+    before = day
   }
   return rows
 }
@@ -77,7 +70,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
   const [box, width] = useWidth<HTMLElement>()
   const items = feed.items.value
   // Depends on `today`, since the separator "Today" becomes "Yesterday" at midnight.
-  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value, props.timeName])
+  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value])
   const isTwoLine = width > 0 && width < TWO_LINES_BELOW
   useEffect(() => {
     if (openId !== undefined) selected.value = openId
@@ -126,7 +119,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
               {row.label}
             </span>
           ) : (
-            props.cells(row.item, row.before)
+            props.cells(row.item)
           )
         }
       />

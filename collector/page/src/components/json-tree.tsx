@@ -1,4 +1,4 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
 import { type Change, type Changes, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
@@ -16,7 +16,6 @@ interface TreeProps extends ValueActions {
   changes?: Changes
   /** Paths of the fields that caused a problem, such as `properties.total`. */
   marked?: ReadonlySet<string>
-  search?: string
 }
 
 const OPEN_NODES = 150
@@ -24,9 +23,7 @@ const CHILDREN_AT_ONCE = 100
 const LONG_TEXT = 400
 
 interface TreeState extends TreeProps {
-  folded: Signal<ReadonlyMap<string, boolean>>
   opensDeep: boolean
-  hits: ReadonlySet<string> | undefined
 }
 
 function size(value: unknown, limit: number): number {
@@ -39,38 +36,11 @@ function size(value: unknown, limit: number): number {
   return nodes
 }
 
-/** Returns the paths of all values whose key or value contains the text, and of their ancestors. */
-function findHits(value: unknown, text: string): ReadonlySet<string> {
-  const hits = new Set<string>()
-  const visit = (node: unknown, path: Path): boolean => {
-    let isHit = false
-    const key = String(path.at(-1) ?? '').toLowerCase()
-    if (typeof node === 'object' && node !== null) {
-      const isList = Array.isArray(node)
-      for (const [name, child] of Object.entries(node)) {
-        if (visit(child, [...path, isList ? Number(name) : name])) isHit = true
-      }
-    } else if (String(node).toLowerCase().includes(text)) isHit = true
-    if (key.includes(text)) isHit = true
-    if (isHit) hits.add(pathKey(path))
-    return isHit
-  }
-  visit(value, [])
-  return hits
-}
-
 export function JsonTree(props: TreeProps) {
-  const folded = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const opensDeep = useMemo(() => size(props.value, OPEN_NODES) < OPEN_NODES, [props.value])
-  const text = props.search?.trim().toLowerCase() ?? ''
-  const hits = useMemo(() => (text === '' ? undefined : findHits(props.value, text)), [props.value, text])
-  const state: TreeState = { ...props, search: text, folded, opensDeep, hits }
   return (
     <div class="json" role="group" aria-label="JSON">
-      {hits !== undefined && hits.size === 0 && (
-        <p class="soft">No key or value contains "{props.search}".</p>
-      )}
-      <Children value={props.value} path={[]} state={state} />
+      <Children value={props.value} path={[]} state={{ ...props, opensDeep }} />
     </div>
   )
 }
@@ -120,8 +90,6 @@ function removedBelow(path: Path, changes: Changes | undefined) {
   return found
 }
 
-const CHANGE_WORDS = { added: 'added', removed: 'removed', changed: 'changed' }
-
 interface NodeProps {
   name: string | number
   value: unknown
@@ -130,18 +98,12 @@ interface NodeProps {
 }
 
 function Node({ name, value, path, state }: NodeProps) {
-  const key = pathKey(path)
-  const change = state.changes?.get(key)
+  const change = state.changes?.get(pathKey(path))
   const isBranch = (isObject(value) || Array.isArray(value)) && Object.keys(value as object).length > 0
-  const isHit = state.hits?.has(key)
-  const isOpen =
-    state.folded.value.get(key) ??
-    (isHit === true || (state.hits === undefined && (state.opensDeep || path.length < 2)))
-  const toggle = () => {
-    state.folded.value = new Map(state.folded.peek()).set(key, !isOpen)
-  }
+  const opened = useSignal<boolean | undefined>(undefined)
+  const isOpen = opened.value ?? (state.opensDeep || path.length < 2)
   const isMarked = state.marked?.has(pathText(path)) ?? false
-  const classes = ['node', change?.kind, isHit === false && 'no-hit', isMarked && 'marked'].filter(Boolean)
+  const classes = [change?.kind, isMarked && 'marked'].filter(Boolean)
   return (
     <li class={classes.join(' ')}>
       <div class="line">
@@ -151,7 +113,7 @@ function Node({ name, value, path, state }: NodeProps) {
             class="fold"
             aria-expanded={isOpen}
             aria-label={`${isOpen ? 'Fold' : 'Unfold'} ${visibleText(String(name))}`}
-            onClick={toggle}
+            onClick={() => (opened.value = !isOpen)}
           >
             <Icon name={isOpen ? 'down' : 'right'} />
           </button>
@@ -160,7 +122,7 @@ function Node({ name, value, path, state }: NodeProps) {
         )}
         <Key name={name} value={value} path={path} state={state} />
         {isBranch ? !isOpen && <Folded value={value} /> : <Leaf value={value} path={path} state={state} />}
-        {change !== undefined && <span class="change">{CHANGE_WORDS[change.kind]}</span>}
+        {change !== undefined && <span class="change">{change.kind}</span>}
         {change?.kind === 'changed' && <Was value={change.was} />}
       </div>
       {isBranch && isOpen && <Children value={value} path={path} state={state} />}

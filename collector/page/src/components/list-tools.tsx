@@ -4,25 +4,6 @@ import { savedFilters } from '../lib/settings.ts'
 import { say } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
-export function ListTools({
-  line,
-  question,
-  setLine,
-}: {
-  line: string
-  question: Question
-  setLine(line: string): void
-}) {
-  return (
-    <>
-      <Menu label="Saved">
-        <SavedFilters line={line} setLine={setLine} />
-      </Menu>
-      <ExportMenu path="api/export" name="events" question={question} />
-    </>
-  )
-}
-
 export function ExportMenu({ path, name, question }: { path: string; name: string; question: Question }) {
   const address = (format: string) =>
     `${path}?${new URLSearchParams({ ...question, format, order: 'newest' })}`
@@ -38,7 +19,7 @@ export function ExportMenu({ path, name, question }: { path: string; name: strin
   )
 }
 
-function SavedFilters({ line, setLine }: { line: string; setLine(line: string): void }) {
+export function SavedFilters({ line, setLine }: { line: string; setLine(line: string): void }) {
   const name = useSignal('')
   const filters = savedFilters.value
   return (

@@ -1,10 +1,10 @@
 import { signal, useSignal } from '@preact/signals'
 import { about } from '../lib/basics.ts'
 import { count } from '../lib/format.ts'
-import { ask, RequestError, sendJson } from '../lib/http.ts'
+import { ask, sendJson } from '../lib/http.ts'
 import { latest } from '../lib/live.ts'
 import { type Theme, theme } from '../lib/settings.ts'
-import { Choice, Icon, say } from './basics.tsx'
+import { attempt, Choice, Icon } from './basics.tsx'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Menu } from './menu.tsx'
 
@@ -20,26 +20,21 @@ export const isHelping = signal(false)
 export function MoreMenu() {
   const isForgetting = useSignal(false)
   const known = about.value
-  const forget = async () => {
-    try {
+  const forget = () =>
+    attempt(async () => {
       await sendJson('DELETE', 'api/events')
-      say('All events are deleted')
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
-  }
-  const logOut = async () => {
-    try {
+      return 'All events are deleted'
+    })
+  const logOut = () =>
+    attempt(async () => {
       await ask('logout', { method: 'POST' })
       location.reload()
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
-  }
+      return undefined
+    })
   const stats = latest.value?.stats
   return (
     <>
-      <Menu label={<Icon name="more" />} title="More" class="icon-button">
+      <Menu label={<Icon name="more" />} title="More">
         <Choice
           label="Colours"
           value={theme.value}
@@ -92,17 +87,12 @@ export function MoreMenu() {
 
 const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ['/', 'search'],
-  ['↑ ↓ or k j', 'move in the list; the open panel shows the current row'],
+  ['↑ ↓', 'move in the list; the open panel shows the current row'],
   ['Enter', 'open'],
   ['Esc', 'close'],
-  ['e u s r', 'filter by the event, user, source or reason of the current row'],
   ['x', 'choose the current row, to copy, export, delete or deliver it again'],
   ['?', 'this help'],
   ['p', 'pause and resume'],
-  [
-    'g then o e r u c p d f',
-    'go to Overview, Events, Requests, Users, Catalogue, Problems, Destinations, Faults',
-  ],
 ]
 const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
   ['kettle', 'contains this text anywhere'],

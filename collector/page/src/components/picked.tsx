@@ -1,12 +1,12 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { about } from '../lib/basics.ts'
 import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds, replayEvents } from '../lib/chosen.ts'
-import type { Feed, Question as ListQuestion } from '../lib/feed.ts'
+import type { Feed, Question } from '../lib/feed.ts'
 import { count, plural } from '../lib/format.ts'
-import { getJson, RequestError } from '../lib/http.ts'
+import { getJson } from '../lib/http.ts'
 import type { EventPage, EventSummary } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { say } from './basics.tsx'
+import { attempt } from './basics.tsx'
 import { copy } from './copy.tsx'
 import { Confirm } from './dialog.tsx'
 import { titleOf } from './event-cells.tsx'
@@ -73,84 +73,102 @@ export function PickBox({ event, feed, picked }: PickProps & { event?: EventSumm
 type Action = 'delete' | 'replay'
 
 /** What happens to the events, in the words of the question and of the notice. */
-const WORDS: Readonly<Record<Action, { title: string; button: string; done: string; warning: string }>> = {
+const WORDS: Readonly<Record<Action, { title: string; done: string; warning: string }>> = {
   delete: {
     title: 'Delete',
-    button: 'Delete',
     done: 'deleted',
     warning:
       'They are deleted for everyone who uses this collector, and their pending deliveries are not sent. Their messageIds stay known: a repeat is still a duplicate.',
   },
   replay: {
     title: 'Deliver again',
-    button: 'Deliver again',
     done: 'delivered again',
     warning: 'Each is sent once more to every destination that it was sent to. Rejected events are left out.',
   },
 }
 
-/** Asks before it deletes or delivers again, and says how many events that would be. */
-export function Question({
-  action,
-  count: number,
-  isCut,
-  ids,
-  onDone,
-  onClose,
-}: {
-  action: Action
-  count: number
-  /** Whether more events match than one action takes. */
-  isCut: boolean
+interface Targets {
+  canReplay: boolean
+  count(): Promise<number>
   ids(): Promise<readonly string[]>
   onDone(): void
-  onClose(): void
-}) {
-  const { title, button, done, warning } = WORDS[action]
-  const run = async () => {
-    try {
+}
+
+/** Buttons that delete events or deliver them again, and the question before it, which says how many events that would be. */
+function useActions({ canReplay, count: countOf, ids, onDone }: Targets) {
+  const asked = useSignal<{ action: Action; count: number } | undefined>(undefined)
+  const { canAct = true, canDelete = true } = about.value ?? {}
+  const ask = (action: Action) =>
+    attempt(async () => {
+      const number = await countOf()
+      if (number === 0) return 'No event matches'
+      asked.value = { action, count: number }
+      return undefined
+    })
+  const run = async (action: Action) => {
+    await attempt(async () => {
       const chosen = await ids()
       const changed = await (action === 'delete' ? deleteEvents(chosen) : replayEvents(chosen))
-      say(`${plural(changed, 'event')} ${done}`)
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
+      return `${plural(changed, 'event')} ${WORDS[action].done}`
+    })
     onDone()
   }
-  return (
+  const buttons = (
+    <>
+      {canAct && canReplay && (
+        <button type="button" onClick={() => ask('replay')}>
+          Deliver again…
+        </button>
+      )}
+      {canDelete && (
+        <button type="button" class="danger-text" onClick={() => ask('delete')}>
+          Delete…
+        </button>
+      )}
+    </>
+  )
+  if (asked.value === undefined) return { buttons, question: null }
+  const { action, count: matching } = asked.value
+  const { title, warning } = WORDS[action]
+  const number = Math.min(matching, MAX_CHOSEN)
+  const question = (
     <Confirm
       title={`${title}: ${plural(number, 'event')}?`}
-      action={`${button} (${count(number)})`}
+      action={`${title} (${count(number)})`}
       isDangerous={action === 'delete'}
-      onConfirm={run}
-      onClose={onClose}
+      onConfirm={() => run(action)}
+      onClose={() => (asked.value = undefined)}
     >
-      {isCut && <p>More events match: these are the newest {count(number)}.</p>}
+      {matching > number && <p>More events match: these are the newest {count(number)}.</p>}
       <p>{warning}</p>
     </Confirm>
   )
+  return { buttons, question }
 }
 
 export function PickedBar({ feed, picked }: PickProps) {
-  const asked = useSignal<Action | undefined>(undefined)
   const ids = [...picked.value.keys()]
-  const lines = async (use: (text: string) => unknown) => {
-    try {
+  const { buttons, question } = useActions({
+    canReplay: [...picked.value.values()].some(({ destinations }) => destinations.length > 0),
+    count: async () => ids.length,
+    ids: async () => ids.slice(0, MAX_CHOSEN),
+    onDone: () => {
+      picked.value = new Map()
+      void feed.reload()
+    },
+  })
+  const lines = (use: (text: string) => Promise<void>) =>
+    attempt(async () => {
       await use(await linesOf(ids))
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
-  }
-  const save = (text: string) => {
+      return undefined
+    })
+  const save = async (text: string) => {
     const link = document.createElement('a')
     link.href = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }))
     link.download = 'events.ndjson'
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
   }
-  const canReplay =
-    about.value?.canAct !== false &&
-    [...picked.value.values()].some(({ destinations }) => destinations.length > 0)
   return (
     <div class="picked-bar" role="group" aria-label="Chosen events">
       <p>{plural(ids.length, 'event')} chosen</p>
@@ -160,73 +178,30 @@ export function PickedBar({ feed, picked }: PickProps) {
       <button type="button" onClick={() => lines(save)}>
         Export
       </button>
-      {canReplay && (
-        <button type="button" onClick={() => (asked.value = 'replay')}>
-          Deliver again…
-        </button>
-      )}
-      {about.value?.canDelete !== false && (
-        <button type="button" class="danger-text" onClick={() => (asked.value = 'delete')}>
-          Delete…
-        </button>
-      )}
+      {buttons}
       <button type="button" class="quiet" onClick={() => (picked.value = new Map())}>
         Clear the choice
       </button>
-      {asked.value !== undefined && (
-        <Question
-          action={asked.value}
-          count={ids.length}
-          isCut={false}
-          ids={async () => ids}
-          onDone={() => {
-            picked.value = new Map()
-            void feed.reload()
-          }}
-          onClose={() => (asked.value = undefined)}
-        />
-      )}
+      {question}
     </div>
   )
 }
 
 /** The same for all events of the list, loaded or not. */
-export function ListActions({ feed, question }: { feed: PickProps['feed']; question: ListQuestion }) {
-  const asked = useSignal<{ action: Action; count: number } | undefined>(undefined)
-  const ask = async (action: Action) => {
-    try {
-      const { count: number } = await getJson<{ count: number }>(`api/count?${new URLSearchParams(question)}`)
-      if (number === 0) say('No event matches')
-      else asked.value = { action, count: number }
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
-  }
+export function ListActions({ feed, question: listed }: { feed: PickProps['feed']; question: Question }) {
+  const { buttons, question } = useActions({
+    canReplay: (about.value?.destinations.length ?? 0) > 0,
+    count: async () => (await getJson<{ count: number }>(`api/count?${new URLSearchParams(listed)}`)).count,
+    ids: () => matchingIds(listed),
+    onDone: () => void feed.reload(),
+  })
   return (
     <>
       <Menu label="Actions">
-        <p class="menu-head">All events of this list</p>
-        {about.value?.canAct !== false && (about.value?.destinations.length ?? 0) > 0 && (
-          <button type="button" onClick={() => ask('replay')}>
-            Deliver again…
-          </button>
-        )}
-        {about.value?.canDelete !== false && (
-          <button type="button" class="danger-text" onClick={() => ask('delete')}>
-            Delete…
-          </button>
-        )}
+        <p class="menu-text">All events of this list</p>
+        {buttons}
       </Menu>
-      {asked.value !== undefined && (
-        <Question
-          action={asked.value.action}
-          count={Math.min(asked.value.count, MAX_CHOSEN)}
-          isCut={asked.value.count > MAX_CHOSEN}
-          ids={() => matchingIds(question)}
-          onDone={() => void feed.reload()}
-          onClose={() => (asked.value = undefined)}
-        />
-      )}
+      {question}
     </>
   )
 }

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { RequestError } from '../lib/http.ts'
-import { termsOf, withOpposite, withoutTerm } from '../lib/search-line.ts'
+import { termsOf, withoutTerm } from '../lib/search-line.ts'
 import { isUnfinished, type Suggestion, suggest, withSuggestion } from '../lib/suggest.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Problem, Text } from './basics.tsx'
@@ -142,7 +142,6 @@ export function SearchLine(props: SearchProps) {
             key={`${index} ${term.text}`}
             text={term.text}
             onRemove={() => change(withoutTerm(standing, index))}
-            onTurn={() => change(withOpposite(standing, index))}
           />
         ))}
         <input
@@ -217,25 +216,15 @@ export function SearchLine(props: SearchProps) {
   )
 }
 
-function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTurn(): void }) {
+function Chip({ text, onRemove }: { text: string; onRemove(): void }) {
   if (text === 'OR') return <span class="chip-word">OR</span>
   const isNot = text.startsWith('-')
   return (
     <span class={`chip${isNot ? ' not' : ''}`}>
-      <button
-        type="button"
-        class="chip-text"
-        title={
-          isNot ? 'Show matching items instead of hiding them' : 'Hide matching items instead of showing them'
-        }
-        onClick={(event) => {
-          event.stopPropagation()
-          onTurn()
-        }}
-      >
+      <span class="chip-text">
         {isNot && <span class="chip-not">not</span>}
         <Text value={isNot ? text.slice(1) : text} />
-      </button>
+      </span>
       <button
         type="button"
         class="chip-remove"

@@ -9,23 +9,14 @@ const RANGES = [
   ['all', 'all'],
 ] as const
 
-const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** The length in milliseconds of a range such as `-24h`. */
-export function lengthOf(from: string): number {
-  return Number(from.slice(1, -1)) * (UNITS_MS[from.slice(-1)] ?? 1000)
-}
-
-const DEFAULT = '-1h'
-
 /** `undefined` means all time. */
-export function chosenFrom(otherwise: string = DEFAULT): string | undefined {
+export function chosenFrom(otherwise: string): string | undefined {
   const value = route.value.params.get('since') ?? otherwise
   return value === 'all' ? undefined : value
 }
 
 /** The choice is stored in the address. */
-export function TimeRange({ otherwise = DEFAULT }: { otherwise?: string }) {
+export function TimeRange({ otherwise }: { otherwise: string }) {
   const now = route.value.params.get('since') ?? otherwise
   return (
     <nav class="choice" aria-label="Time">

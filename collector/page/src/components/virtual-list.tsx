@@ -120,9 +120,7 @@ function useSelectedInView<T>(
 function targetOf(key: string, current: number, rowsInView: number, last: number): number | undefined {
   const targets: Record<string, number> = {
     ArrowDown: current + 1,
-    j: current + 1,
     ArrowUp: current - 1,
-    k: current - 1,
     PageDown: current + rowsInView,
     PageUp: current - rowsInView,
     Home: 0,

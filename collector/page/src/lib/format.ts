@@ -9,6 +9,12 @@ const longDay = new Intl.DateTimeFormat('en-GB', {
 })
 const shortDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const shortDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+const timeOfDay = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+})
 const FULL_TIME = {
   day: 'numeric',
   month: 'short',
@@ -72,10 +78,7 @@ export function duration(ms: number): string {
 
 /** Formats `14:05:12.034` in the time zone of the browser. */
 export function clock(iso: string): string {
-  const time = new Date(iso)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const ms = String(time.getMilliseconds()).padStart(3, '0')
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`
+  return timeOfDay.format(new Date(iso))
 }
 
 /** Formats `14:05`. */
@@ -100,8 +103,7 @@ export function labelOf(at: string, bucketMs: number, lengthMs: number): string 
 
 /** In the time zone of the browser. Equal keys mean the same day, but keys cannot be sorted. */
 export function dayKey(iso: string): string {
-  const time = new Date(iso)
-  return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`
+  return new Date(iso).toDateString()
 }
 
 /** Formats `Today`, `Yesterday`, or the date with its weekday. */

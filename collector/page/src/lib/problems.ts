@@ -2,14 +2,8 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { about } from './basics.ts'
 import { access } from './http.ts'
-import type { Problem } from './types.ts'
+import type { Problem, Problems } from './types.ts'
 import { useQuery } from './use-query.ts'
-
-/** The response of `api/problems`. */
-export interface Problems {
-  problems: Problem[]
-  isComplete: boolean
-}
 
 /** Refreshed rarely, because counting the problems is slow for the collector. */
 const REFRESH_MS = 10_000

@@ -66,9 +66,3 @@ export function withoutTerm(line: string, index: number): string {
     .map(({ text }) => text)
     .join(' ')
 }
-
-export function withOpposite(line: string, index: number): string {
-  return termsOf(line)
-    .map(({ text }, at) => (at !== index ? text : text.startsWith('-') ? text.slice(1) : `-${text}`))
-    .join(' ')
-}

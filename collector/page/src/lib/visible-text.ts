@@ -1,4 +1,4 @@
-/** A part of a text for display: the text itself, or the name of an invisible character. */
+/** A part of a text for display: the text itself, or the code of an invisible character. */
 export interface TextPart {
   text: string
   isMark: boolean
@@ -10,35 +10,8 @@ const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this looks for control characters
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu
 
-const NAMES: Readonly<Record<number, string>> = {
-  0: 'NUL',
-  8: 'BS',
-  13: 'CR',
-  27: 'ESC',
-  127: 'DEL',
-  173: 'SHY',
-  1564: 'ALM',
-  8203: 'ZWSP',
-  8206: 'LRM',
-  8207: 'RLM',
-  8232: 'LSEP',
-  8233: 'PSEP',
-  8234: 'LRE',
-  8235: 'RLE',
-  8236: 'PDF',
-  8237: 'LRO',
-  8238: 'RLO',
-  8288: 'WJ',
-  8294: 'LRI',
-  8295: 'RLI',
-  8296: 'FSI',
-  8297: 'PDI',
-  65279: 'BOM',
-}
-
-function markOf(character: string): string {
-  const code = character.codePointAt(0) ?? 0
-  return NAMES[code] ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
+function codeOf(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 
 export function visibleParts(text: string): TextPart[] {
@@ -46,7 +19,7 @@ export function visibleParts(text: string): TextPart[] {
   let end = 0
   for (const match of text.matchAll(HIDDEN)) {
     if (match.index > end) parts.push({ text: text.slice(end, match.index), isMark: false })
-    parts.push({ text: markOf(match[0]), isMark: true })
+    parts.push({ text: codeOf(match[0]), isMark: true })
     end = match.index + match[0].length
   }
   if (end < text.length) parts.push({ text: text.slice(end), isMark: false })

@@ -1,16 +1,16 @@
 import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
 import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { Ago, Name, Pill, QueryState, say, Text } from '../components/basics.tsx'
+import { Ago, attempt, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
 import { count, plural, share } from '../lib/format.ts'
-import { getJson, type RequestError } from '../lib/http.ts'
+import { getJson } from '../lib/http.ts'
 import { goBack, href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
-import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
+import type { CatalogueDetails, CatalogueEntry, FieldType } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
 /** Events of some kinds have no names. */
@@ -56,8 +56,8 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
           <Facts entry={entry} />
           <section class="panel-section">
             <h3>Properties</h3>
-            <p class="soft">Inferred from the newest {plural(entry.sampled, 'event')}.</p>
-            {entry.fields.length === 0 ? <p>No properties.</p> : <Fields fields={entry.fields} />}
+            <p class="soft">Inferred from the newest {plural(entry.sampled, 'accepted event')}.</p>
+            {entry.fields.length === 0 ? <p>No properties.</p> : <Fields entry={entry} />}
           </section>
           {entry.example?.message && (
             <section class="panel-section">
@@ -75,13 +75,12 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
 }
 
 /** The schema is asked for only now, because with many events it takes half a second. */
-async function copySchema(path: string): Promise<void> {
-  try {
+function copySchema(path: string): Promise<void> {
+  return attempt(async () => {
     const { schema } = await getJson<{ schema: unknown }>(path)
     await copy(stringifyExact(schema, 2), 'JSON Schema')
-  } catch (cause) {
-    say((cause as RequestError).message)
-  }
+    return undefined
+  })
 }
 
 function Facts({ entry }: { entry: CatalogueDetails }) {
@@ -127,7 +126,7 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
   )
 }
 
-function Fields({ fields }: { fields: readonly Field[] }) {
+function Fields({ entry: { q, fields } }: { entry: CatalogueDetails }) {
   return (
     <table class="fields">
       <thead>
@@ -152,7 +151,7 @@ function Fields({ fields }: { fields: readonly Field[] }) {
               {field.types.map((type, index) => (
                 <Fragment key={type.type}>
                   <span class="field-type">
-                    <TypeLink type={type} isOnly={field.types.length === 1} />
+                    <TypeLink type={type} q={q} isOnly={field.types.length === 1} />
                     {index < field.types.length - 1 && ','}
                   </span>{' '}
                 </Fragment>
@@ -175,11 +174,11 @@ function valueInWords(value: unknown): string {
   return text.length > 40 ? `${text.slice(0, 40)}…` : text
 }
 
-function TypeLink({ type, isOnly }: { type: FieldType; isOnly: boolean }) {
+function TypeLink({ type, q, isOnly }: { type: FieldType; q: string; isOnly: boolean }) {
   const name = type.format === undefined ? type.type : `${type.type} (${type.format})`
   const title = `${plural(type.count, 'event')}, for example ${valueInWords(type.example)}`
   return (
-    <a href={href('events', { q: type.q, open: isOnly ? undefined : type.exampleId })} title={title}>
+    <a href={href('events', { q, open: type.exampleId })} title={title}>
       {name}
       {!isOnly && ` ${share(type.share, 1)}`}
     </a>

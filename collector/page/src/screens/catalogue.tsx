@@ -68,8 +68,8 @@ export function CatalogueScreen() {
           )}
           {data !== undefined && data.entries.length > 0 && (
             <p class="under-table">
-              The types of properties are inferred from {plural(data.sampled, 'event')}, the newest of each
-              name.
+              The types of properties are inferred from {plural(data.sampled, 'accepted event')}, the newest
+              of each name.
               {!data.isComplete &&
                 ' There are too many events to count in time: the counts are lower bounds.'}
             </p>

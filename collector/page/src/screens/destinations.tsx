@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { Ago, Nothing, Pill, QueryState, say, Text } from '../components/basics.tsx'
+import { Ago, attempt, Nothing, Pill, QueryState, Text, type Tone } from '../components/basics.tsx'
 import { Screen } from '../components/screen.tsx'
-import { count, plural, rate, share } from '../lib/format.ts'
-import { RequestError, sendJson } from '../lib/http.ts'
+import { capitalised, count, plural, rate, share } from '../lib/format.ts'
+import { sendJson } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
@@ -37,7 +37,7 @@ export function DestinationsScreen() {
   )
 }
 
-function stateOf({ warning, isEnabled, pending, lastError, failed, delivered }: Destination): JSXPill {
+function stateOf({ warning, isEnabled, pending, lastError, failed, delivered }: Destination): [Tone, string] {
   if (warning !== null) return ['bad', 'not delivering everything']
   if (!isEnabled) return ['plain', 'turned off']
   if (pending > 0 && lastError !== null) return ['warn', 'trying again']
@@ -46,7 +46,6 @@ function stateOf({ warning, isEnabled, pending, lastError, failed, delivered }: 
     return ['bad', delivered === 0 ? 'everything given up' : `${share(failed, failed + delivered)} given up`]
   return ['good', 'up to date']
 }
-type JSXPill = ['plain' | 'warn' | 'info' | 'bad' | 'good', string]
 
 function DestinationCard({ destination, onDone }: { destination: Destination; onDone(): void }) {
   const isBusy = useSignal(false)
@@ -61,20 +60,13 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   const retry = async (ids?: string[]) => {
     if (isBusy.value) return
     isBusy.value = true
-    try {
-      const { retried } = await sendJson<{ retried: number }>(
-        'POST',
-        `api/destinations/${encodeURIComponent(name)}/retry`,
-        ids === undefined ? {} : { ids },
-      )
-      say(
-        retried === 0
-          ? 'There was nothing to try again'
-          : `${plural(retried, 'delivery', 'deliveries')} tried again`,
-      )
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
+    await attempt(async () => {
+      const path = `api/destinations/${encodeURIComponent(name)}/retry`
+      const { retried } = await sendJson<{ retried: number }>('POST', path, ids === undefined ? {} : { ids })
+      return retried === 0
+        ? 'There was nothing to try again'
+        : `${plural(retried, 'delivery', 'deliveries')} tried again`
+    })
     isBusy.value = false
     onDone()
   }
@@ -103,7 +95,7 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
         )}
       </div>
       <div class="sheet">
-        {warning !== null && <p class="bad-text">{sentence(warning)}</p>}
+        {warning !== null && <p class="bad-text">{capitalised(warning)}.</p>}
         <dl class="figures">
           {numbers.map(([title, number, delivery]) => (
             <div key={title}>
@@ -127,13 +119,8 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
                 <strong>
                   <Text value={lastError.reason} />
                 </strong>
-                , <Ago at={lastError.at} />
-                {lastError.eventId !== null && (
-                  <>
-                    {' '}
-                    with <a href={href('events', { open: lastError.eventId })}>this event</a>
-                  </>
-                )}
+                , <Ago at={lastError.at} /> with{' '}
+                <a href={href('events', { open: lastError.eventId })}>this event</a>
               </p>
             )}
             {failures.length > 0 && (
@@ -152,10 +139,15 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
                         <Text value={failure.name ?? 'without a name'} />
                       </a>
                       <span class="bad-text">
-                        <Text value={failure.reason ?? 'failed'} />
+                        <Text value={failure.reason} />
                       </span>
                       <span class="soft">
-                        {plural(failure.attempts, 'attempt')}, <Ago at={failure.at} />
+                        {plural(failure.attempts, 'attempt')}
+                        {failure.at !== null && (
+                          <>
+                            , <Ago at={failure.at} />
+                          </>
+                        )}
                       </span>
                       {isKnown && (
                         <button
@@ -177,10 +169,6 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
       </div>
     </section>
   )
-}
-
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
 function Waiting({ destination }: { destination: Destination }) {

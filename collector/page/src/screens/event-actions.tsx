@@ -1,26 +1,18 @@
 import { useSignal } from '@preact/signals'
 import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { say, Text } from '../components/basics.tsx'
+import { attempt, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { Confirm } from '../components/dialog.tsx'
 import { Menu } from '../components/menu.tsx'
 import { asCurl, asTrackpost, collectorBase } from '../lib/as-code.ts'
 import { about } from '../lib/basics.ts'
 import { plural } from '../lib/format.ts'
-import { RequestError, sendJson } from '../lib/http.ts'
+import { sendJson } from '../lib/http.ts'
 import type { EventDetails } from '../lib/types.ts'
 
 interface ActionProps {
   event: EventDetails
   onDone(): void
-}
-
-async function attempt(action: () => Promise<string>): Promise<void> {
-  try {
-    say(await action())
-  } catch (cause) {
-    say(cause instanceof RequestError ? cause.message : String(cause))
-  }
 }
 
 export function EventActions({ event, onDone }: ActionProps) {
@@ -68,9 +60,6 @@ export function EventActions({ event, onDone }: ActionProps) {
           </button>
           <button type="button" onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
             As Trackpost code
-          </button>
-          <button type="button" onClick={() => copy(location.href, 'Link')}>
-            Link to this event
           </button>
         </Menu>
       )}

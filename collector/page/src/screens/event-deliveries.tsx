@@ -3,7 +3,7 @@ import { TONE_OF_STATE } from '../components/event-cells.tsx'
 import { skipInWords } from '../lib/basics.ts'
 import { clock, duration, plural } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
-import type { Attempt, OutcomeDetails } from '../lib/types.ts'
+import type { Attempt, DeliveryState, OutcomeDetails } from '../lib/types.ts'
 
 export function EventDeliveries({ outcomes }: { outcomes: readonly OutcomeDetails[] }) {
   if (outcomes.length === 0) return null
@@ -13,7 +13,7 @@ export function EventDeliveries({ outcomes }: { outcomes: readonly OutcomeDetail
       <ul class="plain-list deliveries-list">
         {outcomes.map((outcome) => (
           <li key={outcome.name}>
-            <Pill tone={TONE_OF_STATE[outcome.state]}>{outcome.state}</Pill>{' '}
+            <Pill tone={TONE_OF_STATE[outcome.state as DeliveryState]}>{outcome.state}</Pill>{' '}
             <a href={href('destinations')}>
               <Text value={outcome.name} />
             </a>

@@ -13,7 +13,7 @@ import { href } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails, Message } from '../lib/types.ts'
 
-type View = 'kept' | 'sent' | 'both' | 'first'
+type View = 'kept' | 'both' | 'first'
 
 function linkOf(path: Path, value: unknown): string | undefined {
   if (path.length !== 1 || typeof value !== 'string') return undefined
@@ -42,7 +42,6 @@ function termOf(path: Path, value: unknown): string | undefined {
 export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   const { message, sent, first } = event
   const view = useSignal<View>(event.reason === 'dedup_conflict' && first !== null ? 'first' : 'kept')
-  const search = useSignal('')
   const picked = useSignal<{ path: Path; value: unknown } | undefined>(undefined)
   const menu = useRef<HTMLDivElement>(null)
   const changes = useMemo(
@@ -63,7 +62,7 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
     )
   }
   const views: Array<readonly [View, string]> = [['kept', 'As kept']]
-  if (sent !== null) views.push(['sent', 'As sent'], ['both', 'Side by side'])
+  if (sent !== null) views.push(['both', 'Beside what was sent'])
   if (fromFirst !== undefined) views.push(['first', 'Compared with the first'])
   const onPick = (path: Path, value: unknown, at: HTMLElement) => {
     picked.value = { path, value }
@@ -74,7 +73,6 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
       value={value}
       {...(differences === undefined ? {} : { changes: differences })}
       marked={marked}
-      search={search.value}
       linkOf={linkOf}
       onPick={onPick}
     />
@@ -91,17 +89,8 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
             onChoose={(next) => (view.value = next)}
           />
         )}
-        <input
-          type="search"
-          class="small-search"
-          aria-label="Search in the message"
-          placeholder="Search in it"
-          value={search.value}
-          onInput={(input) => (search.value = input.currentTarget.value)}
-        />
       </div>
       {view.value === 'kept' && tree(message, changes)}
-      {view.value === 'sent' && sent !== null && tree(sent, undefined)}
       {view.value === 'both' && sent !== null && (
         <div class="side-by-side">
           <div>

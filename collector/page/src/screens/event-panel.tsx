@@ -97,7 +97,7 @@ function Explanation({ event }: { event: EventDetails }) {
       {reason !== null && (
         <div class={`explanation ${help?.severity ?? 'error'}`}>
           <p>
-            <Status event={event} /> <strong>{capitalised(help?.meaning ?? reason)}</strong>
+            <Status reason={reason} /> <strong>{capitalised(help?.meaning ?? reason)}</strong>
           </p>
           {help !== undefined && <p>{help.remedy}</p>}
           {first !== null && (
@@ -269,8 +269,7 @@ function Repeats({ event }: { event: EventDetails }) {
       <ul class="plain-list">
         {shown.map(({ id, receivedAt, reason }) => (
           <li key={id}>
-            <a href={hrefWith({ open: id })}>{dateAndTime(receivedAt)}</a>{' '}
-            <Status event={{ status: 'rejected', reason }} />
+            <a href={hrefWith({ open: id })}>{dateAndTime(receivedAt)}</a> <Status reason={reason} />
           </li>
         ))}
       </ul>

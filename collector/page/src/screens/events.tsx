@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { Icon } from '../components/basics.tsx'
-import { EventCells, isRepeat, statusTermOf } from '../components/event-cells.tsx'
+import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import {
   byCount,
@@ -10,7 +9,8 @@ import {
   sourceOptions,
   TimeFilter,
 } from '../components/filter-menu.tsx'
-import { ListTools } from '../components/list-tools.tsx'
+import { ExportMenu, SavedFilters } from '../components/list-tools.tsx'
+import { Menu } from '../components/menu.tsx'
 import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { about, codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
@@ -18,7 +18,6 @@ import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
-import { shownTime } from '../lib/settings.ts'
 import type { Suggestion } from '../lib/suggest.ts'
 import type { EventPage, EventSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
@@ -51,15 +50,13 @@ export function EventsScreen() {
     question,
     { markOf: ({ head }) => head, isUnsettled },
   )
-  const timeOf = ({ receivedAt, timestamp }: EventSummary) =>
-    shownTime.value === 'received' ? receivedAt : (timestamp ?? receivedAt)
   const key = JSON.stringify(question)
   useEffect(() => {
     picked.value = new Map()
   }, [key])
   const columns: readonly Column[] = [
     [<PickBox key="all" feed={feed} picked={picked} />, 'pick'],
-    [<TimeColumn key="time" />, 'time'],
+    ['Received', 'time'],
     ['Kind', 'kind'],
     ['Event', 'name'],
     ['User', 'user'],
@@ -81,13 +78,11 @@ export function EventsScreen() {
       class={picked.value.size > 0 ? 'is-picking' : ''}
       feed={feed}
       address={address}
-      timeOf={timeOf}
-      timeName={shownTime.value}
+      timeOf={({ receivedAt }) => receivedAt}
       columns={columns}
       onView={onView}
       onKey={(event, of) => {
         if (event.key === 'x') pick(picked, [of], !picked.value.has(of.id))
-        else narrowByKey(event, of, addTerm)
       }}
       rowClass={(event) =>
         [
@@ -101,7 +96,10 @@ export function EventsScreen() {
       whenEmpty={<FirstSteps />}
       actions={
         <>
-          <ListTools line={line} question={question} setLine={setLine} />
+          <Menu label="Saved">
+            <SavedFilters line={line} setLine={setLine} />
+          </Menu>
+          <ExportMenu path="api/export" name="events" question={question} />
           {isFiltered && hasActions && <ListActions feed={feed} question={question} />}
         </>
       }
@@ -133,12 +131,10 @@ export function EventsScreen() {
           )}
         </>
       )}
-      cells={(event, before) => (
+      cells={(event) => (
         <EventCells
           event={event}
-          timeOf={timeOf}
           pick={<PickBox event={event} feed={feed} picked={picked} />}
-          isContinued={event.request !== null && event.request === before?.request}
           addTerm={addTerm}
         />
       )}
@@ -149,36 +145,6 @@ export function EventsScreen() {
       }
     />
   )
-}
-
-/** The time that the list shows: of receipt, or of the event itself. The order is always that of receipt. */
-function TimeColumn() {
-  const isReceived = shownTime.value === 'received'
-  return (
-    <button
-      type="button"
-      title={isReceived ? 'Show when the events happened' : 'Show when the events were received'}
-      onClick={() => (shownTime.value = isReceived ? 'happened' : 'received')}
-    >
-      {isReceived ? 'Received' : 'Happened'} <Icon name="swap" />
-    </button>
-  )
-}
-
-function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: string) => void): void {
-  const terms: Record<string, string | null> = {
-    e: of.name === null ? null : termFor('name', of.name),
-    u:
-      of.userId !== null
-        ? termFor('user', of.userId)
-        : of.anonymousId && termFor('anonymous', of.anonymousId),
-    s: of.source === '' ? null : termFor('source', of.source),
-    r: statusTermOf(of),
-  }
-  const term = terms[event.key]
-  if (term === undefined || term === null) return
-  event.preventDefault()
-  addTerm(term)
 }
 
 function kinds(): FilterOption[] {

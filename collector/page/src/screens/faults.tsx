@@ -1,21 +1,18 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { Choice, Pill, QueryState, say, Text } from '../components/basics.tsx'
+import { attempt, Pill, QueryState, Text } from '../components/basics.tsx'
 import { byCount } from '../components/filter-menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { about } from '../lib/basics.ts'
 import { duration, plural, share } from '../lib/format.ts'
-import { RequestError, sendJson } from '../lib/http.ts'
+import { sendJson } from '../lib/http.ts'
 import { latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
-import type { FaultRule, Faults } from '../lib/types.ts'
+import type { FaultRule, FaultState } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 
 type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
-
-/** So many sources are a choice of one click; more are a list. */
-const FEW_SOURCES = 5
 
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
   {
@@ -53,19 +50,17 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
 ]
 
 export function FaultsScreen() {
-  const query = useQuery<Faults>('api/faults')
+  const query = useQuery<FaultState>('api/faults')
   const source = useSignal('')
-  const act = async (method: string, path: string, body: unknown, done: string) => {
-    try {
-      await sendJson(method, path, body)
-      say(done)
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
+  const act = async (method: string, paths: readonly string[], body: unknown, done: string) => {
+    await attempt(async () => {
+      for (const path of paths) await sendJson(method, path, body)
+      return done
+    })
     query.reload()
   }
   const chosen = source.value === '' ? {} : { source: source.value }
-  const add = (rule: Rule) => act('POST', 'api/faults', { ...rule, ...chosen }, 'The fault is active')
+  const add = (rule: Rule) => act('POST', ['api/faults'], { ...rule, ...chosen }, 'The fault is active')
   const { data } = query
   // A rule that was used up, or set by another page, changes the number in the stream.
   const active = latest.value?.faults
@@ -79,7 +74,7 @@ export function FaultsScreen() {
         !isCalm && (
           <button
             type="button"
-            onClick={() => act('DELETE', 'api/faults', undefined, 'All faults are removed')}
+            onClick={() => act('DELETE', ['api/faults'], undefined, 'All faults are removed')}
           >
             Remove all faults
           </button>
@@ -110,13 +105,11 @@ export function FaultsScreen() {
               <span class="fault-meaning">{share(data.failRate, 1)} of all requests get 503.</span>
             </li>
           )}
-          {data?.rules.map((rule) => (
-            <li key={rule.id} class="rule">
-              <Pill tone="warn">
-                {rule.times === null ? 'until removed' : `${rule.remaining} of ${rule.times} left`}
-              </Pill>
+          {grouped(data?.rules ?? []).map(({ words, isLasting, times, remaining, ids }) => (
+            <li key={ids[0]} class="rule">
+              <Pill tone="warn">{isLasting ? 'until removed' : `${remaining} of ${times} left`}</Pill>
               <span class="fault-meaning">
-                <Text value={ruleInWords(rule)} />
+                <Text value={words} />
               </span>
               <button
                 type="button"
@@ -124,7 +117,7 @@ export function FaultsScreen() {
                 onClick={() =>
                   act(
                     'DELETE',
-                    `api/faults/${encodeURIComponent(rule.id)}`,
+                    ids.map((id) => `api/faults/${encodeURIComponent(id)}`),
                     undefined,
                     'The fault is removed',
                   )
@@ -157,7 +150,7 @@ export function FaultsScreen() {
               <FailRate
                 now={data?.failRate ?? 0}
                 onSet={(failRate) =>
-                  act('POST', 'api/faults', { failRate }, 'The share of failing requests is set')
+                  act('POST', ['api/faults'], { failRate }, 'The share of failing requests is set')
                 }
               />
             </li>
@@ -177,22 +170,18 @@ export function FaultsScreen() {
 }
 
 function SourceChoice({ source }: { source: Signal<string> }) {
-  const options = [
-    ['', 'all sources'] as const,
-    ...sourceNames().map((name) => [name, visibleText(name)] as const),
-  ]
-  if (options.length <= FEW_SOURCES + 1) {
-    return (
-      <Choice label="for" value={source.value} options={options} onChoose={(name) => (source.value = name)} />
-    )
-  }
   return (
-    <label class="fault-source">
+    <label>
       for{' '}
-      <select value={source.value} onChange={(event) => (source.value = event.currentTarget.value)}>
-        {options.map(([name, text]) => (
+      <select
+        aria-label="Source"
+        value={source.value}
+        onChange={(event) => (source.value = event.currentTarget.value)}
+      >
+        <option value="">all sources</option>
+        {sourceNames().map((name) => (
           <option key={name} value={name}>
-            {text}
+            {visibleText(name)}
           </option>
         ))}
       </select>
@@ -204,6 +193,24 @@ function SourceChoice({ source }: { source: Signal<string> }) {
 function sourceNames(): string[] {
   const seen = byCount(latest.value?.stats.bySource).map(([name]) => name)
   return [...new Set([...(about.value?.sources ?? []), ...seen])].slice(0, 100)
+}
+
+/** Equal faults are one row: what is left of them adds up, and they are removed together. */
+function grouped(rules: readonly FaultRule[]) {
+  const groups = new Map<
+    string,
+    { words: string; isLasting: boolean; times: number; remaining: number; ids: string[] }
+  >()
+  for (const rule of rules) {
+    const isLasting = rule.times === null
+    const words = ruleInWords(rule)
+    const group = groups.get(`${isLasting} ${words}`) ?? { words, isLasting, times: 0, remaining: 0, ids: [] }
+    group.times += rule.times ?? 0
+    group.remaining += rule.remaining ?? 0
+    group.ids.push(rule.id)
+    groups.set(`${isLasting} ${words}`, group)
+  }
+  return [...groups.values()]
 }
 
 function ruleInWords({ status, headers, delay, hang, reset, path, source, chance }: FaultRule): string {
@@ -232,12 +239,11 @@ function FailRate({ now, onSet }: { now: number; onSet(failRate: number): void }
         value={String(now)}
         onChange={(event) => onSet(Number(event.currentTarget.value))}
       >
-        {[0, 0.05, 0.1, 0.2, 0.5, 1].map((failRate) => (
+        {[...new Set([0, 0.05, 0.1, 0.2, 0.5, 1, now])].map((failRate) => (
           <option key={failRate} value={String(failRate)}>
             {failRate === 0 ? 'none' : share(failRate, 1)}
           </option>
         ))}
-        {![0, 0.05, 0.1, 0.2, 0.5, 1].includes(now) && <option value={String(now)}>{share(now, 1)}</option>}
       </select>
     </label>
   )

@@ -3,23 +3,6 @@ import { dayKey, dayName } from '../lib/format.ts'
 import { today } from '../lib/live.ts'
 import { go, href } from '../lib/router.ts'
 import type { EventPage } from '../lib/types.ts'
-import { useQuery } from '../lib/use-query.ts'
-
-const SHOWN = 8
-
-export function LatestEvents() {
-  const { data } = useQuery<EventPage>(`api/events?order=newest&limit=${SHOWN}&view=summary`)
-  if (data === undefined || data.events.length === 0) return null
-  return (
-    <section class="block">
-      <div class="block-head">
-        <h3>Latest events</h3>
-        <a href={href('events')}>All events</a>
-      </div>
-      <EventRows events={data.events} label="Latest events" />
-    </section>
-  )
-}
 
 interface RowsProps {
   events: EventPage['events']
@@ -49,12 +32,7 @@ export function EventRows({ events, label, q, timeOf = ({ receivedAt }) => recei
             key={event.id}
             onClick={() => go(address)}
           >
-            <EventCells
-              event={event}
-              timeOf={timeOf}
-              isContinued={!isNewDay && event.request !== null && before?.request === event.request}
-              href={address}
-            />
+            <EventCells event={event} timeOf={timeOf} href={address} />
           </div>,
         ]
       })}

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { Ago, Pill, say, Text } from '../components/basics.tsx'
+import { Ago, attempt, Pill, Text } from '../components/basics.tsx'
 import { about } from '../lib/basics.ts'
 import { count, duration, plural } from '../lib/format.ts'
-import { getJson, RequestError, sendJson } from '../lib/http.ts'
+import { getJson, sendJson } from '../lib/http.ts'
 import type { DeadLetter, LogState } from '../lib/types.ts'
 
 const REFRESH_MS = 2000
@@ -117,11 +117,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
     if (isBusy.value) return
     isBusy.value = true
     doomed.value = undefined
-    try {
-      say(await run())
-    } catch (cause) {
-      say(cause instanceof RequestError ? cause.message : String(cause))
-    }
+    await attempt(run)
     isBusy.value = false
     onDone()
   }
@@ -139,7 +135,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
             ? `The first ${letters.length} of ${count(total)} dead letters`
             : plural(total, 'dead letter')}
         </summary>
-        <ul class="dead-letters">
+        <ul class="failures">
           {letters.map(({ id, at, reason, source, name, messageId }) => (
             <li key={id}>
               <span>
@@ -183,9 +179,7 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
                   type="button"
                   class="quiet"
                   aria-disabled={isBusy.value}
-                  onClick={() => {
-                    doomed.value = id
-                  }}
+                  onClick={() => (doomed.value = id)}
                 >
                   Discard
                 </button>

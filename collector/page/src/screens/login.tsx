@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Brand } from '../components/basics.tsx'
-import { access, ask, RequestError } from '../lib/http.ts'
+import { access, ask } from '../lib/http.ts'
 
 export function LoginScreen() {
   const error = useSignal<string | undefined>(undefined)
@@ -19,7 +19,7 @@ export function LoginScreen() {
       // Reloads the same address, so that a link to an event still works after the login.
       location.reload()
     } catch (cause) {
-      error.value = cause instanceof RequestError ? cause.message : String(cause)
+      error.value = (cause as Error).message
       isAsking.value = false
       input.current?.select()
     }

@@ -1,20 +1,20 @@
 import { Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { VolumeChart } from '../components/charts.tsx'
 import { Screen } from '../components/screen.tsx'
-import { chosenFrom, lengthOf, TimeRange } from '../components/time-range.tsx'
+import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { helpFor, skipInWords } from '../lib/basics.ts'
-import { count, plural, rate, share, shortCount } from '../lib/format.ts'
+import { capitalised, count, plural, rate, share, shortCount } from '../lib/format.ts'
 import { latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import type { EventPage, Loss, Overview, RequestPage, Step } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { FirstSteps } from './first-steps.tsx'
-import { LatestEvents } from './latest-events.tsx'
 import { LogBlock } from './log-state.tsx'
 
 /** Refreshed rarely: after the first event, the oldest time changes only when old events are deleted. */
 const BEGINNING_MS = 60_000
-const SHORTEST = '-5m'
+const HOUR_MS = 3_600_000
+const SHORTEST_MS = 300_000
 
 /** Returns the time of the oldest event or request. */
 function useBeginning(): string | undefined {
@@ -31,21 +31,14 @@ function useBeginning(): string | undefined {
   return times.sort()[0] ?? '1970-01-01T00:00:00Z'
 }
 
-/**
- * The range follows the data: a chart of an hour would show the events of its last minute as one bar at the edge, and a chart
- * of all time would begin in 1970.
- */
-function startOf(from: string | undefined, beginning: string | undefined): string | undefined {
-  if (beginning === undefined) return undefined
-  const ageMs = Date.now() - Date.parse(beginning)
-  const chosenMs = from === undefined ? Number.POSITIVE_INFINITY : lengthOf(from)
-  if (ageMs >= chosenMs) return from
-  return ageMs < lengthOf(SHORTEST) ? SHORTEST : beginning
-}
-
 export function OverviewScreen() {
-  const from = chosenFrom()
-  const start = startOf(from, useBeginning())
+  const beginning = useBeginning()
+  const ageMs = Date.now() - Date.parse(beginning ?? '')
+  // A chart of an hour would show the events of its last minute as one bar at the edge.
+  const otherwise = ageMs < HOUR_MS ? 'all' : '-1h'
+  const from = chosenFrom(otherwise)
+  // A chart of all time begins with the data, not in 1970.
+  const start = beginning && (from ?? (ageMs < SHORTEST_MS ? '-5m' : beginning))
   const query = useQuery<Overview>(
     start === undefined ? undefined : `api/overview?${new URLSearchParams({ from: start })}`,
   )
@@ -55,7 +48,7 @@ export function OverviewScreen() {
   const isEmpty =
     query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
   return (
-    <Screen title="Overview" actions={<TimeRange />}>
+    <Screen title="Overview" actions={<TimeRange otherwise={otherwise} />}>
       <QueryState query={query} isEmpty={!isEmpty && overview === undefined} />
       {!isEmpty && overview !== undefined && (
         <div class={`block${query.isStale ? ' stale' : ''}`}>
@@ -74,7 +67,6 @@ export function OverviewScreen() {
           <div class={`stale-part${query.isStale ? ' stale' : ''}`}>
             <Volume overview={overview} />
             <Losses losses={overview.losses} from={from} />
-            <LatestEvents />
           </div>
         )
       )}
@@ -211,8 +203,7 @@ function Losses({ losses, from }: { losses: readonly Loss[]; from: string | unde
 }
 
 function lossInWords({ step, destination = '', reason }: Loss): string {
-  const upper = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
-  if (step === 'accepted') return upper(helpFor(reason)?.meaning ?? reason)
+  if (step === 'accepted') return capitalised(helpFor(reason)?.meaning ?? reason)
   return step === 'filtered'
     ? `Not sent to ${destination}: ${skipInWords(reason)}`
     : `${destination} did not take them: ${reason}`
@@ -237,11 +228,11 @@ function Volume({ overview }: { overview: Overview }) {
       <div class="block-head">
         <h3>Volume</h3>
         <p class="soft">
-          events in each {unit.replace(/^1 /, '')}: <span class="key-accepted">accepted</span>
+          events in each {unit.replace(/^1 /, '')}: <span class="legend accepted">accepted</span>
           {has(({ rejected, repeated }) => rejected - repeated) && (
-            <span class="key-rejected">not accepted</span>
+            <span class="legend rejected">not accepted</span>
           )}
-          {has(({ repeated }) => repeated) && <span class="key-repeat">repeated</span>}
+          {has(({ repeated }) => repeated) && <span class="legend repeat">repeated</span>}
         </p>
       </div>
       <div class="sheet">

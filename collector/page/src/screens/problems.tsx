@@ -3,18 +3,18 @@ import { Ago, Nothing, QueryState, Text } from '../components/basics.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { count, plural } from '../lib/format.ts'
-import { countProblems, type Problems, toldOnce } from '../lib/problems.ts'
+import { countProblems, toldOnce } from '../lib/problems.ts'
 import { href } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
-import type { Problem, Severity } from '../lib/types.ts'
+import type { Problem, Problems, Severity } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 
-const KINDS: Readonly<Record<Problem['kind'], string>> = {
-  event: 'events',
-  request: 'requests',
-  delivery: 'deliveries',
-  plan: 'violations of the tracking plan',
+const WORDS: Readonly<Record<Problem['kind'], readonly [one: string, many?: string]>> = {
+  event: ['event'],
+  request: ['request'],
+  delivery: ['delivery', 'deliveries'],
+  plan: ['violation of the tracking plan', 'violations of the tracking plan'],
 }
 
 const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
@@ -68,7 +68,6 @@ interface GroupProps {
 
 function Group({ title, meaning, problems, from }: GroupProps) {
   if (problems.length === 0) return null
-  const most = Math.max(...problems.map(({ count: n }) => n))
   return (
     <section class="block">
       <div class="block-head">
@@ -79,14 +78,14 @@ function Group({ title, meaning, problems, from }: GroupProps) {
       </div>
       <ul class="problems sheet">
         {problems.map((problem) => (
-          <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} most={most} from={from} />
+          <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} from={from} />
         ))}
       </ul>
     </section>
   )
 }
 
-function ProblemCard({ problem, most, from }: { problem: Problem; most: number; from: string | undefined }) {
+function ProblemCard({ problem, from }: { problem: Problem; from: string | undefined }) {
   const { kind, reason, meaning, remedy, sources, example, q, lastSeen, severity } = problem
   const screen = kind === 'request' ? 'requests' : 'events'
   return (
@@ -120,11 +119,8 @@ function ProblemCard({ problem, most, from }: { problem: Problem; most: number; 
       </div>
       <div class="problem-side">
         <a class={`problem-count${severity === 'error' ? ' bad-text' : ''}`} href={href(screen, { q, from })}>
-          {kind === 'event' || kind === 'request'
-            ? plural(problem.count, kind)
-            : `${count(problem.count)} ${KINDS[kind]}`}
+          {plural(problem.count, ...WORDS[kind])}
         </a>
-        <progress max={most} value={problem.count} aria-label="As a share of the most frequent one" />
         {example !== null && <a href={href(screen, { q, from, open: example })}>An example</a>}
       </div>
     </li>
