@@ -1,7 +1,16 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { attempt, Brand, Icon, type IconName, Nothing, Notice, Problem } from './components/basics.tsx'
+import {
+  attempt,
+  Brand,
+  Button,
+  Icon,
+  type IconName,
+  Nothing,
+  Notice,
+  Problem,
+} from './components/basics.tsx'
 import { ConnectionState } from './components/connection-state.tsx'
 import { Menu } from './components/menu.tsx'
 import { isHelping, MoreMenu } from './components/more-menu.tsx'
@@ -120,9 +129,9 @@ export function App() {
   const Content = screen === undefined ? UnknownScreen : SCREENS[screen]
   return (
     <div class={`app ${isNarrow.value ? 'narrow' : 'wide'}`}>
-      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
+      <Button class="skip" onClick={() => document.getElementById('content')?.focus()}>
         Skip to the content
-      </button>
+      </Button>
       {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
       <main id="content" tabIndex={-1}>
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
@@ -197,9 +206,9 @@ function FaultLine() {
       </span>
       <a href={href('faults')}>Show</a>
       {about.value?.canInjectFaults !== false && (
-        <button type="button" class="quiet" onClick={remove}>
+        <Button class="quiet" onClick={remove}>
           Remove
-        </button>
+        </Button>
       )}
     </p>
   )
@@ -207,8 +216,7 @@ function FaultLine() {
 
 function PauseButton() {
   return (
-    <button
-      type="button"
+    <Button
       id="pause"
       aria-pressed={isPaused.value}
       aria-label={isPaused.value ? 'Resume' : 'Pause'}
@@ -216,7 +224,7 @@ function PauseButton() {
       onClick={() => (isPaused.value = !isPaused.peek())}
     >
       <Icon name={isPaused.value ? 'play' : 'pause'} />
-    </button>
+    </Button>
   )
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentProps } from 'preact'
 import { ago, clock, dateAndTime } from '../lib/format.ts'
 import type { RequestError } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
@@ -81,6 +81,11 @@ function toneOfStatus(status: number): Tone {
   return status >= 400 ? 'bad' : 'good'
 }
 
+/** Does not submit the form around it, unless it is of that type. */
+export function Button(props: ComponentProps<'button'>) {
+  return <button type="button" {...props} />
+}
+
 /** A state in one word. The colour is not needed to understand the word. */
 export function Pill({ tone, title, children }: { tone: Tone; title?: string; children: ComponentChildren }) {
   return (
@@ -95,6 +100,41 @@ export function HTTPStatus({ status }: { status: number }) {
   const tone = toneOfStatus(status)
   if (tone === 'good') return <span class="state-word">{status}</span>
   return <Pill tone={tone}>{status === 0 ? 'none' : status}</Pill>
+}
+
+/** One number of a row of figures. */
+export function Figure({
+  name = '',
+  title,
+  value,
+  link,
+  isBad = false,
+  note,
+}: {
+  name?: string
+  title: string
+  value: string
+  link?: string
+  isBad?: boolean
+  note?: string
+}) {
+  return (
+    <div class={`figure-${name}`}>
+      <dt>{title}</dt>
+      <dd class={isBad ? 'bad-text' : ''}>{link === undefined ? value : <a href={link}>{value}</a>}</dd>
+      {note !== undefined && <dd class="figure-note">{note}</dd>}
+    </div>
+  )
+}
+
+/** A row of a list of facts. */
+export function Fact({ name, children }: { name: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  )
 }
 
 export function Ago({ at }: { at: string }) {
@@ -161,9 +201,9 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
     <p class="problem" role="alert">
       <span>{visibleText(error.message)}</span>
       {onRetry !== undefined && (
-        <button type="button" class="quiet" onClick={onRetry}>
+        <Button class="quiet" onClick={onRetry}>
           Try again
-        </button>
+        </Button>
       )}
     </p>
   )
@@ -204,9 +244,9 @@ export function Choice<T extends string>({
   return (
     <fieldset class="choice" aria-label={label}>
       {options.map(([option, text]) => (
-        <button key={option} type="button" aria-pressed={option === value} onClick={() => onChoose(option)}>
+        <Button key={option} aria-pressed={option === value} onClick={() => onChoose(option)}>
           {text}
-        </button>
+        </Button>
       ))}
     </fieldset>
   )

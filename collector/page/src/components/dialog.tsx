@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { Icon } from './basics.tsx'
+import { Button, Icon } from './basics.tsx'
 
 interface DialogProps {
   label: string
@@ -61,11 +61,8 @@ export function Confirm({
       <h2>{title}</h2>
       {children}
       <p class="dialog-actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button
-          type="button"
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
           class={isDangerous ? 'danger' : 'primary'}
           onClick={() => {
             onClose()
@@ -73,7 +70,7 @@ export function Confirm({
           }}
         >
           {action}
-        </button>
+        </Button>
       </p>
     </Dialog>
   )
@@ -94,9 +91,9 @@ export function PanelHead({
       <h2>{title}</h2>
       {children}
       {onClose !== undefined && (
-        <button type="button" class="quiet" aria-label="Close" title="Close (Esc)" onClick={onClose}>
+        <Button class="quiet" aria-label="Close" title="Close (Esc)" onClick={onClose}>
           <Icon name="close" />
-        </button>
+        </Button>
       )}
     </header>
   )

@@ -5,7 +5,7 @@ import { dateAndTime, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Clock, Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
+import { Button, Clock, Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
 
 /** Adds a term to the search box. */
 export type AddTerm = (term: string) => void
@@ -30,8 +30,7 @@ export function Cell({
     <span class={`cell ${className}`} role="gridcell" {...(title === undefined ? {} : { title })}>
       <span class="cell-text">{children}</span>
       {term !== undefined && addTerm !== undefined && (
-        <button
-          type="button"
+        <Button
           class="narrow"
           tabIndex={-1}
           // Only for the mouse: screen readers should not read a button in every cell. The details of the event offer the same.
@@ -43,7 +42,7 @@ export function Cell({
           }}
         >
           <Icon name="search" />
-        </button>
+        </Button>
       )}
       {after}
     </span>

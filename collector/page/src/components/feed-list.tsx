@@ -10,7 +10,7 @@ import type { PageOf } from '../lib/types.ts'
 import type { View } from '../lib/use-feed.ts'
 import type { ListAddress } from '../lib/use-list-address.ts'
 import { useWidth } from '../lib/use-width.ts'
-import { Icon, Nothing } from './basics.tsx'
+import { Button, Icon, Nothing } from './basics.tsx'
 import { Screen } from './screen.tsx'
 import { VirtualList } from './virtual-list.tsx'
 
@@ -193,9 +193,9 @@ function OverList({ noun, feed, isAtTop }: StateProps & { isAtTop: boolean }) {
   }
   return (
     <div class="over-list" ref={place}>
-      <button type="button" class={waiting > 0 ? 'new-events' : 'to-newest'} onClick={showNewest}>
+      <Button class={waiting > 0 ? 'new-events' : 'to-newest'} onClick={showNewest}>
         <Icon name="up" /> {waiting > 0 ? plural(waiting, `new ${noun}`) : 'To the newest'}
-      </button>
+      </Button>
     </div>
   )
 }

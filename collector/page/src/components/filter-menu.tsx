@@ -6,7 +6,7 @@ import { latest } from '../lib/live.ts'
 import { hrefWith, route } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Icon, Text } from './basics.tsx'
+import { Button, Icon, Text } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
 export interface FilterOption {
@@ -61,14 +61,13 @@ function Frame({
         {children}
       </Menu>
       {value !== undefined && (
-        <button
-          type="button"
+        <Button
           class="filter-remove"
           aria-label={`Remove ${title}: ${visibleText(value)}`}
           onClick={onRemove}
         >
           <Icon name="close" />
-        </button>
+        </Button>
       )}
     </span>
   )
@@ -100,9 +99,8 @@ export function FilterMenu({
     >
       {options.length === 0 && <p class="menu-text">Nothing has arrived yet.</p>}
       {options.map(({ text, term, count, isPart }) => (
-        <button
+        <Button
           key={term}
-          type="button"
           class={isPart === true ? 'option is-part' : 'option'}
           aria-current={term === own?.text}
           onClick={() => set(term)}
@@ -111,17 +109,14 @@ export function FilterMenu({
             <Text value={text} />
           </span>
           {count !== undefined && <span class="soft">{shortCount(count)}</span>}
-        </button>
+        </Button>
       ))}
       {own !== undefined && (
         <>
           <hr />
-          <button
-            type="button"
-            onClick={() => setLine(`${withFilter(line, filter, undefined)} -${own.text}`.trim())}
-          >
+          <Button onClick={() => setLine(`${withFilter(line, filter, undefined)} -${own.text}`.trim())}>
             Hide these instead
-          </button>
+          </Button>
         </>
       )}
     </Frame>
@@ -151,15 +146,14 @@ export function TimeFilter({ children }: { children?: ComponentChildren }) {
     <Frame title="Time" value={isSet ? rangeInWords(from, to) : undefined} onRemove={() => set({})}>
       {children}
       {TIMES.map(([value, text]) => (
-        <button
+        <Button
           key={value}
-          type="button"
           class="option"
           aria-current={value === from && to === undefined}
           onClick={() => set({ from: value })}
         >
           {text.replace('the l', 'L')}
-        </button>
+        </Button>
       ))}
       <form
         class="time-fields"
@@ -182,7 +176,7 @@ export function TimeFilter({ children }: { children?: ComponentChildren }) {
           value={end.value}
           onInput={(event) => (end.value = event.currentTarget.value)}
         />
-        <button type="submit">Set</button>
+        <Button type="submit">Set</Button>
       </form>
     </Frame>
   )

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
+import { exactDigits } from '../../../src/json/exact-json.ts'
 import { type Change, type Changes, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
-import { count } from '../lib/format.ts'
+import { count, shortJson } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Icon, Text } from './basics.tsx'
+import { Button, Icon, Text } from './basics.tsx'
 
 export interface ValueActions {
   linkOf?(path: Path, value: unknown): string | undefined
@@ -69,9 +69,9 @@ function Children({ value, path, state }: { value: unknown; path: Path; state: T
       ))}
       {entries.length > shown.value && (
         <li>
-          <button type="button" class="quiet" onClick={() => (shown.value += 10 * CHILDREN_AT_ONCE)}>
+          <Button class="quiet" onClick={() => (shown.value += 10 * CHILDREN_AT_ONCE)}>
             Show more ({count(entries.length - shown.value)} left)
-          </button>
+          </Button>
         </li>
       )}
     </ul>
@@ -108,22 +108,25 @@ function Node({ name, value, path, state }: NodeProps) {
     <li class={classes.join(' ')}>
       <div class="line">
         {isBranch ? (
-          <button
-            type="button"
+          <Button
             class="fold"
             aria-expanded={isOpen}
             aria-label={`${isOpen ? 'Fold' : 'Unfold'} ${visibleText(String(name))}`}
             onClick={() => (opened.value = !isOpen)}
           >
             <Icon name={isOpen ? 'down' : 'right'} />
-          </button>
+          </Button>
         ) : (
           <span class="fold" />
         )}
         <Key name={name} value={value} path={path} state={state} />
         {isBranch ? !isOpen && <Folded value={value} /> : <Leaf value={value} path={path} state={state} />}
         {change !== undefined && <span class="change">{change.kind}</span>}
-        {change?.kind === 'changed' && <Was value={change.was} />}
+        {change?.kind === 'changed' && (
+          <span class="was">
+            was <Text value={shortJson(change.was, 100)} />
+          </span>
+        )}
       </div>
       {isBranch && isOpen && <Children value={value} path={path} state={state} />}
     </li>
@@ -139,29 +142,19 @@ function Key({ name, value, path, state }: NodeProps) {
   const { onPick } = state
   if (onPick === undefined) return <span class="key">{text}</span>
   return (
-    <button
-      type="button"
+    <Button
       class="key"
       title="Filter by this value or copy it"
       onClick={(event) => onPick(path, value, event.currentTarget)}
     >
       {text}
-    </button>
+    </Button>
   )
 }
 
 function Folded({ value }: { value: unknown }) {
   const length = Object.keys(value as object).length
   return <span class="soft">{Array.isArray(value) ? `[ ${count(length)} ]` : `{ ${count(length)} }`}</span>
-}
-
-function Was({ value }: { value: unknown }) {
-  const text = stringifyExact(value) ?? 'nothing'
-  return (
-    <span class="was">
-      was <Text value={text.length > 120 ? `${text.slice(0, 120)}…` : text} />
-    </span>
-  )
 }
 
 function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
@@ -181,9 +174,9 @@ function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeS
     <span class={/\S{60}/.test(value) ? 'string unbroken' : 'string'}>
       "{link === undefined ? text : <a href={link}>{text}</a>}
       {isLong ? (
-        <button type="button" class="quiet" onClick={() => (isWhole.value = true)}>
+        <Button class="quiet" onClick={() => (isWhole.value = true)}>
           … {count(value.length - LONG_TEXT)} more characters
-        </button>
+        </Button>
       ) : (
         '"'
       )}

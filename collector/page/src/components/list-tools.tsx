@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { Question } from '../lib/feed.ts'
 import { savedFilters } from '../lib/settings.ts'
-import { say } from './basics.tsx'
+import { Button, say } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
 export function ExportMenu({ path, name, question }: { path: string; name: string; question: Question }) {
@@ -27,11 +27,10 @@ export function SavedFilters({ line, setLine }: { line: string; setLine(line: st
       {filters.length === 0 && <p class="menu-text">No filter is saved yet.</p>}
       {filters.map((filter) => (
         <div class="menu-row" key={filter.name}>
-          <button type="button" onClick={() => setLine(filter.query)} title={filter.query}>
+          <Button onClick={() => setLine(filter.query)} title={filter.query}>
             {filter.name}
-          </button>
-          <button
-            type="button"
+          </Button>
+          <Button
             class="quiet"
             data-stay
             aria-label={`Delete the saved filter ${filter.name}`}
@@ -40,7 +39,7 @@ export function SavedFilters({ line, setLine }: { line: string; setLine(line: st
             }}
           >
             Delete
-          </button>
+          </Button>
         </div>
       ))}
       {line === '' ? (
@@ -72,9 +71,9 @@ export function SavedFilters({ line, setLine }: { line: string; setLine(line: st
               }}
             />
           </label>
-          <button type="submit" data-stay>
+          <Button type="submit" data-stay>
             Save
-          </button>
+          </Button>
         </form>
       )}
     </>

@@ -4,7 +4,7 @@ import { count } from '../lib/format.ts'
 import { ask, sendJson } from '../lib/http.ts'
 import { latest } from '../lib/live.ts'
 import { type Theme, theme } from '../lib/settings.ts'
-import { attempt, Choice, Icon } from './basics.tsx'
+import { attempt, Button, Choice, Icon } from './basics.tsx'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Menu } from './menu.tsx'
 
@@ -41,20 +41,14 @@ export function MoreMenu() {
           options={THEMES}
           onChoose={(next) => (theme.value = next)}
         />
-        <button type="button" onClick={() => (isHelping.value = true)}>
-          Keyboard and search
-        </button>
+        <Button onClick={() => (isHelping.value = true)}>Keyboard and search</Button>
         <hr />
         {known?.canDelete !== false && (
-          <button type="button" id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
+          <Button id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
             Delete all events…
-          </button>
+          </Button>
         )}
-        {known?.needsToken === true && (
-          <button type="button" onClick={logOut}>
-            Log out
-          </button>
-        )}
+        {known?.needsToken === true && <Button onClick={logOut}>Log out</Button>}
         {known !== undefined && (
           <p class="menu-text">
             Version {known.version}, database {known.database}
@@ -133,9 +127,7 @@ function Help({ onClose }: { onClose(): void }) {
         ))}
       </dl>
       <p class="dialog-actions">
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
+        <Button onClick={onClose}>Close</Button>
       </p>
     </Dialog>
   )

@@ -6,7 +6,7 @@ import { count, plural } from '../lib/format.ts'
 import { getJson } from '../lib/http.ts'
 import type { EventPage, EventSummary } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { attempt } from './basics.tsx'
+import { attempt, Button } from './basics.tsx'
 import { copy } from './copy.tsx'
 import { Confirm } from './dialog.tsx'
 import { titleOf } from './event-cells.tsx'
@@ -115,15 +115,11 @@ function useActions({ canReplay, count: countOf, ids, onDone }: Targets) {
   }
   const buttons = (
     <>
-      {canAct && canReplay && (
-        <button type="button" onClick={() => ask('replay')}>
-          Deliver again…
-        </button>
-      )}
+      {canAct && canReplay && <Button onClick={() => ask('replay')}>Deliver again…</Button>}
       {canDelete && (
-        <button type="button" class="danger-text" onClick={() => ask('delete')}>
+        <Button class="danger-text" onClick={() => ask('delete')}>
           Delete…
-        </button>
+        </Button>
       )}
     </>
   )
@@ -172,16 +168,12 @@ export function PickedBar({ feed, picked }: PickProps) {
   return (
     <div class="picked-bar" role="group" aria-label="Chosen events">
       <p>{plural(ids.length, 'event')} chosen</p>
-      <button type="button" onClick={() => lines((text) => copy(text, plural(ids.length, 'event')))}>
-        Copy
-      </button>
-      <button type="button" onClick={() => lines(save)}>
-        Export
-      </button>
+      <Button onClick={() => lines((text) => copy(text, plural(ids.length, 'event')))}>Copy</Button>
+      <Button onClick={() => lines(save)}>Export</Button>
       {buttons}
-      <button type="button" class="quiet" onClick={() => (picked.value = new Map())}>
+      <Button class="quiet" onClick={() => (picked.value = new Map())}>
         Clear the choice
-      </button>
+      </Button>
       {question}
     </div>
   )

@@ -3,7 +3,7 @@ import type { RequestError } from '../lib/http.ts'
 import { termsOf, withoutTerm } from '../lib/search-line.ts'
 import { isUnfinished, type Suggestion, suggest, withSuggestion } from '../lib/suggest.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Icon, Problem, Text } from './basics.tsx'
+import { Button, Icon, Problem, Text } from './basics.tsx'
 
 /** From this width in pixels, the search box has room for an example. */
 export const EXAMPLE_FROM = 860
@@ -171,8 +171,7 @@ export function SearchLine(props: SearchProps) {
           }}
         />
         {(standing !== '' || draft !== '') && (
-          <button
-            type="button"
+          <Button
             class="quiet"
             onClick={() => {
               setDraft('')
@@ -181,7 +180,7 @@ export function SearchLine(props: SearchProps) {
             }}
           >
             Clear filter
-          </button>
+          </Button>
         )}
       </div>
       {found.length > 0 && (
@@ -225,8 +224,7 @@ function Chip({ text, onRemove }: { text: string; onRemove(): void }) {
         {isNot && <span class="chip-not">not</span>}
         <Text value={isNot ? text.slice(1) : text} />
       </span>
-      <button
-        type="button"
+      <Button
         class="chip-remove"
         aria-label={`Remove ${visibleText(text)}`}
         onClick={(event) => {
@@ -235,7 +233,7 @@ function Chip({ text, onRemove }: { text: string; onRemove(): void }) {
         }}
       >
         <Icon name="close" />
-      </button>
+      </Button>
     </span>
   )
 }

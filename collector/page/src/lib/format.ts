@@ -1,3 +1,5 @@
+import { stringifyExact } from '../../../src/json/exact-json.ts'
+
 const wholeNumber = new Intl.NumberFormat('en')
 const shortNumber = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const smallNumber = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
@@ -127,6 +129,12 @@ export function exactDateAndTime(iso: string): string {
 /** With an upper-case first letter, as a sentence begins. */
 export function capitalised(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
+/** The JSON of a value, cut off at its limit. */
+export function shortJson(value: unknown, limit: number): string {
+  const text = stringifyExact(value) ?? 'nothing'
+  return text.length > limit ? `${text.slice(0, limit)}…` : text
 }
 
 /** Formats `just now` or `5 min ago`. */

@@ -1,12 +1,12 @@
 import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
 import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { Ago, attempt, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, attempt, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
-import { count, plural, share } from '../lib/format.ts'
+import { count, plural, share, shortJson } from '../lib/format.ts'
 import { getJson } from '../lib/http.ts'
 import { goBack, href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
@@ -49,9 +49,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
             <a class="button" href={href('events', { q: entry.q })}>
               Show {plural(entry.count, 'event')}
             </a>
-            <button type="button" onClick={() => void copySchema(path)}>
-              Copy JSON Schema
-            </button>
+            <Button onClick={() => void copySchema(path)}>Copy JSON Schema</Button>
           </p>
           <Facts entry={entry} />
           <section class="panel-section">
@@ -86,12 +84,10 @@ function copySchema(path: string): Promise<void> {
 function Facts({ entry }: { entry: CatalogueDetails }) {
   return (
     <dl class="facts">
-      <dt>Seen</dt>
-      <dd>
+      <Fact name="Seen">
         first <Ago at={entry.firstSeen} />, last <Ago at={entry.lastSeen} />
-      </dd>
-      <dt>Sources</dt>
-      <dd>
+      </Fact>
+      <Fact name="Sources">
         {entry.sources.map(({ name, count: n }, index) => (
           <span key={name}>
             {index > 0 && ', '}
@@ -101,26 +97,20 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
             ({count(n)})
           </span>
         ))}
-      </dd>
+      </Fact>
       {lostOf(entry) > 0 && (
-        <>
-          <dt>Not accepted</dt>
-          <dd>
-            <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected -reason:duplicate` })}>
-              {count(lostOf(entry))}
-            </a>
-          </dd>
-        </>
+        <Fact name="Not accepted">
+          <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected -reason:duplicate` })}>
+            {count(lostOf(entry))}
+          </a>
+        </Fact>
       )}
       {entry.violations !== null && entry.violations > 0 && (
-        <>
-          <dt>Plan</dt>
-          <dd>
-            <a href={href('events', { q: `${entry.q} violation:*` })}>
-              {plural(entry.violations, 'violation')}
-            </a>
-          </dd>
-        </>
+        <Fact name="Plan">
+          <a href={href('events', { q: `${entry.q} violation:*` })}>
+            {plural(entry.violations, 'violation')}
+          </a>
+        </Fact>
       )}
     </dl>
   )
@@ -160,7 +150,7 @@ function Fields({ entry: { q, fields } }: { entry: CatalogueDetails }) {
             </td>
             <td class="number">{share(field.presence, 1)}</td>
             <td class="values">
-              <Text value={field.values.slice(0, 5).map(valueInWords).join(', ')} />
+              <Text value={field.values.map((value) => shortJson(value, 40)).join(', ')} />
             </td>
           </tr>
         ))}
@@ -169,14 +159,9 @@ function Fields({ entry: { q, fields } }: { entry: CatalogueDetails }) {
   )
 }
 
-function valueInWords(value: unknown): string {
-  const text = stringifyExact(value) ?? ''
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text
-}
-
 function TypeLink({ type, q, isOnly }: { type: FieldType; q: string; isOnly: boolean }) {
   const name = type.format === undefined ? type.type : `${type.type} (${type.format})`
-  const title = `${plural(type.count, 'event')}, for example ${valueInWords(type.example)}`
+  const title = `${plural(type.count, 'event')}, for example ${shortJson(type.example, 40)}`
   return (
     <a href={href('events', { q, open: type.exampleId })} title={title}>
       {name}

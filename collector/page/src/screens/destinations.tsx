@@ -1,5 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { Ago, attempt, Nothing, Pill, QueryState, Text, type Tone } from '../components/basics.tsx'
+import {
+  Ago,
+  attempt,
+  Button,
+  Figure,
+  Nothing,
+  Pill,
+  QueryState,
+  Text,
+  type Tone,
+} from '../components/basics.tsx'
 import { Screen } from '../components/screen.tsx'
 import { capitalised, count, plural, rate, share } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
@@ -89,26 +99,24 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
         )}
         {isKnown && (
           // `aria-disabled` instead of `disabled`: a disabled button loses the focus to the top of the page.
-          <button type="button" aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
+          <Button aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
             Try everything again
-          </button>
+          </Button>
         )}
       </div>
       <div class="sheet">
         {warning !== null && <p class="bad-text">{capitalised(warning)}.</p>}
         <dl class="figures">
           {numbers.map(([title, number, delivery]) => (
-            <div key={title}>
-              <dt>{title}</dt>
-              <dd class={delivery === 'failed' && number > 0 ? 'bad-text' : ''}>
-                <a href={href('events', { q: `${term} delivery:${delivery}` })}>{count(number)}</a>
-              </dd>
-            </div>
+            <Figure
+              key={title}
+              title={title}
+              value={count(number)}
+              link={href('events', { q: `${term} delivery:${delivery}` })}
+              isBad={delivery === 'failed' && number > 0}
+            />
           ))}
-          <div>
-            <dt>Rate</dt>
-            <dd>{rate(destination.perSecond)}/s</dd>
-          </div>
+          <Figure title="Rate" value={`${rate(destination.perSecond)}/s`} />
         </dl>
         {(pending > 0 || lastError !== null || failures.length > 0) && (
           <div class="notes">
@@ -150,14 +158,13 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
                         )}
                       </span>
                       {isKnown && (
-                        <button
-                          type="button"
+                        <Button
                           class="quiet"
                           aria-disabled={isBusy.value}
                           onClick={() => retry([failure.id])}
                         >
                           Try again
-                        </button>
+                        </Button>
                       )}
                     </li>
                   ))}

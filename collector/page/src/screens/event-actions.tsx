@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { attempt, Text } from '../components/basics.tsx'
+import { attempt, Button, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { Confirm } from '../components/dialog.tsx'
 import { Menu } from '../components/menu.tsx'
@@ -52,34 +52,26 @@ export function EventActions({ event, onDone }: ActionProps) {
     <p class="actions">
       {message !== null && original !== null && (
         <Menu label="Copy">
-          <button type="button" onClick={() => copy(stringifyExact(message, 2), 'JSON')}>
-            As JSON
-          </button>
-          <button type="button" onClick={() => copy(asCurl(original, base), 'curl command')}>
-            As a curl command
-          </button>
-          <button type="button" onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
+          <Button onClick={() => copy(stringifyExact(message, 2), 'JSON')}>As JSON</Button>
+          <Button onClick={() => copy(asCurl(original, base), 'curl command')}>As a curl command</Button>
+          <Button onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
             As Trackpost code
-          </button>
+          </Button>
         </Menu>
       )}
       {event.status === 'accepted' && names.length > 0 && (
         <Menu label="Deliver again">
-          <button type="button" onClick={() => replay()}>
-            To all destinations
-          </button>
+          <Button onClick={() => replay()}>To all destinations</Button>
           {names.length > 1 &&
             names.map((name) => (
-              <button type="button" key={name} onClick={() => replay(name)}>
+              <Button key={name} onClick={() => replay(name)}>
                 To <Text value={name} />
-              </button>
+              </Button>
             ))}
         </Menu>
       )}
       {target !== null && original !== null && (
-        <button type="button" onClick={() => (isReleasing.value = true)}>
-          Release…
-        </button>
+        <Button onClick={() => (isReleasing.value = true)}>Release…</Button>
       )}
       {isReleasing.value && target !== null && (
         <Confirm

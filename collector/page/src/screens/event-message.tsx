@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
 import { TEXT_FIELDS } from '../../../src/record.ts'
-import { Choice, Text } from '../components/basics.tsx'
+import { Button, Choice, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import type { AddTerm } from '../components/event-cells.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
@@ -146,20 +146,12 @@ function PickMenu({
           </p>
           {term !== undefined && (
             <>
-              <button type="button" onClick={() => addTerm(term)}>
-                Only events with this value
-              </button>
-              <button type="button" onClick={() => addTerm(`-${term}`)}>
-                Only events without this value
-              </button>
+              <Button onClick={() => addTerm(term)}>Only events with this value</Button>
+              <Button onClick={() => addTerm(`-${term}`)}>Only events without this value</Button>
             </>
           )}
-          <button type="button" onClick={() => copy(text, 'Value')}>
-            Copy the value
-          </button>
-          <button type="button" onClick={() => copy(pathText(picked.path), 'Path')}>
-            Copy the path
-          </button>
+          <Button onClick={() => copy(text, 'Value')}>Copy the value</Button>
+          <Button onClick={() => copy(pathText(picked.path), 'Path')}>Copy the path</Button>
         </>
       )}
     </div>

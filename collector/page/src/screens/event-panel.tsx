@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { Ago, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
@@ -52,22 +52,20 @@ export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelPr
         }
         onClose={onClose}
       >
-        <button
-          type="button"
+        <Button
           class="quiet"
           disabled={isOther || event.following === null}
           onClick={() => event?.following && onOpen(event.following)}
         >
           Newer
-        </button>
-        <button
-          type="button"
+        </Button>
+        <Button
           class="quiet"
           disabled={isOther || event.previous === null}
           onClick={() => event?.previous && onOpen(event.previous)}
         >
           Older
-        </button>
+        </Button>
       </PanelHead>
       <QueryState query={query} isEmpty={!isLoaded} />
       {isGone && (
@@ -161,22 +159,20 @@ function Id({ field, value, addTerm, link }: IdProps) {
           <Text value={value} />
         </a>
       )}{' '}
-      <button
-        type="button"
+      <Button
         class="quiet small"
         aria-label={`only these: ${visibleText(term)}`}
         onClick={() => addTerm(term)}
       >
         only these
-      </button>
-      <button
-        type="button"
+      </Button>
+      <Button
         class="quiet small"
         aria-label={`copy ${visibleText(value)}`}
         onClick={() => copy(value, field === 'source' ? 'Source' : 'Id')}
       >
         copy
-      </button>
+      </Button>
     </>
   )
 }
@@ -187,72 +183,57 @@ function Facts({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   const lateMs = timestamp === null ? 0 : Date.parse(receivedAt) - Date.parse(timestamp)
   return (
     <dl class="facts">
-      <dt>Received</dt>
-      <dd>
+      <Fact name="Received">
         {exactDateAndTime(receivedAt)}, <Ago at={receivedAt} />
-      </dd>
+      </Fact>
       {timestamp !== null && (
-        <>
-          <dt>Happened</dt>
-          <dd>
-            {dateAndTime(timestamp)}
-            {Math.abs(lateMs) >= 1000 && (
-              <span class="soft">
-                , {duration(Math.abs(lateMs))}{' '}
-                {lateMs > 0 ? 'before it was received' : 'after it was received'}
-              </span>
-            )}
-          </dd>
-        </>
+        <Fact name="Happened">
+          {dateAndTime(timestamp)}
+          {Math.abs(lateMs) >= 1000 && (
+            <span class="soft">
+              , {duration(Math.abs(lateMs))} {lateMs > 0 ? 'before it was received' : 'after it was received'}
+            </span>
+          )}
+        </Fact>
       )}
       {clockSkewMs !== null && Math.abs(clockSkewMs) >= 1000 && (
-        <>
-          <dt>Clock</dt>
-          <dd>
-            The client’s clock was {duration(Math.abs(clockSkewMs))} {clockSkewMs > 0 ? 'behind' : 'ahead'}.
-            The timestamp was corrected by as much.
-          </dd>
-        </>
+        <Fact name="Clock">
+          The client’s clock was {duration(Math.abs(clockSkewMs))} {clockSkewMs > 0 ? 'behind' : 'ahead'}. The
+          timestamp was corrected by as much.
+        </Fact>
       )}
-      <dt>userId</dt>
-      <dd>
+      <Fact name="userId">
         <Id field="user" value={userId} addTerm={addTerm} link={href('users', { id: userId ?? '' })} />
-      </dd>
-      <dt>anonymousId</dt>
-      <dd>
+      </Fact>
+      <Fact name="anonymousId">
         <Id
           field="anonymous"
           value={anonymousId}
           addTerm={addTerm}
           link={href('users', { id: anonymousId ?? '' })}
         />
-      </dd>
-      <dt>messageId</dt>
-      <dd>
+      </Fact>
+      <Fact name="messageId">
         <Id field="message" value={messageId} addTerm={addTerm} />
-      </dd>
-      <dt>Source</dt>
-      <dd>
+      </Fact>
+      <Fact name="Source">
         <Id field="source" value={source} addTerm={addTerm} />
-      </dd>
+      </Fact>
       {request !== null && (
-        <>
-          <dt>Request</dt>
-          <dd>
-            <a href={href('requests', { open: request.id })}>
-              {request.method} <Text value={request.path} />
-            </a>{' '}
-            <span class="soft">
-              {request.status}, {plural(request.events.total, 'event')}
-              {request.library !== null && (
-                <>
-                  , <Text value={request.library} />
-                </>
-              )}
-              {request.retryCount !== null && request.retryCount > 0 && `, retry ${request.retryCount}`}
-            </span>
-          </dd>
-        </>
+        <Fact name="Request">
+          <a href={href('requests', { open: request.id })}>
+            {request.method} <Text value={request.path} />
+          </a>{' '}
+          <span class="soft">
+            {request.status}, {plural(request.events.total, 'event')}
+            {request.library !== null && (
+              <>
+                , <Text value={request.library} />
+              </>
+            )}
+            {request.retryCount !== null && request.retryCount > 0 && `, retry ${request.retryCount}`}
+          </span>
+        </Fact>
       )}
     </dl>
   )
@@ -274,9 +255,9 @@ function Repeats({ event }: { event: EventDetails }) {
         ))}
       </ul>
       {repeats.length > 3 && !isAll.value && (
-        <button type="button" class="quiet" onClick={() => (isAll.value = true)}>
+        <Button class="quiet" onClick={() => (isAll.value = true)}>
           Show all {repeats.length}
-        </button>
+        </Button>
       )}
     </section>
   )

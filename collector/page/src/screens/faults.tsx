@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { attempt, Pill, QueryState, Text } from '../components/basics.tsx'
+import { attempt, Button, Pill, QueryState, Text } from '../components/basics.tsx'
 import { byCount } from '../components/filter-menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { about } from '../lib/basics.ts'
@@ -72,12 +72,9 @@ export function FaultsScreen() {
       actions={
         data !== undefined &&
         !isCalm && (
-          <button
-            type="button"
-            onClick={() => act('DELETE', ['api/faults'], undefined, 'All faults are removed')}
-          >
+          <Button onClick={() => act('DELETE', ['api/faults'], undefined, 'All faults are removed')}>
             Remove all faults
-          </button>
+          </Button>
         )
       }
     >
@@ -111,8 +108,7 @@ export function FaultsScreen() {
               <span class="fault-meaning">
                 <Text value={words} />
               </span>
-              <button
-                type="button"
+              <Button
                 class="quiet"
                 onClick={() =>
                   act(
@@ -124,7 +120,7 @@ export function FaultsScreen() {
                 }
               >
                 Remove
-              </button>
+              </Button>
             </li>
           ))}
         </ul>
@@ -140,9 +136,9 @@ export function FaultsScreen() {
               <li key={title}>
                 <span class="fault-title">{title}</span>
                 <span class="fault-meaning">{meaning}</span>
-                <button type="button" aria-label={`Set ${title}`} onClick={() => add(rule)}>
+                <Button aria-label={`Set ${title}`} onClick={() => add(rule)}>
                   Set
-                </button>
+                </Button>
               </li>
             ))}
             <li>
@@ -283,9 +279,9 @@ function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
           />
         </label>
       ))}
-      <button type="submit" class="primary">
+      <Button type="submit" class="primary">
         Set the fault
-      </button>
+      </Button>
     </form>
   )
 }

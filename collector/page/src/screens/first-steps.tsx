@@ -1,3 +1,4 @@
+import { Button } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { collectorBase } from '../lib/as-code.ts'
 import { about } from '../lib/basics.ts'
@@ -33,9 +34,9 @@ function Snippet({ id, label, text }: { id: string; label: string; text: string 
     <>
       <p class="snippet-head">
         {label}{' '}
-        <button type="button" class="quiet" onClick={() => copy(text, 'Example')}>
+        <Button class="quiet" onClick={() => copy(text, 'Example')}>
           Copy
-        </button>
+        </Button>
       </p>
       <pre id={id} class="code">
         {text}

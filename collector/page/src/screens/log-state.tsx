@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { Ago, attempt, Pill, Text } from '../components/basics.tsx'
+import { Ago, attempt, Button, Figure, Pill, Text } from '../components/basics.tsx'
 import { about } from '../lib/basics.ts'
 import { count, duration, plural } from '../lib/format.ts'
 import { getJson, sendJson } from '../lib/http.ts'
@@ -71,18 +71,9 @@ export function LogBlock() {
           </p>
         )}
         <dl class="figures">
-          <div>
-            <dt>Messages in the log</dt>
-            <dd>{number(waiting)}</dd>
-          </div>
-          <div>
-            <dt>Age of the oldest</dt>
-            <dd>{oldestMs === null ? '–' : duration(oldestMs)}</dd>
-          </div>
-          <div>
-            <dt>Dead letters</dt>
-            <dd class={deadLetters !== null && deadLetters > 0 ? 'bad-text' : ''}>{number(deadLetters)}</dd>
-          </div>
+          <Figure title="Messages in the log" value={number(waiting)} />
+          <Figure title="Age of the oldest" value={oldestMs === null ? '–' : duration(oldestMs)} />
+          <Figure title="Dead letters" value={number(deadLetters)} isBad={(deadLetters ?? 0) > 0} />
         </dl>
         {areDeadLettersFull === true && (
           <p class="bad-text">
@@ -125,9 +116,9 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
     <>
       <p>
         The store has refused these messages:{' '}
-        <button type="button" class="quiet" aria-disabled={isBusy.value} onClick={() => retry()}>
+        <Button class="quiet" aria-disabled={isBusy.value} onClick={() => retry()}>
           Try all again
-        </button>
+        </Button>
       </p>
       <details open={letters.length <= FEW}>
         <summary>
@@ -162,27 +153,17 @@ function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): vo
                   <Text value={reason} />
                 </span>
               </span>
-              <button type="button" class="quiet" aria-disabled={isBusy.value} onClick={() => retry([id])}>
+              <Button class="quiet" aria-disabled={isBusy.value} onClick={() => retry([id])}>
                 Try again
-              </button>
+              </Button>
               {doomed.value === id ? (
-                <button
-                  type="button"
-                  class="quiet bad-text"
-                  aria-disabled={isBusy.value}
-                  onClick={() => discard(id)}
-                >
+                <Button class="quiet bad-text" aria-disabled={isBusy.value} onClick={() => discard(id)}>
                   Discard permanently
-                </button>
+                </Button>
               ) : (
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-disabled={isBusy.value}
-                  onClick={() => (doomed.value = id)}
-                >
+                <Button class="quiet" aria-disabled={isBusy.value} onClick={() => (doomed.value = id)}>
                   Discard
-                </button>
+                </Button>
               )}
             </li>
           ))}

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { Brand } from '../components/basics.tsx'
+import { Brand, Button } from '../components/basics.tsx'
 import { access, ask } from '../lib/http.ts'
 
 export function LoginScreen() {
@@ -51,9 +51,9 @@ export function LoginScreen() {
           <p id="login-error" class="bad-text" role="alert">
             {error.value}
           </p>
-          <button type="submit" class="primary" aria-disabled={isAsking.value}>
+          <Button type="submit" class="primary" aria-disabled={isAsking.value}>
             Log in
-          </button>
+          </Button>
         </form>
       )}
     </main>

@@ -1,4 +1,4 @@
-import { Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
+import { Figure, Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { VolumeChart } from '../components/charts.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
@@ -74,28 +74,6 @@ export function OverviewScreen() {
   )
 }
 
-interface FigureProps {
-  name: string
-  title: string
-  value: number
-  q?: string
-  from: string | undefined
-  note?: string
-  isBad?: boolean
-}
-
-function Figure({ name, title, value, q, from, note, isBad = false }: FigureProps) {
-  return (
-    <div class={`figure-${name}`}>
-      <dt>{title}</dt>
-      <dd class={isBad && value > 0 ? 'bad-text' : ''}>
-        <a href={href('events', { q, from })}>{shortCount(value)}</a>
-      </dd>
-      {note !== undefined && <dd class="figure-note">{note}</dd>}
-    </div>
-  )
-}
-
 function Figures({ overview, from }: { overview: Overview; from: string | undefined }) {
   const { steps, losses, requests } = overview
   const step = (name: Step['name']) => steps.find((one) => one.name === name)
@@ -116,25 +94,23 @@ function Figures({ overview, from }: { overview: Overview; from: string | undefi
       <Figure
         name="received"
         title="Received"
-        value={all}
-        from={from}
+        value={shortCount(all)}
+        link={href('events', { from })}
         note={`${rate(received?.perSecond ?? 0)}/s, in ${plural(requests.total, 'request')}`}
       />
       <Figure
         name="accepted"
         title="Accepted"
-        value={accepted?.count ?? 0}
-        q="status:accepted"
-        from={from}
+        value={shortCount(accepted?.count ?? 0)}
+        link={href('events', { q: 'status:accepted', from })}
         note={share(accepted?.count ?? 0, all)}
       />
       <Figure
         name="lost"
         title="Not accepted"
-        value={lost}
-        q="status:rejected -reason:duplicate"
-        from={from}
-        isBad
+        value={shortCount(lost)}
+        link={href('events', { q: 'status:rejected -reason:duplicate', from })}
+        isBad={lost > 0}
         note={repeated > 0 ? `and ${plural(repeated, 'repeat')}, which is harmless` : share(lost, all)}
       />
       {deliveries + (wanted?.lost ?? 0) > 0 && (
@@ -142,9 +118,8 @@ function Figures({ overview, from }: { overview: Overview; from: string | undefi
           <Figure
             name="delivered"
             title="Delivered"
-            value={delivered?.count ?? 0}
-            q="delivery:delivered"
-            from={from}
+            value={shortCount(delivered?.count ?? 0)}
+            link={href('events', { q: 'delivery:delivered', from })}
             note={`of ${plural(deliveries, 'delivery', 'deliveries')}${
               (delivered?.pending ?? 0) > 0 ? `, ${count(delivered?.pending ?? 0)} waiting` : ''
             }`}
@@ -152,22 +127,22 @@ function Figures({ overview, from }: { overview: Overview; from: string | undefi
           <Figure
             name="given-up"
             title="Given up"
-            value={delivered?.lost ?? 0}
-            q="delivery:failed"
-            from={from}
-            isBad
+            value={shortCount(delivered?.lost ?? 0)}
+            link={href('events', { q: 'delivery:failed', from })}
+            isBad={(delivered?.lost ?? 0) > 0}
             note={share(delivered?.lost ?? 0, deliveries)}
           />
         </>
       )}
       {requests.refused > 0 && (
-        <div class="figure-refused">
-          <dt>Refused requests</dt>
-          <dd class="bad-text">
-            <a href={href('requests', { q: 'status>=400', from })}>{shortCount(requests.refused)}</a>
-          </dd>
-          <dd class="figure-note">{share(requests.refused, requests.total)}</dd>
-        </div>
+        <Figure
+          name="refused"
+          title="Refused requests"
+          value={shortCount(requests.refused)}
+          link={href('requests', { q: 'status>=400', from })}
+          isBad
+          note={share(requests.refused, requests.total)}
+        />
       )}
     </dl>
   )

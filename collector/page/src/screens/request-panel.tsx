@@ -1,4 +1,4 @@
-import { Ago, HTTPStatus, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, HTTPStatus, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
@@ -56,14 +56,9 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
             <h3>Headers</h3>
             <dl class="facts mono">
               {Object.entries(request.headers).map(([name, value]) => (
-                <div key={name} class="fact">
-                  <dt>
-                    <Text value={name} />
-                  </dt>
-                  <dd>
-                    <Text value={String(value)} />
-                  </dd>
-                </div>
+                <Fact key={name} name={<Text value={name} />}>
+                  <Text value={String(value)} />
+                </Fact>
               ))}
             </dl>
           </section>
@@ -123,23 +118,18 @@ function Facts({ request }: { request: RequestDetails }) {
   ]
   return (
     <dl class="facts">
-      <dt>Status</dt>
-      <dd>
+      <Fact name="Status">
         <HTTPStatus status={request.status} />
         {request.status === 0 && ' The connection ended before the response.'}
-      </dd>
-      <dt>Received</dt>
-      <dd>
+      </Fact>
+      <Fact name="Received">
         {dateAndTime(request.at)}, <Ago at={request.at} />
-      </dd>
+      </Fact>
       {rows.map(([name, value]) =>
         value === null || value === undefined ? null : (
-          <>
-            <dt>{name}</dt>
-            <dd>
-              <Text value={value} />
-            </dd>
-          </>
+          <Fact key={name} name={name}>
+            <Text value={value} />
+          </Fact>
         ),
       )}
     </dl>
@@ -156,9 +146,9 @@ function Answer({ request }: { request: RequestDetails }) {
           Answer <span class="soft">{status}</span>
         </h3>
         {answer !== null && (
-          <button type="button" class="quiet" onClick={() => copy(answer, 'Answer')}>
+          <Button class="quiet" onClick={() => copy(answer, 'Answer')}>
             Copy
-          </button>
+          </Button>
         )}
       </div>
       {answer === null ? (
@@ -184,9 +174,9 @@ function Body({ request }: { request: RequestDetails }) {
     <section class="panel-section">
       <div class="section-head">
         <h3>Body{bodyIsCut && <span class="soft"> (the first {bytes(body.length)})</span>}</h3>
-        <button type="button" class="quiet" onClick={() => copy(body, 'Body')}>
+        <Button class="quiet" onClick={() => copy(body, 'Body')}>
           Copy
-        </button>
+        </Button>
       </div>
       {place !== undefined && place > IN_SIGHT && (
         <pre class="code">

@@ -1,11 +1,10 @@
 import { useCallback, useState } from 'preact/hooks'
-import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { Ago, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Screen } from '../components/screen.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
-import { dateAndTime, plural, shortCount } from '../lib/format.ts'
+import { dateAndTime, plural, shortCount, shortJson } from '../lib/format.ts'
 import { isNarrow } from '../lib/media.ts'
 import { go, goBack, href, hrefWith, route } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
@@ -98,9 +97,7 @@ export function UsersScreen() {
           )}
           {query.data !== undefined && query.data.next !== null && limit < MAX_USERS && (
             <p class="more-row">
-              <button type="button" onClick={() => setLimit(Math.min(MAX_USERS, limit * 2))}>
-                Show more
-              </button>
+              <Button onClick={() => setLimit(Math.min(MAX_USERS, limit * 2))}>Show more</Button>
             </p>
           )}
         </div>
@@ -191,9 +188,7 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
             />
             {user.events.length < user.count && limit < MAX_EVENTS && (
               <p class="more-row">
-                <button type="button" onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>
-                  Show more
-                </button>
+                <Button onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>Show more</Button>
               </p>
             )}
           </section>
@@ -217,39 +212,30 @@ function Identities({ user }: { user: UserDetails }) {
   return (
     <dl class="facts">
       {user.userIds.length > 0 && (
-        <>
-          <dt>userId</dt>
-          <dd>
-            {user.userIds.map((one) => (
-              <IdLink key={one} id={one} />
-            ))}
-          </dd>
-        </>
+        <Fact name="userId">
+          {user.userIds.map((one) => (
+            <IdLink key={one} id={one} />
+          ))}
+        </Fact>
       )}
       {user.anonymousIds.length > 0 && (
-        <>
-          <dt>anonymousId</dt>
-          <dd>
-            {user.anonymousIds.map((one) => (
-              <IdLink key={one} id={one} />
-            ))}
-          </dd>
-        </>
+        <Fact name="anonymousId">
+          {user.anonymousIds.map((one) => (
+            <IdLink key={one} id={one} />
+          ))}
+        </Fact>
       )}
       {user.links.length > 0 && (
-        <>
-          <dt>Joined</dt>
-          <dd>
-            <ul class="plain-list">
-              {user.links.slice(0, 20).map((link) => (
-                <li key={link.eventId}>
-                  <Text value={link.from} /> became <Text value={link.to} /> by{' '}
-                  <a href={href('events', { open: link.eventId })}>{link.by}</a>, <Ago at={link.at} />
-                </li>
-              ))}
-            </ul>
-          </dd>
-        </>
+        <Fact name="Joined">
+          <ul class="plain-list">
+            {user.links.slice(0, 20).map((link) => (
+              <li key={link.eventId}>
+                <Text value={link.from} /> became <Text value={link.to} /> by{' '}
+                <a href={href('events', { open: link.eventId })}>{link.by}</a>, <Ago at={link.at} />
+              </li>
+            ))}
+          </ul>
+        </Fact>
       )}
     </dl>
   )
@@ -297,11 +283,11 @@ function Traits({ user }: { user: UserDetails }) {
                       </code>{' '}
                       {from !== null && (
                         <del>
-                          <Text value={short(from)} />
+                          <Text value={shortJson(from, 100)} />
                         </del>
                       )}{' '}
                       <ins>
-                        <Text value={short(to)} />
+                        <Text value={shortJson(to, 100)} />
                       </ins>
                     </li>
                   ))}
@@ -321,9 +307,4 @@ function More({ count, what }: { count: number; what: string }) {
       and {count.toLocaleString('en')} more {what}
     </p>
   ) : null
-}
-
-function short(value: unknown): string {
-  const text = stringifyExact(value) ?? 'nothing'
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text
 }
