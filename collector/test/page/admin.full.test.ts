@@ -94,15 +94,3 @@ test('a logout applies to all tabs, and a login in one of them opens the others'
   await page.bringToFront()
   await page.getByRole('heading', { name: 'Problems', exact: true }).waitFor()
 })
-
-test('if access is disabled because no admin token is set, the page says how to set one', async () => {
-  const collector = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
-  const context = await browser().newContext()
-  onTestFinished(() => context.close())
-  const page = await context.newPage()
-
-  await page.goto(`http://127.0.0.1:${collector.port}/`)
-
-  await page.getByText('TRACKPOST_ADMIN_TOKEN').waitFor()
-  expect(await page.getByLabel('Admin token').count()).toBe(0)
-})

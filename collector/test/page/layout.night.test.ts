@@ -137,6 +137,7 @@ test.each([
     await isInOrder(page, `login-${view}`)
     await page.goto(`http://127.0.0.1:${closed.port}/`)
     await page.getByText('--admin-token').waitFor()
+    expect(await page.getByLabel('Admin token').count()).toBe(0)
     await isInOrder(page, `closed-${view}`)
   },
 )
