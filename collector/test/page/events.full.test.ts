@@ -491,9 +491,13 @@ test('events of other days are separated from those of today', async () => {
   await page.locator('.separator', { hasText: 'Yesterday' }).waitFor()
 })
 
-test('the message can be folded and copied, with and without the clipboard API', async () => {
+test('the message can be folded, searched and copied, with and without the clipboard API', async () => {
   const collector = await openCollector()
-  const properties = { basket: { items: [{ sku: 'kettle-9' }, { sku: 'pot-3' }] }, note: 'x'.repeat(5000) }
+  const properties = {
+    basket: { items: [{ sku: 'kettle-9' }, { sku: 'pot-3' }] },
+    cups: Array.from({ length: 105 }, (_, index) => `cup-${index}`),
+    note: `${'x'.repeat(4991)}, the end`,
+  }
   await post(collector, '/v1/track', track({ event: 'A', properties }))
   const page = await openPage(collector, { permissions: ['clipboard-read', 'clipboard-write'] })
   await row(page, 'A').click()
@@ -502,8 +506,18 @@ test('the message can be folded and copied, with and without the clipboard API',
   await tree.getByText('4,600 more characters').waitFor()
   await tree.getByRole('button', { name: 'Fold basket' }).click()
   await expect.poll(() => tree.textContent()).not.toContain('kettle-9')
-  await tree.getByRole('button', { name: 'Unfold basket' }).click()
-  await tree.getByText('pot-3').waitFor()
+  // The search opens what holds its text, also what was folded by hand, beyond the first items of a list, or in a long text.
+  const field = panel(page).getByLabel('Search in the message')
+  await field.fill('POT-3')
+  await tree.locator('li:not(.no-hit)', { hasText: 'pot-3' }).first().waitFor()
+  expect(await tree.textContent()).not.toContain('kettle-9')
+  await field.fill('cup-104')
+  await tree.getByText('cup-104').waitFor()
+  await field.fill('the end')
+  await tree.getByText('xx, the end').waitFor()
+  await field.fill('"sku"')
+  await tree.getByText('No key or value contains').waitFor()
+  await field.fill('')
 
   const copied = () => page.evaluate(() => navigator.clipboard.readText())
   await panel(page).getByRole('button', { name: 'Copy', exact: true }).click()

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { exactDigits } from '../../../src/json/exact-json.ts'
-import { type Change, type Changes, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
+import { type Change, type Changes, entriesOf, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
 import { count, shortJson } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Button, Icon, Text } from './basics.tsx'
@@ -16,6 +16,7 @@ interface TreeProps extends ValueActions {
   changes?: Changes
   /** Paths of the fields that caused a problem, such as `properties.total`. */
   marked?: ReadonlySet<string>
+  search?: string
 }
 
 const OPEN_NODES = 150
@@ -24,6 +25,8 @@ const LONG_TEXT = 400
 
 interface TreeState extends TreeProps {
   opensDeep: boolean
+  /** The paths of what contains the searched text, and of all that it is in. */
+  hits: ReadonlySet<string> | undefined
 }
 
 function size(value: unknown, limit: number): number {
@@ -36,21 +39,45 @@ function size(value: unknown, limit: number): number {
   return nodes
 }
 
+function findHits(value: unknown, text: string): ReadonlySet<string> {
+  const hits = new Set<string>()
+  const visit = (node: unknown, path: Path): boolean => {
+    let isHit = String(path.at(-1) ?? '')
+      .toLowerCase()
+      .includes(text)
+    if (typeof node === 'object' && node !== null) {
+      for (const [name, child] of entriesOf(node)) if (visit(child, [...path, name])) isHit = true
+    } else if (
+      String(exactDigits(node) ?? node)
+        .toLowerCase()
+        .includes(text)
+    )
+      isHit = true
+    if (isHit) hits.add(pathKey(path))
+    return isHit
+  }
+  visit(value, [])
+  return hits
+}
+
 export function JsonTree(props: TreeProps) {
   const opensDeep = useMemo(() => size(props.value, OPEN_NODES) < OPEN_NODES, [props.value])
+  const text = props.search?.trim().toLowerCase() ?? ''
+  const hits = useMemo(() => (text === '' ? undefined : findHits(props.value, text)), [props.value, text])
+  // With the key, each search opens its hits again, also in what was folded by hand.
   return (
     <div class="json" role="group" aria-label="JSON">
-      <Children value={props.value} path={[]} state={{ ...props, opensDeep }} />
+      {hits?.size === 0 && <p class="soft">No key or value contains "{props.search}".</p>}
+      <Children key={text} value={props.value} path={[]} state={{ ...props, opensDeep, hits }} />
     </div>
   )
 }
 
 function Children({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
-  const shown = useSignal(CHILDREN_AT_ONCE)
   const isList = Array.isArray(value)
-  const entries: Array<[string | number, unknown]> = isList
-    ? value.map((item, index) => [index, item])
-    : Object.entries(value as object)
+  const entries = entriesOf(value as object)
+  const lastHit = entries.findLastIndex(([key]) => state.hits?.has(pathKey([...path, key])))
+  const shown = useSignal(Math.max(CHILDREN_AT_ONCE, lastHit + 1))
   const removed = removedBelow(path, state.changes)
   if (entries.length + removed.length === 0) return <p class="soft empty-value">{isList ? '[ ]' : '{ }'}</p>
   return (
@@ -98,12 +125,14 @@ interface NodeProps {
 }
 
 function Node({ name, value, path, state }: NodeProps) {
-  const change = state.changes?.get(pathKey(path))
+  const key = pathKey(path)
+  const change = state.changes?.get(key)
   const isBranch = (isObject(value) || Array.isArray(value)) && Object.keys(value as object).length > 0
   const opened = useSignal<boolean | undefined>(undefined)
-  const isOpen = opened.value ?? (state.opensDeep || path.length < 2)
+  const isHit = state.hits?.has(key)
+  const isOpen = opened.value ?? isHit ?? (state.opensDeep || path.length < 2)
   const isMarked = state.marked?.has(pathText(path)) ?? false
-  const classes = [change?.kind, isMarked && 'marked'].filter(Boolean)
+  const classes = [change?.kind, isHit === false && 'no-hit', isMarked && 'marked'].filter(Boolean)
   return (
     <li class={classes.join(' ')}>
       <div class="line">
@@ -158,7 +187,7 @@ function Folded({ value }: { value: unknown }) {
 }
 
 function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
-  const isWhole = useSignal(false)
+  const isWhole = useSignal(state.hits?.has(pathKey(path)) ?? false)
   const digits = exactDigits(value)
   if (digits !== undefined) return <span class="number">{digits}</span>
   if (typeof value !== 'string') {

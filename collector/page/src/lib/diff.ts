@@ -24,7 +24,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function entriesOf(value: unknown): Array<[string | number, unknown]> {
+export function entriesOf(value: unknown): Array<[string | number, unknown]> {
   if (Array.isArray(value)) return value.map((item, index) => [index, item])
   return isObject(value) ? Object.entries(value) : []
 }

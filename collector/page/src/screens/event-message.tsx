@@ -41,6 +41,7 @@ function termOf(path: Path, value: unknown): string | undefined {
 
 export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   const { message, sent, first } = event
+  const search = useSignal('')
   const view = useSignal<View>(event.reason === 'dedup_conflict' && first !== null ? 'first' : 'kept')
   const picked = useSignal<{ path: Path; value: unknown } | undefined>(undefined)
   const menu = useRef<HTMLDivElement>(null)
@@ -73,6 +74,7 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
       value={value}
       {...(differences === undefined ? {} : { changes: differences })}
       marked={marked}
+      search={search.value}
       linkOf={linkOf}
       onPick={onPick}
     />
@@ -89,6 +91,14 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
             onChoose={(next) => (view.value = next)}
           />
         )}
+        <input
+          type="search"
+          class="small-search"
+          aria-label="Search in the message"
+          placeholder="Search in it"
+          value={search.value}
+          onInput={(input) => (search.value = input.currentTarget.value)}
+        />
       </div>
       {view.value === 'kept' && tree(message, changes)}
       {view.value === 'both' && sent !== null && (
