@@ -162,6 +162,18 @@ test('users have names, are found by an e-mail address, and the first one is ope
   ])
 })
 
+test('the list can show when events happened instead of when they were received', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'Imported', timestamp: '2020-02-02T10:00:00Z' }))
+  const page = await openPage(collector)
+  await page.locator('.separator', { hasText: 'Today' }).waitFor()
+
+  await page.getByRole('button', { name: 'Received' }).click()
+
+  await page.locator('.separator', { hasText: '2 February 2020' }).waitFor()
+  await page.getByRole('button', { name: 'Happened' }).waitFor()
+})
+
 test('at a high rate, the list stands still after the first second, and counts what is new', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'First' }))

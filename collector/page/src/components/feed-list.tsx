@@ -16,7 +16,7 @@ import { VirtualList } from './virtual-list.tsx'
 
 type Row<T> = { kind: 'day'; key: string; label: string } | { kind: 'row'; key: string; item: T }
 
-/** The title may be a control, for example the box that chooses all rows. */
+/** The title may be a control, for example the choice between two times. */
 export type Column = readonly [title: ComponentChildren, className: string]
 
 interface FeedListProps<T extends { id: string; seq?: number }> {
@@ -27,6 +27,8 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
   feed: Feed<T, PageOf>
   address: ListAddress
   timeOf(item: T): string
+  /** Changes when `timeOf` returns other times. */
+  timeName?: string
   columns: readonly Column[]
   cells(item: T): ComponentChildren
   rowClass?(item: T): string
@@ -70,7 +72,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
   const [box, width] = useWidth<HTMLElement>()
   const items = feed.items.value
   // Depends on `today`, since the separator "Today" becomes "Yesterday" at midnight.
-  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value])
+  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value, props.timeName])
   const isTwoLine = width > 0 && width < TWO_LINES_BELOW
   useEffect(() => {
     if (openId !== undefined) selected.value = openId

@@ -35,6 +35,8 @@ function kept<T>(key: string, otherwise: T) {
 }
 
 export const theme = kept<Theme>('trackpost-theme', 'auto')
+/** The time of an event that the list shows. */
+export const shownTime = kept<'received' | 'happened'>('trackpost-time', 'received')
 export const savedFilters = kept<SavedFilter[]>('trackpost-filters', [])
 
 effect(() => {

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { Button, Icon } from '../components/basics.tsx'
 import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import {
@@ -18,6 +19,7 @@ import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
+import { shownTime } from '../lib/settings.ts'
 import type { Suggestion } from '../lib/suggest.ts'
 import type { EventPage, EventSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
@@ -50,13 +52,15 @@ export function EventsScreen() {
     question,
     { markOf: ({ head }) => head, isUnsettled },
   )
+  const timeOf = ({ receivedAt, timestamp }: EventSummary) =>
+    shownTime.value === 'received' ? receivedAt : (timestamp ?? receivedAt)
   const key = JSON.stringify(question)
   useEffect(() => {
     picked.value = new Map()
   }, [key])
   const columns: readonly Column[] = [
     [<PickBox key="all" feed={feed} picked={picked} />, 'pick'],
-    ['Received', 'time'],
+    [<TimeColumn key="time" />, 'time'],
     ['Kind', 'kind'],
     ['Event', 'name'],
     ['User', 'user'],
@@ -78,7 +82,8 @@ export function EventsScreen() {
       class={picked.value.size > 0 ? 'is-picking' : ''}
       feed={feed}
       address={address}
-      timeOf={({ receivedAt }) => receivedAt}
+      timeOf={timeOf}
+      timeName={shownTime.value}
       columns={columns}
       onView={onView}
       onKey={(event, of) => {
@@ -134,6 +139,7 @@ export function EventsScreen() {
       cells={(event) => (
         <EventCells
           event={event}
+          timeOf={timeOf}
           pick={<PickBox event={event} feed={feed} picked={picked} />}
           addTerm={addTerm}
         />
@@ -144,6 +150,20 @@ export function EventsScreen() {
         )
       }
     />
+  )
+}
+
+/** The time that the list shows: of receipt, or of the event itself. The order is always that of receipt. */
+function TimeColumn() {
+  const isReceived = shownTime.value === 'received'
+  return (
+    <Button
+      class="quiet small"
+      title={isReceived ? 'Show when the events happened' : 'Show when the events were received'}
+      onClick={() => (shownTime.value = isReceived ? 'happened' : 'received')}
+    >
+      {isReceived ? 'Received' : 'Happened'} <Icon name="swap" />
+    </Button>
   )
 }
 
