@@ -8,7 +8,7 @@ import { hrefWith } from '../lib/router.ts'
 import { isPaused } from '../lib/settings.ts'
 import type { PageOf } from '../lib/types.ts'
 import type { View } from '../lib/use-feed.ts'
-import type { ListAddress } from '../lib/use-list-address.ts'
+import { isGone, type ListAddress } from '../lib/use-list-address.ts'
 import { useWidth } from '../lib/use-width.ts'
 import { Button, Icon, Nothing } from './basics.tsx'
 import { Screen } from './screen.tsx'
@@ -19,7 +19,14 @@ type Row<T> = { kind: 'day'; key: string; label: string } | { kind: 'row'; key: 
 /** The title may be a control, for example the choice between two times. */
 export type Column = readonly [title: ComponentChildren, className: string]
 
-interface FeedListProps<T extends { id: string; seq?: number }> {
+interface Item {
+  id: string
+  seq?: number
+  /** Only events have it. */
+  receivedAt?: string
+}
+
+interface FeedListProps<T extends Item> {
   /** In the singular, such as `event`. */
   noun: string
   title: string
@@ -64,9 +71,9 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
   return rows
 }
 
-export function FeedList<T extends { id: string; seq?: number }>(props: FeedListProps<T>) {
+export function FeedList<T extends Item>(props: FeedListProps<T>) {
   const { noun, feed, address, timeOf, rowClass } = props
-  const { openId, open, question } = address
+  const { openId, openedAt, open, question } = address
   const selected = useSignal<string | undefined>(openId)
   const isAtTop = useSignal(true)
   const [box, width] = useWidth<HTMLElement>()
@@ -77,6 +84,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
   useEffect(() => {
     if (openId !== undefined) selected.value = openId
   }, [openId, selected])
+  const isReplaced = isGone(openedAt, items.find(({ id }) => id === openId)?.receivedAt)
   const isEmpty = items.length === 0 && !feed.isStale.value && feed.error.value === undefined
   const list = isEmpty ? (
     <div class="scroll">
@@ -95,7 +103,7 @@ export function FeedList<T extends { id: string; seq?: number }>(props: FeedList
         isRow={({ kind }) => kind === 'row'}
         rowClass={(row) => (row.kind === 'row' ? (rowClass?.(row.item) ?? '') : '')}
         heightOf={({ kind }) => (kind === 'day' ? SEPARATOR : isTwoLine ? TWO_LINE_ROW : ROW)}
-        selectedKey={selected.value}
+        selectedKey={isReplaced && selected.value === openId ? undefined : selected.value}
         isStale={feed.isStale.value}
         isOld={feed.isStale.value && feed.error.value !== undefined && feed.error.value.status !== 400}
         onSelect={({ key }, isOpened) => {

@@ -16,13 +16,24 @@ export interface ListAddress {
   close(): void
 }
 
+/** The item that an address opens. What is no number in the place of the time counts as no time. */
+export function openedBy(params: URLSearchParams): Pick<ListAddress, 'openId' | 'openedAt'> {
+  const [id, at = ''] = params.get('open')?.split('@') ?? []
+  return { openId: id || undefined, openedAt: /^\d+$/.test(at) ? at : undefined }
+}
+
+/** After a restore from a backup, new events get the numbers of those that are gone. So the address tells the time too. */
+export function isGone(openedAt: string | undefined, receivedAt: string | undefined): boolean {
+  return openedAt !== undefined && receivedAt !== undefined && Number(openedAt) !== Date.parse(receivedAt)
+}
+
 const ASKED = ['q', 'from', 'to'] as const
 
 /** The state of a searchable list, stored only in the address. */
 export function useListAddress(): ListAddress {
   const { params } = route.value
   const line = params.get('q') ?? ''
-  const [openId, openedAt] = params.get('open')?.split('@') ?? []
+  const { openId, openedAt } = openedBy(params)
   const setLine = (next: string, isTyping = false) => go(hrefWith({ q: next }), { replace: isTyping })
   const close = useCallback(() => {
     goBack(hrefWith({ open: undefined }))

@@ -10,6 +10,7 @@ import { capitalised, dateAndTime, duration, exactDateAndTime, plural } from '..
 import { go, href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails } from '../lib/types.ts'
+import { isGone } from '../lib/use-list-address.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EventActions } from './event-actions.tsx'
@@ -29,13 +30,12 @@ export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelPr
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
   const event = query.data
   const isLoaded = event !== undefined && event.id === id
-  const loadedAt = isLoaded ? String(Date.parse(event.receivedAt)) : undefined
-  // After a restore from a backup, new events get the numbers of those that are gone. So the address tells the time too.
-  const isGone = isLoaded && receivedAt !== undefined && receivedAt !== loadedAt
-  const isOther = !isLoaded || isGone
+  const loadedAt = isLoaded ? event.receivedAt : undefined
+  const isReplaced = isGone(receivedAt, loadedAt)
+  const isOther = !isLoaded || isReplaced
   useEffect(() => {
     if (loadedAt !== undefined && receivedAt === undefined)
-      go(hrefWith({ open: `${id}@${loadedAt}` }), { replace: true })
+      go(hrefWith({ open: `${id}@${Date.parse(loadedAt)}` }), { replace: true })
   }, [id, loadedAt, receivedAt])
   const title = isOther ? 'Event' : `${event.type ?? 'unknown kind'}: ${visibleText(titleOf(event))}`
   return (
@@ -68,7 +68,7 @@ export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelPr
         </Button>
       </PanelHead>
       <QueryState query={query} isEmpty={!isLoaded} />
-      {isGone && (
+      {isReplaced && (
         <Nothing title="This event is gone.">
           <p>The store was restored from a backup, and another event has its number now.</p>
         </Nothing>
