@@ -258,6 +258,26 @@ test('an address that opens nothing has no panel, and one with an odd time opens
   }
 })
 
+test('a key that is pressed while an event is drawn does not lead back to it', async () => {
+  const { collector, page } = await openWithMix()
+  const { events } = await (await fetch(`${collector.url}/api/events?limit=2&order=newest`)).json()
+  // An observer is called before the effects of what was drawn.
+  await page.evaluate(() => {
+    const observer = new MutationObserver(() => {
+      if (document.querySelector('.panel .json') === null) return
+      observer.disconnect()
+      const down = new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true })
+      document.querySelector('.list')?.dispatchEvent(down)
+    })
+    observer.observe(document.body, { childList: true, subtree: true })
+  })
+
+  await row(page, 'C c').click()
+
+  await expect.poll(() => page.url()).toContain('%40')
+  expect(page.url()).toContain(`open=${events[1].id}%40`)
+})
+
 test('a saved filter can be used again', async () => {
   const { page } = await openWithMix()
   await search(page, 'type:page')

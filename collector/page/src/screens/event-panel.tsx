@@ -7,10 +7,10 @@ import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
 import { codeInWords, helpFor } from '../lib/basics.ts'
 import { capitalised, dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
-import { go, href, hrefWith } from '../lib/router.ts'
+import { go, href, hrefWith, route } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails } from '../lib/types.ts'
-import { isGone } from '../lib/use-list-address.ts'
+import { isGone, openedBy } from '../lib/use-list-address.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EventActions } from './event-actions.tsx'
@@ -34,7 +34,9 @@ export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelPr
   const isReplaced = isGone(receivedAt, loadedAt)
   const isOther = !isLoaded || isReplaced
   useEffect(() => {
-    if (loadedAt !== undefined && receivedAt === undefined)
+    // A key may have opened another event since this one was drawn.
+    const now = openedBy(route.peek().params)
+    if (loadedAt !== undefined && now.openId === id && now.openedAt === undefined)
       go(hrefWith({ open: `${id}@${Date.parse(loadedAt)}` }), { replace: true })
   }, [id, loadedAt, receivedAt])
   const title = isOther ? 'Event' : `${event.type ?? 'unknown kind'}: ${visibleText(titleOf(event))}`
