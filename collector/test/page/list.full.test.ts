@@ -109,5 +109,5 @@ test('a row says in words that its event breaks the tracking plan or has a warni
   await row(page, 'Bought').locator('.status').hover()
   await row(page, 'Bought').locator('.status .narrow').click()
   await page.getByRole('button', { name: 'Status: breaks the tracking plan', exact: true }).waitFor()
-  expect(await page.locator('.list .row').count()).toBe(1)
+  await expect.poll(() => page.locator('.list .row').count()).toBe(1)
 })
