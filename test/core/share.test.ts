@@ -60,6 +60,13 @@ test.each<Row>([
     { maxRateLimitDuration: 5 },
   ],
   [
+    'an outage that another client has found is no rate limit',
+    'a, a 200, b, b 503, y, +500, b 503, y 503, +1000, b 503, y 503, +2000, b 503, y 503, +4000, y 200',
+    '0 a, 0 b, 500 b, 500 y, 1500 b, 1500 y, 3500 b, 3500 y, 7500 y',
+    '',
+    { maxRateLimitDuration: 5 },
+  ],
+  [
     'what has failed is under suspicion once another client is accepted',
     'a, a 200, xy, xy 503, b, b 200, +500, x 200, +500, y 200',
     '0 a, 0 xy, 0 x, 0 b, 1000 y',
