@@ -22,8 +22,9 @@ export interface AnyRequest {
 /** Options of {@link requestScope}. */
 export interface RequestScopeOptions {
   /**
-   * The proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted: the number of proxies between the client and this program, or a list of
-   * their addresses and CIDR ranges. Default: `false`: forwarding headers have no effect, because clients can forge them.
+   * The proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted: the number of proxies between
+   * the client and this program, or a list of their addresses and CIDR ranges. Default: `false`: forwarding headers have no
+   * effect, because clients can forge them.
    */
   trustProxy?: TrustProxy | undefined
   /**
