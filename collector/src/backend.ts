@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 import type { Config, DestinationConfig } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { type ReleaseTarget, releaseEvent } from './destinations/release.ts'
+import { DestinationWatch } from './destinations/watch.ts'
 import type { Listeners } from './listeners.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
@@ -10,7 +11,7 @@ import { Waiters, type WaitSource } from './live/waiters.ts'
 import type { EventRecord, EventSummary } from './record.ts'
 import { EVERYTHING } from './search/syntax.ts'
 import type { EventStore } from './store/event-store.ts'
-import type { NewRequest } from './store/ports.ts'
+import type { NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
 export interface BackendOptions extends Listeners {
@@ -19,6 +20,8 @@ export interface BackendOptions extends Listeners {
   clock: Clock
   release: ReleaseTarget | null
   isDelivering: boolean
+  /** Whether other processes share the store. They may have another configuration. */
+  isShared: boolean
   /** Returns why the store is unavailable; null if it is available, as far as this process knows. */
   storeUnavailable(): string | null
   /** Returns the number of faults that requests may get at the moment. */
@@ -35,6 +38,7 @@ export class Backend {
   readonly #store: EventStore
   readonly #stats: StatsKeeper
   readonly #deliverers: Deliverer[]
+  readonly #watch: DestinationWatch
 
   constructor(options: BackendOptions) {
     const { config, store, clock, isDelivering, onFault, onRecovery } = options
@@ -52,6 +56,7 @@ export class Backend {
     this.waiters = new Waiters(waitSource(store), clock)
     const { destinations } = config
     const queue = store.deliveries
+    this.#watch = new DestinationWatch({ destinations, isDelivering, queue, clock, onFault })
     this.#deliverers = destinations
       .filter(({ enabled }) => enabled && isDelivering)
       .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
@@ -71,7 +76,13 @@ export class Backend {
         this.#wake()
       },
     })
+    if (this.#options.isShared) this.#watch.start()
     this.#wake()
+  }
+
+  /** Must be called with the events of each request that another process has accepted. */
+  planned(events: readonly NewEvent[]): void {
+    this.#watch.planned(events)
   }
 
   stats(sources?: number): Stats {
@@ -90,10 +101,17 @@ export class Backend {
     this.#wake()
   }
 
-  /** Returns the configured destinations, and others that have pending deliveries. */
-  destinations(): Promise<DestinationState[]> {
-    const names = this.#options.config.destinations.map(({ name }) => name)
-    return this.#store.reader.ask('destinations', { names })
+  /** Returns the configured destinations, and all others that have pending deliveries but no process that delivers. */
+  async destinations(): Promise<DestinationState[]> {
+    return (await this.#destinations()).states
+  }
+
+  async #destinations(): Promise<{ states: DestinationState[]; unattended: Map<string, number> }> {
+    const unattended = this.#options.isShared ? await this.#watch.unattended() : new Map<string, number>()
+    const own = this.#options.config.destinations.map(({ name }) => name)
+    const names = [...new Set([...own, ...unattended.keys()])]
+    const states = names.length === 0 ? [] : await this.#store.reader.ask('destinations', { names })
+    return { states, unattended }
   }
 
   actions(): Actions {
@@ -103,13 +121,14 @@ export class Backend {
     return {
       clear: () => this.#store.clear(),
       delete: (ids) => this.#store.delete(ids),
-      destinations: async () =>
-        (await this.destinations()).map((state) => {
+      destinations: async () => {
+        const { states, unattended } = await this.#destinations()
+        return states.map((state) => {
           const own = named(state.name)
-          return own === undefined
-            ? { ...UNKNOWN, ...state }
-            : { ...publicFacts(own), ...state, warning: null }
-        }),
+          const warning = this.#watch.warning(state.name, unattended)
+          return { ...(own === undefined ? UNKNOWN : publicFacts(own)), ...state, warning }
+        })
+      },
       retry: async (name, ids) => {
         if (named(name) === undefined) return undefined
         const retried = await deliveries.retry(name, ids)
@@ -143,6 +162,7 @@ export class Backend {
 
   /** Pending deliveries stay in the store. */
   async close(): Promise<void> {
+    this.#watch.close()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
     await this.#store.close()
   }
@@ -164,13 +184,8 @@ function waitSource({ changes, reader }: EventStore): WaitSource {
   }
 }
 
-/** Describes a destination that is not in the configuration of this process. */
-const UNKNOWN = {
-  type: 'unknown',
-  target: '',
-  isEnabled: false,
-  warning: 'it is not in the config of this process: deliveries wait for a process that has it and delivers',
-}
+/** Describes a destination that only other processes have in their configuration. */
+const UNKNOWN = { type: 'unknown', target: '', isEnabled: false }
 
 function publicFacts(destination: DestinationConfig): {
   name: string

@@ -96,8 +96,8 @@ export class RunningCollector implements Collector {
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#listeners = listeners
     this.#health = new Health(healthSources(store, shared), clock)
-    // Only a store in this process cannot become unavailable.
-    if (shared !== undefined || store.local === undefined) {
+    const isShared = shared !== undefined || store.local === undefined
+    if (isShared) {
       const parts = new PartWatch({ health: this.#health, clock, ...listeners })
       shared?.log.onUnavailable((reason) => parts.note('log', reason))
       this.#parts = parts
@@ -108,6 +108,7 @@ export class RunningCollector implements Collector {
       clock,
       release,
       isDelivering: shared?.role !== 'front',
+      isShared,
       storeUnavailable: () => this.#parts?.reason('store') ?? null,
       activeFaults: () => faults.active,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
@@ -120,6 +121,7 @@ export class RunningCollector implements Collector {
       this.#logWorker = shared.log.newWorker({
         store,
         clock,
+        onRead: (events) => this.#backend.planned(events),
         onFault: this.#listeners.onFault,
       })
     }

@@ -103,6 +103,7 @@ export class LogConsumer implements LogWorker {
   async #write(held: readonly Held[]): Promise<boolean> {
     let isDone = true
     for (const { decoded } of held) {
+      this.#parts.onRead?.(decoded.events)
       for (const { key, payload, reason } of decoded.broken)
         isDone = (await this.#addDeadLetter(key, payload, new Error(reason))) && isDone
     }

@@ -97,6 +97,8 @@ const POSTGRES = {
   dayColumn: raw('day, '),
   dayOfGiven: raw('day_of(given.seq), '),
   deliveryTallyKey: raw('bucket, destination, state, brief(reason)'),
+  // The clock of the server, because the clocks of the processes may differ.
+  now: () => raw('floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'),
   keyValueTable: raw('kept_value'),
   keyColumn: raw('name'),
   tokenKeys: 'token keys',

@@ -137,21 +137,47 @@ test('an event that the store refuses becomes a dead letter, which is shown, is 
   expect((await fetch(`${worker.url}/api/dead-letters?limit=0`)).status).toBe(400)
 })
 
-test('a worker lists a destination that only fronts know, while deliveries to it are pending', async () => {
+test('a destination that only fronts or only workers know is reported', async () => {
   const { url: log } = await startNats()
   const store = newStore()
-  const destinations = [{ name: 'Front', type: 'file' as const, path: `${newStore()}.ndjson` }]
-  const front = await openCollector({ log, store, config: { ...config, destinations } })
-  const worker = await openCollector({ log, work: true, store, config })
+  const files = (name: string) => [{ name, type: 'file' as const, path: `${newStore()}.ndjson` }]
+  const front = await openCollector({ log, store, config: { ...config, destinations: files('Front') } })
+  const faults: string[] = []
+  const worker = await openCollector({
+    log,
+    work: true,
+    store,
+    config: { ...config, destinations: files('Worker') },
+    onFault: (what, cause) => void faults.push(`${what}: ${(cause as Error).message}`),
+  })
   await post(front, '/v1/track', track())
   await worker.waitFor({ timeout: 20_000 })
-  const listed = async () => (await json(worker.url, '/api/destinations')).destinations
 
-  const warning = expect.stringContaining('not in the config of this process')
-  expect(await listed()).toMatchObject([{ name: 'Front', type: 'unknown', pending: 1, warning }])
-  const second = await openCollector({ log, work: true, store, config: { ...config, destinations } })
+  const { destinations } = await json(worker.url, '/api/destinations')
+
+  const unplanned = 'events come from a front that does not know it, and are not delivered to it: '
+  expect(destinations).toMatchObject([
+    { name: 'Worker', type: 'file', pending: 0, warning: expect.stringContaining(unplanned) },
+    {
+      name: 'Front',
+      type: 'unknown',
+      pending: 1,
+      warning: expect.stringContaining('1 delivery is pending, and no running process delivers to it: '),
+    },
+  ])
+  expect(faults).toEqual([`destination Worker: ${unplanned}name it in the config of every front`])
+  // The front selects the destination, and sees that nothing is delivered.
+  expect((await json(front.url, '/api/destinations')).destinations).toMatchObject([
+    { name: 'Front', type: 'file', pending: 1, warning: expect.stringContaining('no running process') },
+  ])
+  const second = await openCollector({
+    log,
+    work: true,
+    store,
+    config: { ...config, destinations: files('Front') },
+  })
   await second.waitFor({ q: 'delivery:delivered', timeout: 20_000 })
-  expect(await listed()).toEqual([])
+  expect((await json(front.url, '/api/destinations')).destinations).toMatchObject([{ warning: null }])
 })
 
 test('a worker without a store, and an invalid log address, are errors at the start', async () => {

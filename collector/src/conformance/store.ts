@@ -292,28 +292,36 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     ])
   })
 
-  test('destinations that nobody named are listed after the others while deliveries to them are pending, at most fifty', async () => {
-    const { log, deliveries, reader } = await openOne()
-    const unknown = Array.from({ length: 200 }, (_, index) => ({ destination: `Unknown ${index + 100}` }))
-    const skipped = { destination: 'Files', skippedBecause: 'x' }
-    const stored = await log.append([newEvent('a', { deliveries: [...hook, ...unknown, skipped] })])
-    const listed = async () =>
-      (await reader.ask('destinations', { names: ['None', 'Hook'] })).map(({ name, pending }) => [
-        name,
-        pending,
-      ])
+  test('every process can count the pending deliveries of destinations to which no process delivers', async () => {
+    const { first, second } = await openTwo()
+    const shop = [
+      { destination: 'Hook' },
+      { destination: 'Größe' },
+      { destination: 'Files', skippedBecause: 'x' },
+    ]
+    await first.log.append([newEvent('a', { deliveries: shop }), newEvent('b', { deliveries: hook })])
+    expect(await second.deliveries.unattended(60_000)).toEqual([
+      { destination: 'Größe', pending: 1 },
+      { destination: 'Hook', pending: 2 },
+    ])
 
-    expect(await listed()).toEqual([
-      ['None', 0],
-      ['Hook', 1],
-      ...unknown.slice(0, 50).map(({ destination }) => [destination, 1]),
-    ])
-    for (const { destination } of unknown)
-      await deliveries.settle(destination, [settled(stored[0]?.id ?? '')])
-    expect(await listed()).toEqual([
-      ['None', 0],
-      ['Hook', 1],
-    ])
+    await first.deliveries.attend(['Hook', 'Files'])
+    await first.deliveries.attend(['Hook'])
+
+    expect(await second.deliveries.unattended(60_000)).toEqual([{ destination: 'Größe', pending: 1 }])
+    expect((await second.deliveries.unattended(0)).map(({ destination }) => destination)).toContain('Hook')
+    for (const { eventId } of await second.deliveries.claim('Größe', 10, 1000))
+      await second.deliveries.settle('Größe', [settled(eventId)])
+    expect(await second.deliveries.unattended(60_000)).toEqual([])
+  })
+
+  test('of any number of unknown destinations, fifty are named', async () => {
+    const { log, deliveries } = await openOne()
+    const names = Array.from({ length: 200 }, (_, index) => ({ destination: `Unknown ${index}` }))
+
+    await log.append([newEvent('a', { deliveries: names })])
+
+    expect(await deliveries.unattended(60_000)).toHaveLength(50)
   })
 
   test('a retry waits until its due time, which can be read', async () => {

@@ -20,6 +20,8 @@ export interface EventWriter {
 export interface LogWorkerParts {
   store: { readonly log: EventLog; readonly requests: RequestLog }
   clock: Clock
+  /** Called before the events of a message are written. */
+  onRead?(events: readonly NewEvent[]): void
   onFault(what: string, cause: unknown): void
 }
 

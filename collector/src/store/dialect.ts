@@ -117,6 +117,8 @@ export interface Dialect {
   readonly dayColumn: Sql
   readonly dayOfGiven: Sql
   readonly deliveryTallyKey: Sql
+  /** Milliseconds since the epoch, by a clock that all processes share. */
+  now(nowMs: number): Sql
   /** The key-value table, its key column, and the key under which the signing keys of tokens are stored. */
   readonly keyValueTable: Sql
   readonly keyColumn: Sql

@@ -193,6 +193,19 @@ export interface DeliveryQueue {
    * destination.
    */
   replay(destination: string, eventId: string): Promise<boolean>
+  /** Records that this process delivers to these destinations. Must be called regularly, as a heartbeat. */
+  attend(destinations: readonly string[]): Promise<void>
+  /**
+   * Destinations with pending deliveries for which no process has called `attend` within this time: the first 50, sorted by
+   * name.
+   */
+  unattended(withinMs: number): Promise<UnattendedDestination[]>
+}
+
+/** A destination with pending deliveries and no process that delivers them. */
+export interface UnattendedDestination {
+  destination: string
+  pending: number
 }
 
 /** Remembers client assertions (JWTs with which clients ask for access tokens), so that each can be used only once. */

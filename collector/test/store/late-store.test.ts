@@ -26,6 +26,7 @@ test('if a store is opened late, its existing events do not count as just receiv
     clock,
     release: null,
     isDelivering: false,
+    isShared: true,
     activeFaults: () => 0,
     storeUnavailable: () => null,
     onRecorded: () => {},

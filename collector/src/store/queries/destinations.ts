@@ -5,23 +5,15 @@ import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
 const FAILURES_SHOWN = 50
-/** A log to which another program writes may name any number of destinations. */
-const MAX_OTHERS = 50
 const RATE_MS = 60_000
 const RATE_ROWS = 100_000
 
-/** The states of these destinations, and then of others that have pending deliveries. */
 export function* destinations(
   context: QueryContext,
   { names }: { names: string[] },
 ): Query<DestinationState[]> {
-  const pending = yield* all<{ name: string }>(
-    sql`SELECT destination AS name FROM delivery_tally WHERE state = 'pending'
-        GROUP BY destination HAVING sum(count) > 0 ORDER BY destination LIMIT ${names.length + MAX_OTHERS}`,
-  )
-  const others = pending.map(({ name }) => name).filter((name) => !names.includes(name))
   const states: DestinationState[] = []
-  for (const name of [...names, ...others.slice(0, MAX_OTHERS)]) states.push(yield* stateOf(context, name))
+  for (const name of names) states.push(yield* stateOf(context, name))
   return states
 }
 

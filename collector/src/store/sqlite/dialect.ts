@@ -90,6 +90,7 @@ const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   dayColumn: NOTHING,
   dayOfGiven: NOTHING,
   deliveryTallyKey: raw('bucket, destination, state, reason'),
+  now: (nowMs) => sql`${nowMs}`,
   keyValueTable: raw('meta'),
   keyColumn: raw('key'),
   tokenKeys: 'token_keys',

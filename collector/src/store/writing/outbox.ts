@@ -1,9 +1,12 @@
 import type { StepContext, StepRunner } from '../dialect.ts'
-import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
+import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import { all, type Query, sql } from '../sql.ts'
 import { claim, nextDue, numbersOf, redeliver, setDue, settle } from './delivery-steps.ts'
 
 const ROWS_PER_RETRY = 5000
+
+/** A log to which another program writes may name any number of destinations. */
+const MAX_UNATTENDED = 50
 
 /** A transactional outbox: pending deliveries are stored in the same transaction as their events. */
 export class Outbox implements DeliveryQueue {
@@ -69,6 +72,30 @@ export class Outbox implements DeliveryQueue {
     })
     if (count > 0) this.#onChange()
     return count
+  }
+
+  async attend(destinations: readonly string[]): Promise<void> {
+    if (destinations.length === 0) return
+    // Rows are written in the order of their keys, so that processes cannot deadlock.
+    await this.#runner.write(function* ({ dialect, nowMs }) {
+      const given = dialect.given({ name: { type: 'text', values: destinations } })
+      yield sql`INSERT INTO ${dialect.keyValueTable} (${dialect.keyColumn}, value)
+        SELECT 'attended ' || given.name, CAST(${dialect.now(nowMs)} AS text) FROM ${given} WHERE TRUE ORDER BY 1
+        ON CONFLICT (${dialect.keyColumn}) DO UPDATE SET value = excluded.value`
+    })
+  }
+
+  unattended(withinMs: number): Promise<UnattendedDestination[]> {
+    return this.#runner.read(({ dialect, nowMs }) => {
+      const key = sql`'attended ' || destination`
+      // Only values with this key are numbers. With `and` instead of `case`, the database might cast other values first.
+      const at = sql`CASE WHEN ${dialect.keyColumn} = ${key} THEN CAST(value AS bigint) END`
+      return all<UnattendedDestination>(
+        sql`SELECT destination, sum(count) AS pending FROM delivery_tally
+            WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keyValueTable} WHERE ${at} > ${dialect.now(nowMs)} - ${withinMs})
+            GROUP BY destination HAVING sum(count) > 0 ORDER BY destination LIMIT ${MAX_UNATTENDED}`,
+      )
+    })
   }
 }
 
