@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   type NewEvent,
   type NewRequest,
@@ -28,6 +28,8 @@ export interface Chunk {
   /** Unique for each message. By the key, the store recognises a message that is delivered again. */
   key: string
   payload: Buffer
+  /** An id that is the same when a client repeats the request; undefined when repeated requests cannot be recognised. */
+  dedupId: string | undefined
 }
 
 export interface DecodedMessage {
@@ -54,7 +56,7 @@ export function encode(events: readonly NewEvent[], maxBytes = MAX_CHUNK_BYTES):
   const finish = (end: number) => {
     lastKey++
     const key = `${KEY_PREFIX}-${lastKey.toString(36)}`
-    chunks.push({ key, payload: payloadOf(key, lines) })
+    chunks.push({ key, payload: payloadOf(key, lines), dedupId: dedupIdOf(events.slice(start, end)) })
     start = end
     lines = []
     bytes = 0
@@ -108,6 +110,19 @@ function linesOf({ body, inherited, ...rest }: NewEvent): string {
   // JSON written by the collector has no line breaks, but another program may have written the body.
   if (body === null || body === '' || body.includes('\n')) return `${JSON.stringify({ ...fields, body })}\n\n`
   return `${JSON.stringify(fields)}\n${body}\n`
+}
+
+/**
+ * A hash of the sources, messageIds and reasons of the events, which stay the same when a client repeats a request. If a client
+ * corrects a rejected event and sends it again with the same messageId, the reason is different, and so is the hash.
+ */
+function dedupIdOf(events: readonly NewEvent[]): string | undefined {
+  const hash = createHash('sha256')
+  for (const { source, messageId, reason } of events) {
+    if (messageId === null) return undefined
+    hash.update(JSON.stringify([source, messageId, reason]))
+  }
+  return hash.digest('base64url')
 }
 
 /** @throws DecodeError when the payload is not a message of this format. An event that is wrong is returned in `broken`. */

@@ -6,6 +6,8 @@ export interface LogSettings {
   replicas: 1 | 3 | 5
   /** Maximum size of the waiting events, bytes. When the log is full, processes that write to it respond with 503. */
   maxBytes: number
+  /** Seconds for which the log recognises a repeated request. The store recognises repeated events later too. */
+  duplicateWindow: number
   /** File with the credentials of a NATS account. */
   credentialsFile?: string | undefined
 }
@@ -14,4 +16,5 @@ export const LOG_DEFAULTS: LogSettings = {
   stream: 'trackpost',
   replicas: 1,
   maxBytes: 4 * 1024 ** 3,
+  duplicateWindow: 120,
 }

@@ -53,7 +53,7 @@ export class Publisher {
     this.#pendingEvents += events.length
     try {
       const chunks = encode(events, this.#connection.maxMessageBytes)
-      await Promise.all(chunks.map(({ payload }) => this.publish(payload)))
+      await Promise.all(chunks.map(({ payload, dedupId }) => this.publish(payload, dedupId)))
     } finally {
       this.#pendingEvents -= events.length
       if (isTrial) this.#isTrying = false
@@ -61,11 +61,12 @@ export class Publisher {
     return events.map(({ reason }) => ({ status: reason === null ? 'accepted' : 'rejected' }))
   }
 
-  async publish(payload: Uint8Array): Promise<void> {
+  async publish(payload: Uint8Array, dedupId?: string): Promise<void> {
     const { length } = payload
     this.#pendingBytes += length
     try {
-      await this.#connection.client.publish(this.#subject, payload, { timeout: TIMEOUT_MS })
+      const options = { timeout: TIMEOUT_MS, ...(dedupId !== undefined && { msgID: dedupId }) }
+      await this.#connection.client.publish(this.#subject, payload, options)
       this.#trouble = null
     } catch (cause) {
       this.#trouble = isFull(cause) ? 'the log is full: its workers do not keep up' : reasonOf(cause)

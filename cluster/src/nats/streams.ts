@@ -50,7 +50,7 @@ export class UnsafeStreamError extends Error {
 type Wanted = Partial<StreamConfig> & { name: string; subjects: string[] }
 
 function wantedStreams(settings: LogSettings): Wanted[] {
-  const { replicas, maxBytes } = settings
+  const { replicas, maxBytes, duplicateWindow } = settings
   const names = namesOf(settings)
   const common = { storage: StorageType.File, num_replicas: replicas }
   return [
@@ -62,6 +62,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
       retention: RetentionPolicy.Workqueue,
       discard: DiscardPolicy.New,
       max_bytes: maxBytes,
+      duplicate_window: duplicateWindow * 1000 * NANOS,
     },
     {
       ...common,
@@ -79,6 +80,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
       retention: RetentionPolicy.Limits,
       discard: DiscardPolicy.New,
       max_bytes: Math.min(DEAD_BYTES, maxBytes),
+      duplicate_window: duplicateWindow * 1000 * NANOS,
     },
   ]
 }
@@ -163,6 +165,10 @@ function differences(wanted: Wanted, found: StreamConfig): string[] {
   }
   compare('log.replicas', wanted.num_replicas, found.num_replicas)
   compare('log.maxBytes', wanted.max_bytes, found.max_bytes)
+  if (wanted.duplicate_window !== undefined) {
+    const seconds = (nanos: number) => nanos / NANOS / 1000
+    compare('log.duplicateWindow', seconds(wanted.duplicate_window), seconds(found.duplicate_window))
+  }
   return notes
 }
 

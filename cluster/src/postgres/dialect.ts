@@ -118,7 +118,7 @@ function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   const { fromMs = Number.MIN_SAFE_INTEGER, toMs = Number.MAX_SAFE_INTEGER } = range
   const few = yield* first<{ count: number; first: number | null; last: number | null }>(
     sql`SELECT count(*) AS count, min(seq) AS first, max(seq) AS last FROM
-          (SELECT seq FROM event WHERE received_at >= ${fromMs} AND received_at <= ${toMs} LIMIT ${FEW_EVENTS + 1}) AS few`,
+          (SELECT seq FROM event WHERE received_at >= ${fromMs} AND received_at < ${toMs} LIMIT ${FEW_EVENTS + 1}) AS few`,
   )
   if (few === undefined || few.first === null || few.last === null) return { first: 1, last: 0 }
   if (few.count <= FEW_EVENTS)

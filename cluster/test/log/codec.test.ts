@@ -94,6 +94,22 @@ test('a large request is split into messages, in order, each with its own key', 
   expect(encode([])).toEqual([])
 })
 
+test('a repeated request has the same dedupId; one with other ids, sources or reasons does not', () => {
+  const idOf = (...events: NewEvent[]) => encode(events)[0]?.dedupId
+  const [a, b] = [newEvent('a'), newEvent('b')]
+
+  expect(idOf(a, b)).toBe(idOf({ ...a, body: '{"receivedAt":"later"}', receivedAtMs: 5 }, b))
+  const others = [
+    idOf(a),
+    idOf(b, a),
+    idOf({ ...a, source: 'other' }, b),
+    idOf({ ...a, reason: 'no_event' }, b),
+  ]
+  expect(new Set([idOf(a, b), ...others]).size).toBe(5)
+  // A request that was refused as a whole has no messageIds, so it gets no dedupId.
+  expect(idOf({ ...a, messageId: null, reason: 'invalid_json' })).toBeUndefined()
+})
+
 test('an unreadable event does not affect the valid ones around it', () => {
   const wrong = [
     newEvent('x', { receivedAtMs: null as never }),

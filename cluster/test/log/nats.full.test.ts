@@ -119,6 +119,29 @@ test('after a kill, the lag is the age of the oldest pending message, even if an
   expect((await log.lag())?.oldestMs).toBeLessThanOrEqual(Date.now() - startedMs + 5)
 })
 
+test('a request that is sent again within the window is in the log once; a different request with one of its ids is accepted', async () => {
+  const { url } = await startNats()
+  const log = await open(url, { duplicateWindow: 1 })
+  const waiting = async () => {
+    const { state } = await (await managerOf(url)).streams.info('trackpost')
+    return state.messages
+  }
+
+  await log.append([newEvent('a'), newEvent('b')])
+  await log.append([newEvent('a', { receivedAtMs: 5 }), newEvent('b', { receivedAtMs: 5 })])
+  expect(await waiting()).toBe(1)
+  await log.append([newEvent('a'), newEvent('c')])
+  expect(await waiting()).toBe(2)
+
+  // When the log accepts the first request again, the window is over. Then only the store would recognise the duplicates.
+  await expect
+    .poll(async () => {
+      await log.append([newEvent('a'), newEvent('b')])
+      return waiting()
+    })
+    .toBe(3)
+})
+
 test('a message that was not acknowledged is redelivered, to any subscriber', async () => {
   const { url } = await startNats()
   const [first, second] = [await open(url), await open(url)]
@@ -297,12 +320,13 @@ test('a stream that could lose accepted events is refused at the start, and the 
 
 test('a stream with other limits is used unchanged, and the difference is reported', async () => {
   const { url } = await startNats()
-  await open(url, { maxBytes: 10_000_000 })
+  await open(url, { maxBytes: 10_000_000, duplicateWindow: 60 })
   const faults: string[] = []
 
   const log = await open(url, { maxBytes: 20_000_000 }, faults)
 
   expect(faults.join('\n')).toContain('log.maxBytes of the stream trackpost is 10000000, not 20000000')
+  expect(faults.join('\n')).toContain('log.duplicateWindow of the stream trackpost is 60, not 120')
   await log.append([newEvent('a')])
 })
 

@@ -113,6 +113,8 @@ export interface LogInput {
   replicas?: 1 | 3 | 5 | undefined
   /** Maximum bytes that may wait in the log, at least 65,536. When the log is full, the collector responds with 503. */
   maxBytes?: number | undefined
+  /** Time in which the log recognises a repeated request, in seconds, 1 to 86,400. */
+  duplicateWindow?: number | undefined
   /** Path of a file with the credentials of a NATS account. */
   credentialsFile?: string | undefined
 }

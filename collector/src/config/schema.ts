@@ -158,6 +158,7 @@ const log = z.strictObject({
     .optional(),
   replicas: z.literal([1, 3, 5]).optional(),
   maxBytes: z.number().int().min(65_536).optional(),
+  duplicateWindow: z.number().min(1).max(86_400).optional(),
   credentialsFile: z.string().min(1).optional(),
 })
 
