@@ -41,7 +41,7 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   },
   jest: {
     file: 'jest.test.cjs',
-    tests: 14,
+    tests: 81,
     run: (file) => runJest(file, ['--detectOpenHandles']),
   },
   vitest: {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { Analytics as Segment } from '@segment/analytics-node'
 import { basic } from '../../../collector/test/support.ts'
 import type { Analytics as Trackpost } from '../../../src/index.ts'
 import { type Account, reached } from './account.ts'
@@ -13,7 +14,7 @@ const PAUSE_MS = 20
 /** Maximum number of events that wait in a client for a response. It keeps events from accumulating during an outage. */
 const MAX_WAITING = 30 * BATCH
 
-/** Clients of two kinds that send until they are stopped. In the end, each event has got 200. */
+/** Clients of three kinds that send until they are stopped. In the end, each event has got 200. */
 export class Senders {
   readonly #account: Account
   readonly #url: string
@@ -35,6 +36,7 @@ export class Senders {
     const { Analytics } = await loadSdk()
     this.#running = Promise.all([
       this.#withSdk(Analytics),
+      this.#withSegment(),
       this.#byHand('hand-a', 'batch'),
       this.#byHand('hand-b', 'batch'),
       this.#byHand('single', 'track'),
@@ -78,6 +80,36 @@ export class Senders {
       }
     }
     await client.closeAndFlush({ timeout: 600_000 })
+  }
+
+  async #withSegment(): Promise<void> {
+    const client = new Segment({
+      writeKey: 'shop',
+      host: this.#url,
+      httpClient: this.#account.fetch(TIMEOUT_MS) as never,
+      flushAt: BATCH,
+      flushInterval: PAUSE_MS,
+      // Few, because this client doubles the wait between retries, up to a minute.
+      maxRetries: 2,
+    })
+    // Without this listener, an error would end the process.
+    client.on('error', () => {})
+    let settled = 0
+    const track = (messageId: string) => {
+      client.track({ userId: 'zoë', event: 'Sent', messageId }, (error) => {
+        if (error === undefined) settled++
+        else track(messageId)
+      })
+    }
+    let sent = 0
+    for (; !this.#isOver; await pause()) {
+      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING && !this.#isHeld; index++) {
+        track(`segment-${sent++}`)
+        this.tracked++
+      }
+    }
+    await reached(() => settled === sent)
+    await client.closeAndFlush()
   }
 
   /** A minimal client that repeats each request until it gets 200. */

@@ -35,7 +35,13 @@ test('the matchers', () => {
   )
 })
 
-test('the matchers decide as toMatchObject', () => {
+test.each(matcherCases(expect))('decides as toMatchObject: %s', async (label, value, expected, matches) => {
+  const message = { type: 'track', event: 'E', properties: { value } }
+  const refused = createTestClient()
+  refused.failNext({ status: 400 })
+  refused.analytics.track({ userId: 'ada', ...message })
+  await refused.analytics.flush()
+  const partial = { properties: { value: expected } }
   const passes = (check) => {
     try {
       check()
@@ -44,13 +50,19 @@ test('the matchers decide as toMatchObject', () => {
       return false
     }
   }
-  for (const [label, value, expected] of matcherCases(expect)) {
-    const message = { type: 'track', event: 'E', properties: { value } }
-    const partial = { properties: { value: expected } }
 
-    const byRunner = passes(() => expect(message).toMatchObject(partial))
-    const isTracked = passes(() => expect([message]).toHaveTracked('E', partial))
+  const byRunner = passes(() => expect(message).toMatchObject(partial))
+  const isTracked = passes(() => expect([message]).toHaveTracked('E', partial))
+  const isNotTracked = passes(() => expect([message]).not.toHaveTracked('E', partial))
+  const isFailed = passes(() => expect(refused).toHaveFailed('E', partial))
+  const isNotFailed = passes(() => expect(refused).not.toHaveFailed('E', partial))
+  const isWhole = passes(() => expect(message).toEqual({ type: 'track', event: 'E', ...partial }))
+  const byMatcherAlone = matchers.toHaveTracked([message], 'E', partial).pass
 
-    expect([label, isTracked]).toEqual([label, byRunner])
-  }
+  expect(byRunner).toBe(matches !== false)
+  expect([isTracked, isNotTracked]).toEqual([byRunner, !byRunner])
+  expect([isFailed, isNotFailed]).toEqual([byRunner, !byRunner])
+  expect(byMatcherAlone).toBe(matches === true)
+  // Only toEqual takes an undefined key for a missing one.
+  if (isWhole && !label.includes('undefined')) expect(isTracked).toBe(true)
 })
