@@ -127,10 +127,11 @@ function printReport() {
   }
   console.log('  * the import of some orders was run twice; their ids are the same, so they count once')
 
+  const bytes = requests.reduce((sum, { inflatedBytes }) => sum + inflatedBytes, 0)
   const statuses = requests.map(({ status }) => status).filter((status) => status !== 200)
   const { pending } = told('stopping')[0].stats
   console.log(
-    `\n  ${requests.length} requests, of which these failed and were sent again: ${statuses.join(', ')}`,
+    `\n  ${requests.length} requests of ${Math.round(bytes / 1_000)} KB, of which these failed and were sent again: ${statuses.join(', ')}`,
   )
   console.log(`  the shop was told to stop while ${pending} events were waiting, and delivered them first`)
   console.log('\nWhat failed, and why')
