@@ -260,8 +260,7 @@ export class OAuthCredentials implements TokenCredentials {
     const known = this.#known
     // Requests that failed side by side count as one failure.
     if (known.failures === 0 || startedAtMs >= known.notBeforeMs) known.failures++
-    const leastMs = Math.min(backoffMs(known.failures, 0), MAX_TOKEN_WAIT_MS / 2)
-    const waitMs = Math.max(result.waitMs ?? 0, leastMs * (1 + clock.random()))
+    const waitMs = Math.max(result.waitMs ?? 0, backoffMs(known.failures, clock.random(), MAX_TOKEN_WAIT_MS))
     known.notBeforeMs = Math.max(known.notBeforeMs, nowMs + waitMs)
     // First, because another client may have fetched a token in the meantime.
     this.#fetch()

@@ -230,10 +230,11 @@ export function spreadMs(waitMs: number, random: number): number {
  * so that clients that failed together do not come back together.
  *
  * @param random A number in [0, 1).
+ * @param maxMs The longest wait, in place of 60 s.
  * @see docs/spec.md, section 8
  */
-export function backoffMs(failures: number, random: number): number {
+export function backoffMs(failures: number, random: number, maxMs = MAX_BACKOFF_MS): number {
   // The exponent is limited too, because 2 ** 1024 is `Infinity`.
-  const boundMs = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 30))
+  const boundMs = Math.min(maxMs, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 30))
   return boundMs / 2 + (random * boundMs) / 2
 }
