@@ -11,7 +11,7 @@ const SHARED_TOKEN = 'TRACKPOST_ADMIN_TOKEN'
  * variable for the collector: `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
  */
 const OF_SERVICE =
-  /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
+  /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):\/\//
 
 export function variableOf(flags: string): string {
@@ -27,20 +27,24 @@ export function variableOf(flags: string): string {
  */
 export function prepareEnvironment(program: Command, environment: NodeJS.ProcessEnv): void {
   const switches = new Map(program.options.map((option) => [option.envVar, option.isBoolean()]))
-  const token = environment[SHARED_TOKEN]
-  if (token) environment[variableOf('--admin-token')] ||= token
   for (const [variable, given = ''] of Object.entries(environment)) {
     if (!variable.startsWith(PREFIX)) continue
-    // A secret that was made from a file or with `echo` may have a line break at its end.
-    const value = given.replace(/[\r\n]+$/, '')
+    const value = withoutEnd(given)
     const isSwitch = switches.get(variable)
-    if (OF_SERVICE.test(variable) && (isSwitch === undefined || SERVICE_ADDRESS.test(value)))
-      delete environment[variable]
+    const isAddress = variable.endsWith('_PORT') && SERVICE_ADDRESS.test(value)
+    if (isAddress || OF_SERVICE.test(variable)) delete environment[variable]
     else if (isSwitch === undefined)
       throw new ConfigError(`${variable}: no option has this name; see trackpost-collector --help`)
     else if (value === '' || (isSwitch && !isTrue(variable, value))) delete environment[variable]
     else environment[variable] = value
   }
+  const token = withoutEnd(environment[SHARED_TOKEN] ?? '')
+  if (token !== '') environment[variableOf('--admin-token')] ??= token
+}
+
+/** A secret that was made from a file or with `echo` may have a line break at its end. */
+function withoutEnd(value: string): string {
+  return value.replace(/[\r\n]+$/, '')
 }
 
 function isTrue(variable: string, value: string): boolean {

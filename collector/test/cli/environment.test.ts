@@ -94,6 +94,9 @@ test('TRACKPOST_ADMIN_TOKEN also sets the admin token, but TRACKPOST_COLLECTOR_A
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'a', TRACKPOST_COLLECTOR_ADMIN_TOKEN: 'b' })).toEqual({
     adminToken: 'b',
   })
+  expect(read({ TRACKPOST_ADMIN_TOKEN: 'a', TRACKPOST_COLLECTOR_ADMIN_TOKEN: '\n' })).toEqual({
+    adminToken: 'a',
+  })
 })
 
 test('variables of the SDK are ignored', () => {
@@ -133,6 +136,7 @@ test('a tcp:// address in a variable that Kubernetes does not set is used', () =
 
 test('a misspelt variable, and a switch that is neither true nor false, are errors that name the variable', () => {
   expect(() => read({ TRACKPOST_COLLECTOR_DATABSE: 'x' })).toThrow(/TRACKPOST_COLLECTOR_DATABSE: no option/)
+  expect(() => read({ TRACKPOST_COLLECTOR_HTTP_PORT: '80' })).toThrow(/HTTP_PORT: no option/)
   expect(() => read({ TRACKPOST_COLLECTOR_QUIET: 'perhaps' })).toThrow(/QUIET: expected true or false/)
 })
 
