@@ -268,6 +268,11 @@ test.each([
     /'--port <number>' argument 'http' is invalid\. Expected a whole number/,
   ],
   [
+    'a check of no port',
+    ['healthcheck', '--port', '0'],
+    /--port: name the port on which the collector listens/,
+  ],
+  [
     'a share over 1',
     ['--fail-rate', '1.5'],
     /'--fail-rate <share>' argument '1\.5' is invalid\. Expected a number from 0 to 1/,

@@ -72,6 +72,7 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
 }
 
 async function runHealthcheck({ host, port }: Values): Promise<number> {
+  if (port === 0) throw new ConfigError('--port: name the port on which the collector listens')
   const { isReady, says } = await askReadiness(host, port)
   process.stdout.write(`${printable(says).trim()}\n`)
   return isReady ? 0 : 1
