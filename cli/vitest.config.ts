@@ -15,6 +15,8 @@ export default defineConfig({
     name: 'cli',
     ...filesOfTier(),
     globalSetup: ['test/build.setup.ts'],
+    // Loading the modules anew for each file would take longer than its tests.
+    isolate: false,
     // Only a test that hangs reaches this limit.
     testTimeout: 120_000,
     hookTimeout: 300_000,

@@ -69,6 +69,7 @@ const STEPS = {
     command: ['npm', 'test', '--workspace', 'cli', '--'],
     reports: true,
     isParallel: true,
+    inRest: true,
   },
   collector: {
     command: ['npm', 'test', '--workspace', 'collector', '--'],

@@ -3,11 +3,14 @@ import type { CommandContext } from './commands/context.ts'
 import { CommandError, EXIT } from './errors.ts'
 import { createProgram } from './program.ts'
 
-export async function main(args: readonly string[]): Promise<number> {
-  const { stdout, stderr } = process
+/** @param io Where the command reads its environment and writes its output. Default: the process. */
+export async function main(
+  args: readonly string[],
+  { stdout, stderr, env }: Pick<CommandContext, 'stdout' | 'stderr' | 'env'> = process,
+): Promise<number> {
   // The program that reads the output may have ended (`| head -1`). The command still sends its events.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
-  const context: CommandContext = { stdout, stderr, env: process.env, args, onInterrupt }
+  const context: CommandContext = { stdout, stderr, env, args, onInterrupt }
   let exitCode: number = EXIT.delivered
   try {
     const program = createProgram(context, (code) => {

@@ -3,15 +3,11 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { launcher, ndjson, newFile, newFolder, run, start, startCollector, startServer } from './support.ts'
+import { describe, expect, test } from 'vitest'
+import { launcher, ndjson, newFile, newFolder, run, start, startServer, stateOf } from './support.ts'
 
 /** At the rate of the interrupted imports, it takes at least a quarter of a minute. */
 const LINES = 3_000
-
-function stateOf(file: string): { line: number; offset: number; isDone: boolean } {
-  return JSON.parse(readFileSync(`${file}.trackpost-state.json`, 'utf8'))
-}
 
 describe('an interrupted import', () => {
   test('after Ctrl+C, the lines in flight are delivered, and --resume continues at the reported line', async () => {
@@ -59,63 +55,6 @@ describe('an interrupted import', () => {
 
     expect([code, server.taken.length]).toEqual([130, 3])
     expect(stdout).toContain('3 lines: 3 delivered')
-  })
-
-  test.each([
-    ['NDJSON', 'events.ndjson', ndjson(LINES), []],
-    ['a JSON array', 'events.json', `[\n${ndjson(LINES).trimEnd().replaceAll('\n', ',\n')}\n]\n`, []],
-    [
-      'CSV in gzip',
-      'events.csv.gz',
-      gzipSync(
-        `who,what,number\n${Array.from({ length: LINES }, (_, index) => `ada,"Paid\n",${index}\n`).join('')}`,
-      ),
-      ['--type', 'track', '--map', 'userId=who,event=what', '--rest'],
-    ],
-  ])(
-    'after kill -9, --resume loses no line, and the collector stores none twice: %s',
-    async (_label, name, content, flags) => {
-      const collector = await startCollector()
-      const file = newFile(name, content)
-      for (let kills = 0; kills < 2; kills++) {
-        const running = start(['import', file, '--resume', '--rate', '200', ...flags], { env: collector.env })
-        const before = (await collector.stats()).accepted
-        while ((await collector.stats()).accepted < before + 200)
-          await new Promise((resolve) => setTimeout(resolve, 20))
-        running.child.kill('SIGKILL')
-        await running.ended
-      }
-      expect((await collector.stats()).accepted).toBeLessThan(LINES)
-
-      const { code } = await run(['import', file, '--resume', ...flags], { env: collector.env })
-
-      expect(code).toBe(0)
-      const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
-      expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
-      expect(stateOf(file).isDone).toBe(true)
-    },
-  )
-
-  test('after kill -9, the rejects file contains each refused line once', async () => {
-    const collector = await startCollector()
-    const lines = ndjson(LINES).split('\n')
-    for (let index = 0; index < LINES; index += 10) lines[index] = '{"type":"track"}'
-    const file = newFile('events.ndjson', lines.join('\n'))
-    const running = start(['import', file, '--rate', '200', '--problems', '0'], { env: collector.env })
-    while ((await collector.stats()).accepted < 300) await new Promise((resolve) => setTimeout(resolve, 20))
-    running.child.kill('SIGKILL')
-    await running.ended
-
-    const { code } = await run(['import', file, '--resume', '--problems', '0'], { env: collector.env })
-
-    expect(code).toBe(1)
-    const rejects = readFileSync(join(dirname(file), 'events.rejects.ndjson'), 'utf8')
-      .trimEnd()
-      .split('\n')
-    expect(rejects.map((line) => JSON.parse(line)._trackpost.line)).toEqual(
-      Array.from({ length: LINES / 10 }, (_, index) => index * 10 + 1),
-    )
-    expect((await collector.stats()).accepted).toBe(LINES - LINES / 10)
   })
 
   test('an import neither starts over by mistake nor continues with another host, key or file', async () => {
@@ -283,21 +222,6 @@ describe('a service that fails', () => {
     },
   )
 
-  test('the process stays alive while all pending lines wait for a retry and no more lines may be read', async () => {
-    // The wait is longer than the time for which the SDK would keep an idle process alive.
-    const server = await startServer((request, _ids, response) => {
-      if (request !== 3) return undefined
-      response.setHeader('retry-after', '7')
-      return 503
-    })
-
-    const { code, stderr } = await run(['import', newFile('a.ndjson', ndjson(6_000))], { env: server.env })
-
-    expect([code, new Set(server.taken).size]).toEqual([0, 6_000])
-    // A stated wait becomes up to a fifth longer.
-    expect(stderr).toMatch(/waits [789] s: \[503\] Service Unavailable/)
-  })
-
   test('no line is lost when some requests get 503', async () => {
     const server = await startServer((request) => (request % 3 === 0 ? 503 : undefined))
     const { code } = await run(['import', newFile('a.ndjson', ndjson(2_000))], { env: server.env })
@@ -318,32 +242,6 @@ describe('a service that fails', () => {
 })
 
 describe('a disk or state file that fails', () => {
-  test('a full disk is reported in one line, and after --resume no event is lost or doubled', async () => {
-    const collector = await startCollector()
-    const folder = fullableFolder()
-    if (folder === undefined)
-      return console.warn('SKIPPED: no small file system could be mounted (needs root)')
-    const file = join(folder, 'events.ndjson')
-    const content = ndjson(LINES)
-    writeFileSync(file, content)
-    const running = start(['import', file, '--rate', '200'], { env: collector.env })
-    while ((await collector.stats()).accepted < 300) await new Promise((resolve) => setTimeout(resolve, 20))
-    spawnSync('sh', ['-c', `cat /dev/zero > ${join(folder, 'ballast')}`])
-
-    const { code, stdout, stderr } = await running.ended
-
-    expect(code).toBe(1)
-    expect(stderr).toMatch(
-      /events\.ndjson:\d+: the state file .* cannot be written: no space left on the disk\n$/,
-    )
-    expect(stdout).toContain('continue with: trackpost import')
-    spawnSync('rm', [join(folder, 'ballast')])
-    const again = await run(['import', file, '--resume'], { env: collector.env })
-    expect(again.code).toBe(0)
-    const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
-    expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
-  })
-
   test('a failure of the last save is reported, when the folder of the state file has been removed', async () => {
     const folder = join(newFolder(), 'states')
     mkdirSync(folder)
@@ -407,15 +305,6 @@ describe('a disk or state file that fails', () => {
     expect(stderr).toContain('it cannot be read; use --restart to start over')
   })
 })
-
-/** Mounts a file system of 3 MB. Returns `undefined` if it cannot be mounted. */
-function fullableFolder(): string | undefined {
-  const folder = join(newFolder(), 'small')
-  mkdirSync(folder)
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', folder]).status !== 0) return undefined
-  onTestFinished(() => void spawnSync('umount', ['-l', folder]))
-  return folder
-}
 
 describe('invalid input', () => {
   const env = { TRACKPOST_HOST: 'http://127.0.0.1:1', TRACKPOST_WRITE_KEY: 'history' }

@@ -1,13 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
 import { listen } from '../../test/support/loopback.ts'
+import { main } from '../src/main.ts'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -40,16 +42,10 @@ export interface Exit {
   readonly stderr: string
 }
 
-/** Starts the command without the Trackpost settings of this machine, and kills it when the test ends. */
+/** Starts the installed command in a process of its own, and kills it when the test ends. */
 export function start(args: readonly string[], options: RunOptions = {}): Running {
   const { env = {}, cwd, input, node = process.execPath, nodeArgs = [] } = options
-  const own = Object.entries(process.env).filter(
-    ([name]) => !/^(TRACKPOST_|VITEST|NODE_OPTIONS$|FORCE_COLOR$|npm_)/.test(name),
-  )
-  const child = spawn(node, [...nodeArgs, launcher(), ...args], {
-    cwd,
-    env: { ...Object.fromEntries(own), XDG_CONFIG_HOME: '/nonexistent', ...env },
-  })
+  const child = spawn(node, [...nodeArgs, launcher(), ...args], { cwd, env: environment(env) })
   onTestFinished(() => void child.kill('SIGKILL'))
   const texts = { stdout: '', stderr: '' }
   const waiting = new Set<() => void>()
@@ -80,8 +76,34 @@ export function start(args: readonly string[], options: RunOptions = {}): Runnin
   }
 }
 
-export function run(args: readonly string[], options: RunOptions = {}): Promise<Exit> {
-  return start(args, options).ended
+/**
+ * Runs the command within this process, since a start of Node.js takes longer than most commands, unless it reads stdin or
+ * has settings of Node.js itself.
+ */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Exit> {
+  const { env = {}, ...ofProcess } = options
+  const isOfProcess = Object.keys(ofProcess).length > 0 || 'NODE_EXTRA_CA_CERTS' in env
+  if (isOfProcess || args.includes('-')) return start(args, options).ended
+  const texts = { stdout: '', stderr: '' }
+  const collect = (name: 'stdout' | 'stderr'): Writable =>
+    new Writable({
+      decodeStrings: false,
+      write(text: string, _encoding, done) {
+        texts[name] += text
+        done()
+      },
+    })
+  const context = { stdout: collect('stdout'), stderr: collect('stderr'), env: environment(env) }
+  const code = await main(args, context)
+  return { code, signal: null, ...texts }
+}
+
+/** Without the Trackpost settings of this machine. */
+function environment(own: Record<string, string>): Record<string, string> {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(TRACKPOST_|VITEST|NODE_OPTIONS$|FORCE_COLOR$|npm_)/.test(name),
+  )
+  return { ...(Object.fromEntries(kept) as Record<string, string>), XDG_CONFIG_HOME: '/nonexistent', ...own }
 }
 
 /** Starts a server that is closed when the test ends. Returns its address, without a slash at the end. */
@@ -242,4 +264,9 @@ export function ndjson(count: number, from = 0): string {
     })}\n`
   }
   return text
+}
+
+/** The state file of the import of `file`. */
+export function stateOf(file: string): { line: number; offset: number; isDone: boolean } {
+  return JSON.parse(readFileSync(`${file}.trackpost-state.json`, 'utf8'))
 }

@@ -1,6 +1,8 @@
+import type { Output } from '../output/text.ts'
+
 export interface CommandContext {
-  readonly stdout: NodeJS.WriteStream
-  readonly stderr: NodeJS.WriteStream
+  readonly stdout: Output
+  readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
   /** The arguments as the user typed them, without `node` and the path of the script. */
   readonly args: readonly string[]

@@ -1,4 +1,4 @@
-import { counted, duration } from './text.ts'
+import { counted, duration, type Output } from './text.ts'
 
 export interface Progress {
   readonly done: number
@@ -28,7 +28,7 @@ const SETTLING_MS = 3_000
 
 const CLEAR = '\r\u001b[K'
 
-export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): ProgressDisplay {
+export function showProgress(read: () => Progress, stream: Output): ProgressDisplay {
   const describe = createDescription(() => performance.now())
   if (!stream.isTTY) {
     const timer = setInterval(() => stream.write(`${describe(read())}\n`), PLAIN_INTERVAL_MS)
