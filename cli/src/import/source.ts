@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, type ReadStream } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -40,21 +39,18 @@ export interface Source {
 /** Opens a file, or stdin for `-`. @throws UsageError when the file cannot be opened. */
 export async function openSource(path: string): Promise<Source> {
   if (path === '-') return createSource(path, 'stdin', process.stdin, undefined, undefined)
-  let size: number | undefined
-  let file: FileHandle
+  let file: FileHandle | undefined
   try {
     file = await open(path)
-    const stats = await stat(path)
+    const stats = await file.stat()
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
-    if (stats.isFile()) size = stats.size
-    // A second reader of a pipe would take a part of the data.
-    else return createSource(path, basename(path), file.createReadStream(), undefined, undefined)
-    await file.close()
+    const stream = file.createReadStream({ highWaterMark: CHUNK_BYTES })
+    const size = stats.isFile() ? stats.size : undefined
+    return createSource(path, basename(path), stream, size, () => stream.bytesRead)
   } catch (error) {
+    await file?.close()
     throw new UsageError(`${printable(path)}: ${fileProblem(error)}`)
   }
-  const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES })
-  return createSource(path, basename(path), stream, size, () => stream.bytesRead)
 }
 
 function createSource(
@@ -75,7 +71,7 @@ function createSource(
       unpacked(path, stream, () => {
         isPacked = true
       }),
-    close: () => void (stream as ReadStream).destroy(),
+    close: () => void stream.destroy(),
   }
 }
 
