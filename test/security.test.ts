@@ -59,7 +59,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/package/contents.test.ts', 'no file in the tarball contains the path where it was built'],
   ],
   S41: [['test/package/reproducible.full.test.ts', 'a second build in another folder gives the same files']],
-  S43: [['test/package/sbom.test.ts', 'S43']],
+  S43: [['test/package/sbom.full.test.ts', 'S43']],
   S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],
   S47: [['collector/test/oauth.test.ts', 'failed logins are limited by address']],
   S48: [

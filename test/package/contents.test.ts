@@ -84,13 +84,6 @@ test('publint finds nothing, not even a suggestion', async () => {
   expect(code).toBe(0)
 })
 
-test('are-the-types-wrong finds nothing, under any module resolution', async () => {
-  const { code, output } = await runTool('attw', [project.tarball.path, '--no-definitely-typed'])
-
-  expect(output).toContain('No problems found')
-  expect(code).toBe(0)
-})
-
 test('nothing runs when the package is installed', async () => {
   const { scripts } = await readJson(join(project.folder, 'node_modules/trackpost/package.json'))
 

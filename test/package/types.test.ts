@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileSnippets } from './compile-snippets.ts'
-import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
+import { createProject, type Project } from './project.ts'
 
 /** Code that must compile. Most of it also compiles with other SDKs, from which users migrate. */
 const ACCEPTED = {
@@ -248,31 +246,4 @@ test('calls and values of users compile, and mistakes do not, with an error that
   for (const [name, [, mentions]] of Object.entries(REFUSED_TYPED)) {
     expect(complaints[name], name).toContain(mentions)
   }
-})
-
-describe('a program written for @segment/analytics-node', () => {
-  const folder = join(REPOSITORY, 'test/package/ported')
-
-  test('compiles unchanged', async () => {
-    const { output } = await runTool('tsc', ['--project', join(folder, 'tsconfig.json'), '--pretty', 'false'])
-
-    expect(output).toBe('')
-  })
-
-  test('compiles when only the import is changed', async () => {
-    const program = await readFile(join(folder, 'program.mts'), 'utf8')
-    const ported = program.replace("from '@segment/analytics-node'", "from 'trackpost'")
-    const { compilerOptions, files } = JSON.parse(await readFile(join(folder, 'tsconfig.json'), 'utf8'))
-    const typeRoots = [join(REPOSITORY, 'node_modules/@types')]
-    await project.write('program.mts', ported)
-    const path = await project.write(
-      'tsconfig.ported.json',
-      JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots }, files }),
-    )
-
-    const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
-
-    expect(ported).not.toBe(program)
-    expect(output).toBe('')
-  })
 })

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { TIER } from '../../scripts/tiers.mjs'
 import { type Exit, runNode, WRITE_KEY } from '../examples/run-node.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
@@ -76,7 +77,7 @@ test('the program of the package says how to start the command line, and starts 
   expect(withIt).toMatchObject({ code: 0, stdout: 'verify --json\n', stderr: '' })
 })
 
-test.each(['node16', 'nodenext'])(
+test.each(TIER === 'default' ? ['nodenext'] : ['node16', 'nodenext'])(
   'strict TypeScript compiles and delivers, with module %s',
   async (module) => {
     for (const name of ['service.mts', 'service.cts']) await project.add(`examples/typescript/${name}`)
