@@ -91,7 +91,7 @@ const STEPS = {
   frameworks: { command: vitest('frameworks'), reports: true, isParallel: true, inFull: true, inNight: true },
   site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true, isParallel: true },
-  spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
+  spool: { command: vitest('spool/proof'), reports: true, isParallel: true, inRest: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   size: { command: ['npm', 'run', '--silent', 'size'] },
   layers: { command: ['npm', 'run', '--silent', 'layers'] },
