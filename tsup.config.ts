@@ -197,7 +197,7 @@ function minify(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]):
   options.supported = { 'optional-chain': true }
 }
 
-/** Left out with `WITHOUT_TYPES=1`: they take ten times as long as the code. */
+/** Left out with `--no-dts`: they take ten times as long as the code. */
 const declarations: Options[] = [
   {
     entry: FOREIGN_TYPES.map((name) => `src/${name}.ts`),
@@ -224,7 +224,7 @@ const declarations: Options[] = [
   },
 ]
 
-export default defineConfig(async () => {
+export default defineConfig(async ({ dts }) => {
   // Not by `clean`: the builds run at the same time, and one could remove files that another one has written.
   rmSync('dist', { recursive: true, force: true })
   const shared = await sharedModules()
@@ -240,6 +240,6 @@ export default defineConfig(async () => {
       esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC), importFrom('./shared.js', shared)]),
       commonJS(`src/${name}.ts`, [importFrom('./index.cjs', PUBLIC)]),
     ]),
-    ...(process.env['WITHOUT_TYPES'] === '1' ? [] : declarations),
+    ...(dts === false ? [] : declarations),
   ]
 })
