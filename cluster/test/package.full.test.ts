@@ -1,19 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Packed, packBuilt, run, runTool } from '../../collector/test/package/project.ts'
+import { install, pack, type Tarball } from '../../scripts/install-packed.mjs'
+import { run, runTool } from '../../test/package/project.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-cluster-package-')))
-let packed: Packed
-beforeAll(async () => {
-  packed = await packBuilt(folder, 'cluster')
-  const collector = await packBuilt(folder)
-  writeFileSync(join(folder, 'package.json'), '{ "name": "a-user-of-the-cluster", "private": true }')
-  const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
-  const installed = await run('npm', ['install', collector.tarball, packed.tarball, ...flags], folder)
-  if (installed.code !== 0) throw new Error(installed.output)
+let packed: Tarball
+beforeAll(() => {
+  packed = pack('cluster', folder)
+  install(folder, pack('collector', folder), packed)
 }, 180_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -32,8 +29,8 @@ test('the client of a server is loaded only when it is needed', () => {
 
 test('publint and attw find no problem', async () => {
   const [publint, attw] = await Promise.all([
-    runTool('publint', ['--strict', packed.tarball], folder),
-    runTool('attw', [packed.tarball, '--profile', 'esm-only'], folder),
+    runTool('publint', ['--strict', packed.path], folder),
+    runTool('attw', [packed.path, '--profile', 'esm-only'], folder),
   ])
 
   expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })

@@ -4,14 +4,9 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
+import type { Tarball } from '../../scripts/install-packed.mjs'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-
-export interface Tarball {
-  readonly path: string
-  /** The paths of the files in the tarball, sorted. */
-  readonly files: string[]
-}
 
 /** A folder like the project of a user, in which only the packed package is installed. */
 export interface Project {

@@ -8,8 +8,8 @@ import { createProject, link, type Project, REPOSITORY, run, runTool } from './p
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'collector', 'package.json'), 'utf8'))
 
 let project: Project
-beforeAll(async () => {
-  project = await createProject()
+beforeAll(() => {
+  project = createProject()
 }, 180_000)
 afterAll(() => project?.remove())
 

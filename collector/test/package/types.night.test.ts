@@ -6,8 +6,8 @@ import { fetchPackages } from '../../../scripts/fetch-packages.mjs'
 import { createProject, link, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 let project: Project
-beforeAll(async () => {
-  project = await createProject()
+beforeAll(() => {
+  project = createProject()
 }, 180_000)
 afterAll(() => project?.remove())
 
