@@ -270,7 +270,7 @@ test.each([
   [
     'a check of no port',
     ['healthcheck', '--port', '0'],
-    /--port: name the port on which the collector listens/,
+    /: port: name the one on which the collector listens, not 0/,
   ],
   [
     'a share over 1',
@@ -287,6 +287,18 @@ test.each([
     'a misspelt option',
     ['--prot', '1'],
     /unknown option '--prot' \(Did you mean --port\?\); see trackpost-collector --help/,
+  ],
+  [
+    'an option in the place of a value',
+    ['--admin-token', '--protect', '--store', ':memory:'],
+    /: --admin-token: expected a value; put = before one that begins with -/,
+  ],
+  ['an empty address of a store', ['--store', ''], /: --store: the value is empty/],
+  ['an empty path', ['check', '--plan='], /: --plan: the value is empty/],
+  [
+    'a misspelt option with a secret',
+    ['--admin-tokn=a-long-secret'],
+    /: unknown option '--admin-tokn' \(Did you mean --admin-token\?\); see/,
   ],
   [
     'a misspelt command',
@@ -324,6 +336,23 @@ test.each([
   expect({ code, out }).toEqual({ code: 1, out: '' })
   expect(err).toMatch(/^trackpost-collector: [^\n]+\n$/)
   expect(err).toMatch(message)
+})
+
+test.each(['--help', '-h', '--version'])(
+  '%s prints its text even if a variable is wrong',
+  async (...args) => {
+    const wrong = { TRACKPOST_COLLECTOR_PROT: '1', TRACKPOST_COLLECTOR_PORT: 'x' }
+
+    expect(await runCommand(args, wrong)).toEqual(await runCommand(args))
+    expect(await runCommand(args, wrong)).toMatchObject({ code: 0, err: '' })
+  },
+)
+
+test('a value that begins with a dash is written after an equals sign', async () => {
+  const { url } = await start('--store', ':memory:', '--admin-token=--a-secret-with-dashes', '--fail-rate=0')
+
+  const headers = { authorization: 'Bearer --a-secret-with-dashes' }
+  expect((await fetch(`${url}/api/about`, { headers })).status).toBe(200)
 })
 
 test('the settings that keygen prints for the SDK and for the config work together', async () => {

@@ -42,6 +42,13 @@ export function prepareEnvironment(program: Command, environment: NodeJS.Process
   if (token !== '') environment[variableOf('--admin-token')] ??= token
 }
 
+/** For a command that only prints a text about the program, which is how the user finds the right name of a variable. */
+export function forgetVariables(environment: NodeJS.ProcessEnv): void {
+  for (const variable of Object.keys(environment)) {
+    if (variable.startsWith(PREFIX)) delete environment[variable]
+  }
+}
+
 /** A secret that was made from a file or with `echo` may have a line break at its end. */
 function withoutEnd(value: string): string {
   return value.replace(/[\r\n]+$/, '')

@@ -11,8 +11,9 @@ import { startCollector } from '../start.ts'
 import { isPostgres } from '../store/address.ts'
 import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
+import { onlyPrint, prepareArguments } from './arguments.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
-import { prepareEnvironment } from './environment.ts'
+import { forgetVariables, prepareEnvironment } from './environment.ts'
 import { askReadiness } from './healthcheck.ts'
 import { Log, oneLine, printable, withoutCredentials } from './log.ts'
 import { createProgram, type Values } from './program.ts'
@@ -42,8 +43,9 @@ export async function main(args: readonly string[]): Promise<number> {
     },
   )
   try {
+    if (onlyPrint(args)) forgetVariables(process.env)
     prepareEnvironment(program, process.env)
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(prepareArguments(program, args), { from: 'user' })
     return exitCode
   } catch (cause) {
     if (cause instanceof CommanderError && cause.exitCode === 0) return 0
@@ -72,7 +74,7 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
 }
 
 async function runHealthcheck({ host, port }: Values): Promise<number> {
-  if (port === 0) throw new ConfigError('--port: name the port on which the collector listens')
+  if (port === 0) throw new ConfigError('port: name the one on which the collector listens, not 0')
   const { isReady, says } = await askReadiness(host, port)
   process.stdout.write(`${printable(says).trim()}\n`)
   return isReady ? 0 : 1
