@@ -293,6 +293,8 @@ test.each([
     ['--admin-token', '--protect', '--store', ':memory:'],
     /: --admin-token: expected a value; put = before one that begins with -/,
   ],
+  ['a store with a file: URL', ['--store', 'file:events.db'], /: store: expected the path of a file/],
+  ['a store whose path is a space', ['--store', ' '], /: store: expected the path of a file/],
   ['an empty address of a store', ['--store', ''], /: --store: the value is empty/],
   ['an empty path', ['check', '--plan='], /: --plan: the value is empty/],
   [

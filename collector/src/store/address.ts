@@ -35,7 +35,8 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/** Whether an address has a URL scheme other than `file:`, as in `mysql://...`. */
+/** Whether an address is not the path of a file: it is empty, or has a URL scheme, as in `mysql://...` and `file:events.db`. */
 export function isForeign(address: string): boolean {
-  return /^[a-z][a-z\d+.-]*:\/\//i.test(address) && !/^file:/i.test(address)
+  // SQLite would open a temporary file for an empty path, and the path of a file: URL, which is not found by its name afterwards.
+  return address.trim() === '' || /^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(address)
 }
