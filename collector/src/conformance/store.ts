@@ -646,6 +646,8 @@ export function describeStore(runner: Runner, newSubject: () => Subject | Promis
     await expect.poll(() => store.changes.state().revision).toBeGreaterThan(revision)
     const [again] = await log.append([newEvent('a')])
     expect(again).toMatchObject({ status: 'rejected', reason: 'duplicate' })
+    // The newest event was deleted. Who waits for events after it must get the next one.
+    expect(again?.seq).toBeGreaterThan(c?.seq ?? 0)
     expect(await store.delete([a?.id ?? ''])).toBe(0)
   })
 

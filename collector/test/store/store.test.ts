@@ -368,6 +368,16 @@ test('the keys of groups are deleted after some days, and not before', () => {
   expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
 })
 
+test('sequence numbers continue after all events have become too old', () => {
+  let nowMs = 1_000_000
+  const store = openStore({ now: () => nowMs, retentionDays: 2 })
+  store.commit(batchOf([newEvent('old', { receivedAtMs: nowMs })]))
+  nowMs += 3 * 24 * 60 * 60 * 1000
+  expect(store.trim().hasDeleted).toBe(true)
+
+  expect(store.commit(batchOf([newEvent('new', { receivedAtMs: nowMs })]))).toMatchObject([{ seq: 2 }])
+})
+
 test('events that are too old are deleted in whole segments, with their counts; newer events stay', () => {
   let nowMs = 1_000_000
   const store = openStore({ now: () => nowMs, retentionDays: 2 })

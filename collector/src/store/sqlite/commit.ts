@@ -13,7 +13,7 @@ import {
   valuesOf,
 } from '../writing/batch.ts'
 import type { Database, SqlValue } from './database.ts'
-import { among } from './dialect.ts'
+import { among, newestSeq } from './dialect.ts'
 import { Counts, RowInsert } from './row-insert.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 import { executorOn, runNow } from './steps.ts'
@@ -94,10 +94,7 @@ export class Commit {
   }
 
   #insert(written: NewEvents): EventSummary[] {
-    const newest = this.#database.value<number>(
-      `SELECT max(coalesce((SELECT max(seq) FROM event), 0), ${FLOOR}) AS value`,
-    )
-    const firstSeq = (newest ?? 0) + 1
+    const firstSeq = newestSeq(this.#database) + 1
     const sourceIds = written.sources.map((name) => this.#sourceId(name))
     this.#deduplicate(written, sourceIds, firstSeq)
     this.#events.run(this.#eventRows(written, sourceIds, firstSeq))

@@ -27,11 +27,23 @@ const SIZES: Readonly<Record<SliceKind, SliceSizes>> = {
 /** Must be the same expression as in the indexes, because SQLite compares the expressions. */
 const SEGMENT = raw(`seq >> ${SEGMENT_BITS}`)
 
-/** Includes events that were deleted by a clear. */
+const NEWEST_SEQ = `SELECT max(
+  coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(value) FROM meta WHERE key IN ('floor', 'newest')), 0)
+) AS value`
+
+/** Includes events that have been deleted. */
 export function newestSeq(database: Database): number {
-  return Math.max(
-    database.value<number>('SELECT max(seq) AS value FROM event') ?? 0,
-    readMeta<number>(database, 'floor'),
+  return database.value<number>(NEWEST_SEQ) ?? 0
+}
+
+/**
+ * Must be called before the newest event may be deleted. The next event must not get its number: waits and readers that ask for
+ * newer events would miss that event, and a link to the deleted event would show it.
+ */
+export function keepNewest(database: Database): void {
+  database.run(
+    "INSERT INTO meta (key, value) VALUES ('newest', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    newestSeq(database),
   )
 }
 

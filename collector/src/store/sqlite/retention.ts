@@ -3,7 +3,7 @@ import { TABLES } from '../tables.ts'
 import { countsOf } from '../writing/counts.ts'
 import { deleteEvents } from '../writing/deletion.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
-import { dialectOf, newestSeq } from './dialect.ts'
+import { dialectOf, keepNewest, newestSeq } from './dialect.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 import { executorOn, runNow } from './steps.ts'
 
@@ -107,6 +107,7 @@ export class Retention {
     this.#rejectedFrom = 0
     const end = Math.max(floor, this.#seqAt(excess, floor), this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
+    keepNewest(database)
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
     // `clear` has deleted all counts, so events from before the clear must not be subtracted.
     if (last > floor) this.#subtractCounts(Math.max(oldest, floor + 1), last)
@@ -157,6 +158,7 @@ export class Retention {
     )
     this.#rejectedFrom = rows.length < count ? first + ROWS_PER_SEARCH + 1 : (rows.at(-1)?.seq ?? 0) + 1
     const ids = rows.map(({ seq }) => String(seq))
+    keepNewest(database)
     runNow(deleteEvents({ dialect: dialectOf(database), nowMs }, ids), executorOn(database))
     return { hasDeleted: rows.length > 0, hasMore: true, hasSwept: false }
   }

@@ -13,7 +13,7 @@ import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/token-memory.ts'
 import { Commit } from './commit.ts'
 import { type Database, MEMORY, openDatabase, type Row, readMeta, writeMeta } from './database.ts'
-import { newestSeq } from './dialect.ts'
+import { keepNewest, newestSeq } from './dialect.ts'
 import { runQueryNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { executorOn, runNow, stepRunner } from './steps.ts'
@@ -195,7 +195,11 @@ export class SyncStore {
   }
 
   delete(eventIds: readonly string[]): Promise<number> {
-    return this.#runner.write((context) => deleteEvents(context, eventIds))
+    const { database } = this
+    return this.#runner.write(function* (context) {
+      keepNewest(database)
+      return yield* deleteEvents(context, eventIds)
+    })
   }
 
   trim(): Trimmed {
