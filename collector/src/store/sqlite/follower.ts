@@ -46,10 +46,8 @@ export class Follower {
     const { data, lastSeq, epoch } = this.#store.version()
     if (data === this.#dataVersion) return
     this.#dataVersion = data
-    const known = this.#feed.state()
-    // Without new events and without a clear, the other process has probably stored results of deliveries.
-    const isQuiet = lastSeq === known.lastSeq && epoch === known.epoch
-    this.#feed.changedElsewhere({ lastSeq, epoch, revision: known.revision + (isQuiet ? 1 : 0) })
+    // The other process may have stored results of deliveries, also beside new events.
+    this.#feed.changedElsewhere({ lastSeq, epoch, revision: this.#feed.state().revision + 1 })
   }
 
   close(): void {
