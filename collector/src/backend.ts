@@ -76,6 +76,8 @@ export class Backend {
         this.#wake()
       },
     })
+    // The listener above does not hear of results of deliveries of this process.
+    this.#store.changes.subscribe(() => this.waiters.news())
     if (this.#options.isShared) this.#watch.start()
     this.#wake()
   }
@@ -172,6 +174,7 @@ function waitSource({ changes, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {
     lastSeq: () => changes.state().lastSeq,
+    revision: () => changes.state().revision,
     newest: async (limit) => {
       const query = { search: EVERYTHING, order: 'newest', isFull: false, limit } as const
       return (await reader.ask('events', query)).events

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { WaitTimeoutError } from '../src/index.ts'
 import type { EventRecord } from '../src/record.ts'
+import { newFolder } from './ops/process.ts'
 import { openCollector, post, track } from './support.ts'
 
 test('waitFor resolves with existing events', async () => {
@@ -65,6 +67,35 @@ test('waitFor by text searches the message', async () => {
   await post(collector, '/v1/track', track({ properties: { id: 'other' } }))
   await post(collector, '/v1/track', track({ properties: { id: 'sku-79' } }))
   expect(await two).toHaveLength(3)
+})
+
+test('a wait for the result of a delivery ends when the delivery has it', async () => {
+  const path = join(newFolder(), 'events.ndjson')
+  const config = { destinations: [{ name: 'Lines', type: 'file' as const, path }] }
+  const collector = await openCollector({ config })
+  const waits = ['delivery:delivered', 'destination:Lines -delivery:pending'].map((q) =>
+    collector.waitFor({ q, count: 2, timeout: 20_000 }),
+  )
+
+  for (const event of ['A', 'B']) await post(collector, '/v1/track', track({ event }))
+
+  for (const wait of waits) expect((await wait).map(({ name }) => name)).toEqual(['A', 'B'])
+})
+
+test('an event that comes after the newest one was deleted ends a wait', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'Deleted' }))
+  const waiting = collector.waitFor({ event: 'B' })
+  const ids = collector.events().map(({ id }) => id)
+  await fetch(`${collector.url}/api/events/delete`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ids }),
+  })
+
+  await post(collector, '/v1/track', track({ event: 'B' }))
+
+  expect(await waiting).toMatchObject([{ name: 'B', seq: 2 }])
 })
 
 test('events that were deleted do not count', async () => {

@@ -5,6 +5,87 @@ import type { EventRecord } from '../src/record.ts'
 import type { Cursor } from '../src/store/ports.ts'
 import { fakeClock } from './support.ts'
 
+/** Each record has a sequence number. */
+function openOver(records: Set<number>, waitSource: Partial<WaitSource> = {}) {
+  const state = { lastSeq: Math.max(0, ...records), revision: 0 }
+  const source: WaitSource = {
+    lastSeq: () => state.lastSeq,
+    revision: () => state.revision,
+    find: async () => ({ records: [...records].map((seq) => ({ seq }) as EventRecord), next: null }),
+    count: async ({ between }) => {
+      const { afterSeq = 0, beforeSeq = 0 } = between ?? {}
+      const count = [...records].filter((seq) => seq > afterSeq && seq < beforeSeq).length
+      return { count, isComplete: true, next: null }
+    },
+    newest: async () => [],
+    ...waitSource,
+  }
+  const clock = fakeClock()
+  const waiters = new Waiters(source, clock)
+  onTestFinished(() => waiters.close())
+  const add = (seq: number) => {
+    records.add(seq)
+    state.lastSeq = seq
+  }
+  return { waiters, clock, state, add }
+}
+
+test('a record that another process has written after it deleted all events counts, even if both are noticed at once', async () => {
+  const records = new Set([1])
+  const { waiters, add } = openOver(records)
+  const wait = waiters.wait({ count: 2 })
+  await nextTurn()
+
+  records.clear()
+  add(2)
+  waiters.cleared()
+  await nextTurn()
+  add(3)
+  waiters.news()
+
+  expect((await wait).map(({ seq }) => seq)).toEqual([2, 3])
+})
+
+test('records that were deleted during a wait do not count', async () => {
+  const records = new Set([1])
+  const { waiters, state, add } = openOver(records)
+  const wait = waiters.wait({ count: 2 })
+  await nextTurn()
+
+  records.delete(1)
+  state.revision++
+  for (const seq of [2, 3]) {
+    add(seq)
+    waiters.news()
+    await nextTurn()
+  }
+
+  expect((await wait).map(({ seq }) => seq)).toEqual([2, 3])
+})
+
+test('a wait ends a second after its timeout if the store does not respond', async () => {
+  const silent = () => new Promise<never>(() => {})
+  const { waiters, clock } = openOver(new Set([1]), { count: silent, newest: silent })
+  const wait = waiters.wait({ timeout: 2000 })
+  wait.catch(() => {})
+
+  for (const ms of [2000, 250, 1000]) {
+    clock.advance(ms)
+    await nextTurn()
+  }
+
+  await expect(wait).rejects.toThrow('; the store does not respond')
+})
+
+test('a wait that is asked for after the close, or by a client that has gone, ends at once', async () => {
+  const { waiters } = openOver(new Set())
+  await expect(waiters.waitInPages({}, AbortSignal.abort())).rejects.toThrow('closed')
+
+  waiters.close()
+
+  await expect(waiters.wait({})).rejects.toThrow('closed')
+})
+
 /** The test decides when the source responds. */
 function openWaiters(found: number, next: Cursor | null = null) {
   let lastSeq = 1
@@ -17,6 +98,7 @@ function openWaiters(found: number, next: Cursor | null = null) {
     })
   const source: WaitSource = {
     lastSeq: () => lastSeq,
+    revision: () => 0,
     find: () => answered('find', { records: [{} as EventRecord], next: null }),
     count: ({ after }) => answered(`count ${after}`, { count: found, isComplete: next === null, next }),
     newest: async () => [],

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../clock.ts'
+import { limited } from '../limited.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
-import { asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
+import { asksForDelivery, asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import type { Search } from '../search/syntax.ts'
 import type { EventCount, EventSearch } from '../store/event-reader.ts'
 import type { Cursor } from '../store/ports.ts'
@@ -39,6 +40,8 @@ export class ClosedError extends Error {
 export interface WaitSource {
   /** Sequence number of the newest record that can be read. */
   lastSeq(): number
+  /** Changes when deliveries have new results, and when events were deleted. */
+  revision(): number
   /** Reads a page of matching records, the oldest first. */
   find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
   /** Counts some of the matching records. */
@@ -62,9 +65,13 @@ interface Waiter {
   /** Aborted when the wait ends. */
   signal: AbortSignal
   count: number
+  /** Whether records that have been counted as not matching may match later. */
+  isOfDelivery: boolean
   /** Number of matching records up to the sequence number `seen`. `seen` is -1 until the existing records have been counted. */
   found: number
   seen: number
+  /** The revision with which the count began. */
+  revision: number
   /** The running check, and how many it has found so far. */
   looking: Promise<void> | undefined
   part: number
@@ -81,6 +88,8 @@ const PAGE = 100
 const ASKING = 4
 /** Time in which a check may end after the time of its wait. */
 const LAST_LOOK_MS = 250
+/** Longest wait for the records that the message names. */
+const NEWEST_LIMIT_MS = 1000
 /** Longest time for which checks of waits are started in one turn of the event loop. */
 const TURN_MS = 10
 
@@ -93,6 +102,7 @@ export class Waiters {
   #isScheduled = false
   /** Increases when all events are deleted. */
   #epoch = 0
+  #isClosed = false
 
   constructor(source: WaitSource, clock: Clock) {
     this.#source = source
@@ -166,13 +176,17 @@ export class Waiters {
         query,
         signal: looks.signal,
         count,
+        isOfDelivery: asksForDelivery(search),
         found: 0,
         seen: -1,
+        revision: this.#source.revision(),
         looking: undefined,
         part: 0,
         finish,
         fail,
       }
+      // A listener for a signal that has been aborted is never called.
+      if (this.#isClosed || signal?.aborted) return reject(new ClosedError())
       const cancelTimer = this.#clock.setTimer(() => {
         Promise.race([this.#look(waiter), sleep(this.#clock, LAST_LOOK_MS)])
           .then(() => this.#timeoutError(waiter, options, timeout))
@@ -196,14 +210,27 @@ export class Waiters {
   async #lookOn(waiter: Waiter): Promise<void> {
     try {
       // Takes a new place in the queue for each check. Otherwise, one wait could keep its place for as long as events arrive.
-      while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) await this.#lookOnce(waiter)
+      while (this.#waiters.has(waiter) && this.#isBehind(waiter)) await this.#lookOnce(waiter)
     } catch (cause) {
       if (this.#waiters.has(waiter)) waiter.fail(cause)
     }
   }
 
+  #isBehind(waiter: Waiter): boolean {
+    if (waiter.isOfDelivery && waiter.revision !== this.#source.revision()) this.#startOver(waiter)
+    return waiter.seen < this.#source.lastSeq()
+  }
+
+  #startOver(waiter: Waiter): void {
+    waiter.found = 0
+    waiter.part = 0
+    waiter.seen = -1
+    waiter.revision = this.#source.revision()
+  }
+
   async #lookOnce(waiter: Waiter): Promise<void> {
     const lastSeq = this.#source.lastSeq()
+    const isWhole = waiter.seen === -1
     const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
     const epoch = this.#epoch
     const missing = waiter.count - waiter.found
@@ -217,7 +244,10 @@ export class Waiters {
     waiter.found += waiter.part
     waiter.part = 0
     waiter.seen = lastSeq
-    if (waiter.found >= waiter.count) waiter.finish()
+    if (waiter.found < waiter.count) return
+    // Records of an earlier check may have been deleted since then.
+    if (isWhole || waiter.revision === this.#source.revision()) waiter.finish()
+    else this.#startOver(waiter)
   }
 
   /** A slow count takes a new place in the queue for each part, so that other waits get their turn. */
@@ -234,7 +264,7 @@ export class Waiters {
     }
   }
 
-  /** Must be called when there are new records. */
+  /** Must be called when there are new records, or when the revision has changed. */
   news(): void {
     if (this.#isScheduled || this.#waiters.size === 0) return
     this.#isScheduled = true
@@ -250,18 +280,18 @@ export class Waiters {
     })
   }
 
-  /** Must be called when all events were deleted. The waits then count from 0. */
+  /**
+   * Must be called when all events were deleted. The waits then count from 0. They also count the records that exist, because
+   * records may have been written between the deletion and this call.
+   */
   cleared(): void {
     this.#epoch++
-    const lastSeq = this.#source.lastSeq()
-    for (const waiter of this.#waiters) {
-      waiter.found = 0
-      waiter.part = 0
-      waiter.seen = lastSeq
-    }
+    for (const waiter of this.#waiters) this.#startOver(waiter)
+    this.news()
   }
 
   close(): void {
+    this.#isClosed = true
     for (const cancel of [...this.#cancels]) cancel()
   }
 
@@ -272,15 +302,24 @@ export class Waiters {
   ): Promise<WaitTimeoutError> {
     const found = before + part
     const isComplete = seen >= this.#source.lastSeq()
-    const last = (await this.#source.newest(5)).map((event) => {
-      const what = [event.type, event.name].filter((part) => part !== null).join(' ')
-      const who = event.userId ?? event.anonymousId ?? 'nobody'
-      return `${what} by ${who} (${event.reason ?? 'accepted'})`
-    })
-    const arrived = last.length === 0 ? 'nothing arrived at all' : `newest first: ${last.join(', ')}`
+    const arrived = await limited(
+      this.#source.newest(5).then(described),
+      NEWEST_LIMIT_MS,
+      this.#clock,
+      () => 'the store does not respond',
+    )
     return new WaitTimeoutError(
       `waited ${timeoutMs} ms for ${count} records matching ${JSON.stringify(filter)}, found ${found}${isComplete ? '' : ' in a part of the events, because the search is slow'}; ${arrived}`,
       found,
     )
   }
+}
+
+function described(events: readonly EventSummary[]): string {
+  const last = events.map((event) => {
+    const what = [event.type, event.name].filter((part) => part !== null).join(' ')
+    const who = event.userId ?? event.anonymousId ?? 'nobody'
+    return `${what} by ${who} (${event.reason ?? 'accepted'})`
+  })
+  return last.length === 0 ? 'nothing arrived at all' : `newest first: ${last.join(', ')}`
 }

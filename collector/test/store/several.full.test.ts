@@ -23,6 +23,18 @@ test('a wait sees events that another collector on the same file has accepted', 
   expect((await overHttp).status).toBe(200)
 })
 
+test('a wait sees an event that another collector has accepted just after it deleted all events', async () => {
+  const [first, second] = await openTwo()
+  await post(second, '/v1/track', track({ event: 'Old' }))
+  const waiting = first.waitFor({ event: 'New', timeout: 20_000 })
+  await first.waitFor({ event: 'Old', timeout: 20_000 })
+
+  await second.clear()
+  await post(second, '/v1/track', track({ event: 'New' }))
+
+  expect(await waiting).toMatchObject([{ name: 'New' }])
+})
+
 test('the totals of a collector include the events of another collector, and are reset when the other one deletes all events', async () => {
   const [first, second] = await openTwo()
   await post(first, '/v1/track', track())
