@@ -159,7 +159,7 @@ test('a host that is no URL is a problem of the address', async () => {
 test('a web page instead of a service is a problem', async () => {
   const server = await startServer((_request, _ids, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Log in</title>')
-    return 'hang'
+    return 'open'
   })
   const { code, checks } = await examine(server.env)
 

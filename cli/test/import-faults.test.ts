@@ -32,7 +32,7 @@ describe('an interrupted import', () => {
   })
 
   test('a second Ctrl+C ends the import at once', async () => {
-    const server = await startServer(() => 'hang')
+    const server = await startServer(() => 'open')
     const running = start(['import', newFile('a.ndjson', ndjson(100))], { env: server.env })
     while (server.requests === 0) await new Promise((resolve) => setTimeout(resolve, 20))
 
@@ -395,7 +395,7 @@ describe('invalid input', () => {
     const server = await startServer((_request, messageIds, response) => {
       server.taken.push(...messageIds)
       setTimeout(() => response.end('{"success":true}'), 1_500)
-      return 'hang'
+      return 'open'
     })
     const whole = gzipSync(ndjson(5_000))
     const file = newFile('a.ndjson.gz', whole.subarray(0, whole.length / 2))

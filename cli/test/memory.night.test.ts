@@ -84,7 +84,7 @@ async function write({ child }: Running, data: string | Buffer): Promise<void> {
 }
 
 test('reading stops while the service does not respond', async () => {
-  const server = await startServer(() => 'hang')
+  const server = await startServer(() => 'open')
   const running = start(['import', '-', '--max-retries', '0'], {
     env: server.env,
     nodeArgs: ['--import', METER],

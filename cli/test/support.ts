@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
 import { listen } from '../../test/support/loopback.ts'
+import { startService } from '../../test/support/service.ts'
 import { main } from '../src/main.ts'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
@@ -214,35 +214,22 @@ export interface FaultServer {
   requests: number
 }
 
-/**
- * `respond` returns the status of the response. For `undefined`, the server accepts the batch. For `'hang'`, it leaves the
- * response to `respond`.
- */
+/** Keeps the messageIds of the batches for which `respond` returns `undefined`. */
 export async function startServer(
   respond: (
     request: number,
     messageIds: readonly string[],
     response: ServerResponse,
-  ) => number | 'hang' | undefined,
+  ) => number | 'open' | undefined,
 ): Promise<FaultServer> {
   const taken: string[] = []
-  const url = await serve((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const bytes = Buffer.concat(parts)
-      const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes
-      const { batch = [] } = JSON.parse(text.toString() || '{}') as { batch?: { messageId: string }[] }
-      const messageIds = batch.map(({ messageId }) => messageId)
-      const status = respond(++server.requests, messageIds, response)
-      if (status === undefined) taken.push(...messageIds)
-      if (status === 'hang') return
-      response.writeHead(status ?? 200, { 'content-type': 'application/json' })
-      response.end(
-        status === undefined ? '{"success":true}' : '{"success":false,"message":"the test asked for this"}',
-      )
-    })
+  const { url, close } = await startService(({ batch }, response) => {
+    const messageIds = batch.map(({ messageId }) => messageId)
+    const status = respond(++server.requests, messageIds, response)
+    if (status === undefined) taken.push(...messageIds)
+    return status
   })
+  onTestFinished(close)
   const server: FaultServer = {
     url,
     env: { TRACKPOST_HOST: url, TRACKPOST_WRITE_KEY: 'history' },

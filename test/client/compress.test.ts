@@ -1,45 +1,29 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import zlib, { gunzipSync } from 'node:zlib'
+import zlib from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import type { RequestInfo } from '../../src/delivery/observer.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
-import { type Loopback, listen } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
+import { type ServiceRequest, startService } from '../support/service.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-interface Received {
-  readonly headers: IncomingHttpHeaders
-  readonly bytes: Buffer
-  /** The body after decompression. */
-  readonly text: string
-  readonly isCompressed: boolean
-  readonly messages: { messageId: string }[]
-}
-
 let service: Loopback
-let received: Received[]
+let received: ServiceRequest[]
+const isCompressed = ({ headers }: ServiceRequest): boolean => headers['content-encoding'] === 'gzip'
 const warned = catchProcessWarnings()
 /** Returns the status of the response. */
-let respond: (request: Received) => number | Promise<number>
+let respond: (request: ServiceRequest) => number | Promise<number>
 failOnUnhandledRejections()
 
 beforeEach(async () => {
   received = []
   respond = () => 200
-  service = await listen(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const bytes = Buffer.concat(chunks)
-    const isCompressed = request.headers['content-encoding'] === 'gzip'
-    const text = (isCompressed ? gunzipSync(bytes) : bytes).toString('utf8')
-    const { batch: messages } = JSON.parse(text)
-    const one = { headers: request.headers, bytes, text, isCompressed, messages }
-    received.push(one)
-    response.statusCode = await respond(one)
-    response.end('{"success":true}')
+  service = await startService((request) => {
+    received.push(request)
+    return respond(request)
   })
 })
 afterEach(async () => {
@@ -62,8 +46,8 @@ async function trackAll(analytics: Analytics, count: number, properties: object 
   return outcomes
 }
 
-const idsOf = (requests: Received[]): string[] =>
-  requests.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))
+const idsOf = (requests: ServiceRequest[]): string[] =>
+  requests.flatMap(({ batch }) => batch.map(({ messageId }) => messageId))
 
 const all = <Value>(count: number, value: Value): Value[] => new Array(count).fill(value)
 
@@ -83,8 +67,8 @@ describe('compressed requests', () => {
       expect(await trackAll(analytics, 200)).toEqual(all(200, 'delivered'))
 
       expect(idsOf(received)).toHaveLength(200)
-      for (const { headers, bytes, text, isCompressed } of received) {
-        expect(isCompressed).toBe(true)
+      expect(received.every(isCompressed)).toBe(true)
+      for (const { headers, bytes, text } of received) {
         expect(headers['content-type']).toBe('application/json')
         expect(headers['content-length']).toBe(String(bytes.length))
         expect(headers['transfer-encoding']).toBeUndefined()
@@ -101,7 +85,7 @@ describe('compressed requests', () => {
 
     expect(await trackAll(open(), 20)).toEqual(all(20, 'delivered'))
 
-    expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
+    expect(received.every(isCompressed)).toBe(true)
   })
 
   test('are off by default', async () => {
@@ -109,7 +93,7 @@ describe('compressed requests', () => {
 
     await trackAll(open({ compress: undefined }), 20)
 
-    expect(received.some(({ isCompressed }) => isCompressed)).toBe(false)
+    expect(received.some(isCompressed)).toBe(false)
     expect(gzip).not.toHaveBeenCalled()
   })
 
@@ -133,7 +117,7 @@ describe('limits', () => {
     const outcomes = await trackAll(analytics, 60, { note: 'x'.repeat(500) })
 
     expect(outcomes).toEqual(all(60, 'delivered'))
-    expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
+    expect(received.every(isCompressed)).toBe(true)
     for (const { text } of received) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8_192)
     expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
   })
@@ -141,16 +125,16 @@ describe('limits', () => {
 
 describe('a service that does not support gzip', () => {
   test('loses no event if it responds with 415, and gets everything uncompressed from then on', async () => {
-    respond = ({ isCompressed }) => (isCompressed ? 415 : 200)
+    respond = (request) => (isCompressed(request) ? 415 : 200)
     const analytics = open({ flushAt: 10, maxRetries: 0 })
 
     expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
-    const compressed = received.filter(({ isCompressed }) => isCompressed).length
+    const compressed = received.filter(isCompressed).length
     expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
 
     // Only requests that were already in flight when the first 415 came are compressed: at most four.
     expect(compressed).toBeLessThanOrEqual(4)
-    expect(received.filter(({ isCompressed }) => isCompressed)).toHaveLength(compressed)
+    expect(received.filter(isCompressed)).toHaveLength(compressed)
     expect(warned).toEqual([expect.stringContaining('415')])
     expect(analytics.stats).toMatchObject({ delivered: 80, failed: 0, pending: 0 })
   })

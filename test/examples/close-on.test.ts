@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import type { RequestListener } from 'node:http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
+import { startService } from '../support/service.ts'
 import { type Running, startNode, WRITE_KEY } from './run-node.ts'
 
 let api: Loopback
@@ -10,16 +10,13 @@ let events: string[]
 let requested: Promise<unknown>
 let isAnswering: boolean
 
-const serve: RequestListener = async (request, response) => {
-  const { batch } = JSON.parse(await readBody(request)) as { batch: { event: string }[] }
-  events.push(...batch.map(({ event }) => event))
-  if (isAnswering) response.end('{}')
-}
-
 beforeEach(async () => {
   events = []
   isAnswering = true
-  api = await listen(serve)
+  api = await startService<{ event: string }>(({ batch }) => {
+    events.push(...batch.map(({ event }) => event))
+    return isAnswering ? 200 : 'open'
+  })
   requested = once(api.server, 'request')
 })
 afterEach(async () => {

@@ -2,21 +2,22 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
+import { type ReceivedMessage, startService } from '../support/service.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
 import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 let tokens: TokenServer
 let api: Loopback
 let folder: string
-let bodies: string[]
+let batches: (readonly ReceivedMessage[])[]
 
 beforeEach(async () => {
-  bodies = []
+  batches = []
   tokens = await TokenServer.start()
-  api = await listen(async (request, response) => {
-    bodies.push(await readBody(request))
-    response.writeHead(tokens.accepts(request.headers.authorization) ? 200 : 401).end('{}')
+  api = await startService(({ headers, batch }) => {
+    batches.push(batch)
+    return tokens.accepts(headers.authorization) ? 200 : 401
   })
   folder = await mkdtemp(join(tmpdir(), 'trackpost-kms-'))
 })
@@ -41,6 +42,5 @@ test('an event is sent with a token whose assertion another process has signed',
 
   expect(exit).toEqual({ code: 0, signal: null, stdout: 'delivered: 1, failed: 0\n', stderr: '' })
   expect([tokens.refusals, tokens.issued.length]).toEqual([[], 1])
-  expect(bodies).toHaveLength(1)
-  expect(JSON.parse(bodies[0] as string).batch).toMatchObject([{ event: 'Invoice Paid' }])
+  expect(batches).toMatchObject([[{ event: 'Invoice Paid' }]])
 })

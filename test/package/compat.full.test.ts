@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { transformSync } from 'esbuild'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { runNode } from '../examples/run-node.ts'
-import { type Loopback, listen } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
+import { startService } from '../support/service.ts'
 import { compileSnippets } from './compile-snippets.ts'
 import { createProject, type Project, REPOSITORY } from './project.ts'
 
@@ -17,7 +17,7 @@ interface Request {
   readonly path: string
   readonly authorization: string | undefined
   readonly encoding: string | undefined
-  readonly batch: Fields[]
+  readonly batch: readonly Fields[]
 }
 
 let project: Project
@@ -30,17 +30,12 @@ beforeAll(async () => {
 afterAll(() => project?.remove())
 beforeEach(async () => {
   requests = []
-  service = await listen(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
+  service = await startService<Fields>((request) => {
     const { 'content-encoding': encoding, authorization } = request.headers
-    const bytes = Buffer.concat(chunks)
-    const { batch } = JSON.parse((encoding === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8'))
-    const [, part = '', ...path] = (request.url ?? '').split('/')
+    const [, part = '', ...path] = request.path.split('/')
     const isFirst = !requests.some((one) => one.part === part)
-    requests.push({ part, path: path.join('/'), authorization, encoding, batch })
-    response.statusCode = part === 'refused' ? 402 : part === 'retried' && isFirst ? 503 : 200
-    response.end('{}')
+    requests.push({ part, path: path.join('/'), authorization, encoding, batch: request.batch })
+    return part === 'refused' ? 402 : part === 'retried' && isFirst ? 503 : 200
   })
 })
 afterEach(() => service?.close())

@@ -1,34 +1,28 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import * as segment from '@segment/analytics-node'
 import { PostHog } from 'posthog-node'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { PostHog as CompatPostHog } from '../../src/compat.ts'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
+import { type ServiceRequest, startService } from '../support/service.ts'
 
-interface Request {
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-  // biome-ignore lint/suspicious/noExplicitAny: each library has its own
-  readonly body: any
-}
+// biome-ignore lint/suspicious/noExplicitAny: each library has its own messages
+type Message = any
 
 let service: Loopback
-let requests: Request[]
+let requests: ServiceRequest<Message>[]
 let status: number
 
 // The guides make statements about other libraries. These tests run the libraries to check the statements.
 beforeEach(async () => {
   requests = []
   status = 200
-  service = await listen(async (request, response) => {
-    requests.push({
-      path: request.url ?? '',
-      headers: request.headers,
-      body: JSON.parse(await readBody(request)),
-    })
-    response.writeHead(status, status === 307 ? { location: '/elsewhere' } : {}).end('{"status":1}')
+  service = await startService<Message>((request, response) => {
+    requests.push(request)
     // Redirects only once.
-    if (status === 307) status = 200
+    if (status !== 307) return status
+    status = 200
+    response.setHeader('location', '/elsewhere')
+    return 307
   })
 })
 afterEach(() => service.close())
@@ -49,7 +43,7 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
     analytics.track({ userId: '', event: 'E' })
     await analytics.closeAndFlush()
 
-    expect(requests[0]?.body.batch[0]).toMatchObject({ userId: '', event: 'E' })
+    expect(requests[0]?.batch[0]).toMatchObject({ userId: '', event: 'E' })
   })
 
   test('reads the arguments only when the batch is sent', async () => {
@@ -59,7 +53,7 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
     properties.n = 2
     await analytics.closeAndFlush()
 
-    expect(requests[0]?.body.batch[0].properties).toEqual({ n: 2 })
+    expect(requests[0]?.batch[0].properties).toEqual({ n: 2 })
   })
 
   test('shows credentials in http_request, and the body of the request in http_response', async () => {
@@ -123,9 +117,9 @@ describe('docs/migration/posthog-node.md: posthog-node', () => {
     posthog.capture({ event: 'Nobody' })
     await posthog.shutdown()
 
-    const events = requests.flatMap(({ body }) => body.batch as { event: string; distinct_id: string }[])
+    const events = requests.flatMap(({ batch }) => batch as { event: string; distinct_id: string }[])
     expect(new Set(requests.map(({ path }) => path))).toEqual(new Set(['/batch/']))
-    expect(requests[0]?.body.api_key).toBe('phc_k')
+    expect(JSON.parse(requests[0]?.text ?? '').api_key).toBe('phc_k')
     expect(events.map(({ event }) => event)).toEqual([
       '$identify',
       'Signed Up',

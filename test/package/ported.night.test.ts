@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { transformSync } from 'esbuild'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { runNode } from '../examples/run-node.ts'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
+import { type ServiceRequest, startService } from '../support/service.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
 import { createProject, type Project, REPOSITORY } from './project.ts'
 
@@ -14,7 +15,7 @@ interface Run {
   readonly own: Fields
   readonly bad: string
   readonly late: string[]
-  readonly requests: { authorization: string | undefined; path: string; batch: Fields[] }[]
+  readonly requests: ServiceRequest<Fields>[]
 }
 
 const LIBRARIES = { segment: '@segment/analytics-node', trackpost: 'trackpost' }
@@ -22,7 +23,7 @@ const LIBRARIES = { segment: '@segment/analytics-node', trackpost: 'trackpost' }
 let project: Project
 let service: Loopback
 let tokens: TokenServer
-let requests: Run['requests'][number][]
+let requests: ServiceRequest<Fields>[]
 
 beforeAll(async () => {
   project = await createProject()
@@ -31,11 +32,9 @@ afterAll(() => project?.remove())
 beforeEach(async () => {
   requests = []
   tokens = await TokenServer.start()
-  service = await listen(async (request, response) => {
-    const { batch } = JSON.parse(await readBody(request)) as { batch: Fields[] }
-    requests.push({ authorization: request.headers.authorization, path: request.url ?? '', batch })
-    response.statusCode = batch.some(({ messageId }) => messageId === 'order-refused') ? 402 : 200
-    response.end('{"success":true}')
+  service = await startService<Fields>((request) => {
+    requests.push(request)
+    return request.batch.some(({ messageId }) => messageId === 'order-refused') ? 402 : 200
   })
 })
 afterEach(async () => {
@@ -124,7 +123,7 @@ describe('a program written for @segment/analytics-node, run with both libraries
     expect(tokens.refusals).toEqual([])
     for (const run of runs) {
       expect(run.requests.length).toBeGreaterThan(0)
-      for (const { authorization } of run.requests) expect(authorization).toMatch(/^Bearer tok_/)
+      for (const { headers } of run.requests) expect(headers.authorization).toMatch(/^Bearer tok_/)
       const posts = run.seen.filter(([level, method]) => level === 'log' && method === 'POST')
       const paths = posts.map(([, , url]) => new URL(url ?? '').pathname)
       expect(new Set(paths)).toEqual(new Set(['/token', '/v1/batch']))

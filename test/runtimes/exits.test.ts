@@ -4,8 +4,9 @@ import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
 import { runtime } from '../support/runtimes.ts'
+import { startService } from '../support/service.ts'
 
 let project: Project
 let api: Loopback
@@ -14,10 +15,9 @@ let received: string[]
 beforeAll(async () => {
   project = await createProject()
   await cp(join(REPOSITORY, 'test/runtimes/scenario'), join(project.folder, 'scenario'), { recursive: true })
-  api = await listen(async (request, response) => {
-    const { batch } = JSON.parse(await readBody(request)) as { batch: { event: string }[] }
+  api = await startService<{ event: string }>(({ batch }) => {
     received.push(...batch.map(({ event }) => event))
-    response.end('{}')
+    return 200
   })
 })
 beforeEach(() => {

@@ -4,10 +4,8 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findPackages } from '../../scripts/fetch-packages.mjs'
@@ -15,6 +13,7 @@ import { createProject, type Project, REPOSITORY } from '../package/project.ts'
 import { type Life, startLife } from '../support/life.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 import { runtime, skip } from '../support/runtimes.ts'
+import { type ServiceRequest, startService } from '../support/service.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
 import { bundleWorker, startWorker } from '../support/workerd.ts'
 import { FEATURES, type Feature, PLATFORMS, type Platform, writeDocument } from './features/table.ts'
@@ -42,23 +41,18 @@ const running: ChildProcess[] = []
 
 beforeAll(async () => {
   tokens = await TokenServer.start()
-  api = await listen(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const [, platform = '', feature = ''] = (request.url ?? '').split('/')
-    if (feature === 'down') return response.writeHead(503).end()
+  api = await startService<Message>((request, response) => {
+    const [, platform = '', feature = ''] = request.path.split('/')
+    if (feature === 'down') return 503
     const key = `${platform}/${feature}`
     if (feature === 'retry') {
       const count = (retries.get(platform) ?? 0) + 1
       retries.set(platform, count)
-      if (count === 1) return response.writeHead(503).end()
-      if (count === 2) return response.writeHead(429, { 'Retry-After': '1' }).end()
+      if (count === 2) response.setHeader('Retry-After', '1')
+      if (count <= 2) return count === 1 ? 503 : 429
     }
-    received.set(key, [
-      ...(received.get(key) ?? []),
-      ...describeBatch(platform, request, Buffer.concat(chunks)),
-    ])
-    return response.end('{"success":true}')
+    received.set(key, [...(received.get(key) ?? []), ...describeBatch(platform, request)])
+    return 200
   })
   directory = mkdtempSync(join(tmpdir(), 'trackpost-features-'))
   project = await createProject()
@@ -72,18 +66,16 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-function describeBatch(platform: string, { headers }: IncomingMessage, body: Buffer): string[] {
+interface Message {
+  type: string
+  userId: string
+  event?: string
+  properties?: object
+  _metadata: { jsRuntime: string }
+}
+
+function describeBatch(platform: string, { headers, batch }: ServiceRequest<Message>): string[] {
   const { 'content-encoding': encoding, authorization = '' } = headers
-  const text = (encoding === 'gzip' ? gunzipSync(body) : body).toString()
-  const { batch } = JSON.parse(text) as {
-    batch: {
-      type: string
-      userId: string
-      event?: string
-      properties?: object
-      _metadata: { jsRuntime: string }
-    }[]
-  }
   const isKnown = authorization === `Basic ${btoa(`${WRITE_KEY}:`)}` || tokens.accepts(authorization)
   const further = [
     ...(isKnown ? [] : ['with no credentials']),

@@ -8,8 +8,9 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
 import { type Life, startLife } from '../support/life.ts'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
 import { runtime, skip } from '../support/runtimes.ts'
+import { startService } from '../support/service.ts'
 
 let project: Project
 let api: Loopback
@@ -21,10 +22,9 @@ let running: ChildProcess[]
 beforeAll(async () => {
   project = await createProject()
   await cp(join(REPOSITORY, 'test/runtimes/scenario'), join(project.folder, 'scenario'), { recursive: true })
-  api = await listen(async (request, response) => {
-    const { batch } = JSON.parse(await readBody(request)) as { batch: { event: string }[] }
+  api = await startService<{ event: string }>(({ batch }) => {
     if (!isDown) received.push(...batch.map(({ event }) => event))
-    response.writeHead(isDown ? 503 : 200).end('{}')
+    return isDown ? 503 : 200
   })
 })
 beforeEach(() => {

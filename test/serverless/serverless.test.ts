@@ -7,8 +7,9 @@ import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
 import { findRuntime, runtime, skip } from '../support/runtimes.ts'
+import { startService } from '../support/service.ts'
 import { bundleWorker, startWorker } from '../support/workerd.ts'
 
 const WRITE_KEY = 'wk_Serverless_7'
@@ -52,12 +53,11 @@ beforeEach(async () => {
   messages = []
   requests = 0
   mayRespond = Promise.resolve()
-  api = await listen(async (request, response) => {
-    const { batch } = JSON.parse(await readBody(request)) as { batch: Message[] }
+  api = await startService<Message>(async ({ batch }) => {
     requests++
     messages.push(...batch)
     await mayRespond
-    response.end('{"success":true}')
+    return 200
   })
 })
 afterEach(() => api.close())

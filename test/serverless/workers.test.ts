@@ -1,10 +1,9 @@
-import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
-import { type Loopback, listen } from '../support/loopback.ts'
+import type { Loopback } from '../support/loopback.ts'
 import { findRuntime, runtime } from '../support/runtimes.ts'
+import { startService } from '../support/service.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 import { bundleWorker, COMPATIBILITY_DATE, startWorker, type Worker } from '../support/workerd.ts'
 
@@ -67,17 +66,20 @@ beforeAll(async () => {
     'cloudflare:*',
     'node:*',
   ])
-  api = await listen(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks)
-    if (request.url?.startsWith('/auth')) {
+  api = await startService(async ({ path, batch }, response) => {
+    if (path.startsWith('/auth')) {
       response.writeHead(await token(), { 'Content-Type': 'application/json' })
       response.end(JSON.stringify({ access_token: `token-${++tokens}`, expires_in: 3_600 }))
-      return
+      return 'open'
     }
-    const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
-    await respond(JSON.parse(text.toString()), response)
+    const ids = batch.map(({ messageId }) => messageId.slice('message-'.length))
+    for (const id of ids) arrived.set(id, (arrived.get(id) ?? 0) + 1)
+    const [id = ''] = ids
+    const status = await reply(id, arrived.get(id) ?? 0)
+    if (status === 'reset') response.destroy()
+    if (status === 200) for (const id of ids) delivered.set(id, (delivered.get(id) ?? 0) + 1)
+    if (status === 429) response.setHeader('Retry-After', '1')
+    return status === 'reset' ? 'open' : status
   })
 })
 afterAll(async () => {
@@ -89,22 +91,6 @@ beforeEach(() => {
   reply = () => 200
   token = () => 200
 })
-
-async function respond(
-  { batch }: { batch: { messageId: string }[] },
-  response: ServerResponse,
-): Promise<void> {
-  const ids = batch.map(({ messageId }) => messageId.slice('message-'.length))
-  for (const id of ids) arrived.set(id, (arrived.get(id) ?? 0) + 1)
-  const [id = ''] = ids
-  const status = await reply(id, arrived.get(id) ?? 0)
-  if (status === 'reset') {
-    response.destroy()
-    return
-  }
-  if (status === 200) for (const id of ids) delivered.set(id, (delivered.get(id) ?? 0) + 1)
-  response.writeHead(status, status === 429 ? { 'Retry-After': '1' } : {}).end('{}')
-}
 
 describe.each(CONFIGURATIONS)('the Worker %s', (_, date, flags, bindings) => {
   let worker: Worker | undefined

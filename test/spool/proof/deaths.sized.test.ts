@@ -7,10 +7,10 @@ import { once } from 'node:events'
 import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
-import { type Loopback, listen } from '../../support/loopback.ts'
+import type { Loopback } from '../../support/loopback.ts'
+import { startService } from '../../support/service.ts'
 import { filesIn, temporaryDirectory } from '../support.ts'
 import { eventOf } from './events.mjs'
 
@@ -42,13 +42,8 @@ beforeEach(async () => {
   duplicates = 0
   isDown = false
   directory = temporaryDirectory()
-  service = await listen(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    if (isDown) return response.writeHead(503).end()
-    const body = Buffer.concat(chunks)
-    const isZipped = request.headers['content-encoding'] === 'gzip'
-    const { batch } = JSON.parse((isZipped ? gunzipSync(body) : body).toString()) as { batch: Message[] }
+  service = await startService<Message>(({ batch }) => {
+    if (isDown) return 503
     for (const message of batch) {
       const text = JSON.stringify(message)
       const before = received.get(message.messageId)
@@ -56,7 +51,7 @@ beforeEach(async () => {
       if (before !== undefined && before !== text) differing.push(message.messageId)
       received.set(message.messageId, text)
     }
-    return response.end()
+    return 200
   })
 })
 
