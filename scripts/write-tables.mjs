@@ -124,27 +124,22 @@ function plain(docstring) {
     .trim()
 }
 
-/** The figures of bench/results.md: the cells of a row by the titles of its columns; a second column of a name ends in 2. */
-function benchmark(scenario, client) {
-  const section = read('bench/results.md')
-    .split(/^## /m)
-    .find((one) => one.startsWith(`${scenario}\n`))
-  const rows = (section ?? '')
-    .split('\n')
-    .filter((line) => line.startsWith('| '))
-    .map(cellsOf)
-  const [titles = [], ...others] = rows
-  const row = others.find(([label]) => label === client)
-  if (row === undefined) throw new Error(`bench/results.md has no ${client} in ${scenario}`)
-  const names = titles.map((title, index) => (titles.indexOf(title) === index ? title : `${title} 2`))
-  return Object.fromEntries(names.map((name, index) => [name, row[index]]))
-}
-
 function cellsOf(line) {
   return line
     .split('|')
     .slice(1, -1)
     .map((cell) => cell.trim())
+}
+
+/** The rows of a table, each a list of cells, below a heading of a document. */
+function rowsOf(path, heading) {
+  const section = read(path)
+    .split(/^## /m)
+    .find((one) => one.startsWith(`${heading}\n`))
+  return (section ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map(cellsOf)
 }
 
 const PACKAGES = {
@@ -156,19 +151,22 @@ const PACKAGES = {
 
 const NAMES = Object.values(PACKAGES).map((name) => `\`${name}\``)
 
-/** A row of docs/compared.md, where `node bench/compared.mjs` has written it, for the clients of `PACKAGES`. */
+/** A row of docs/compared.md for the clients of `PACKAGES`. */
 function comparedRow(text) {
-  const line = read('docs/compared.md')
-    .split('\n')
-    .find((one) => one.startsWith(`| ${text} |`))
+  const lines = read('docs/compared.md').split('\n')
+  const line = lines.find((one) => one.startsWith(`| ${text} |`))
   if (line === undefined) throw new Error(`docs/compared.md has no row "${text}"`)
   return cellsOf(line).slice(0, NAMES.length + 1)
 }
 
-/** A row with a figure of each client. */
-function figures(text, scenario, column, format = (value) => value) {
-  const values = Object.keys(PACKAGES).map((client) => format(benchmark(scenario, client)[column]))
-  return [text, ...values]
+/** A row with a figure of each client from bench/results.md. Of two columns with this title, `last` takes the second. */
+function figures(text, scenario, column, format = (value) => value, last = false) {
+  const [titles = [], ...rows] = rowsOf('bench/results.md', scenario)
+  const index = last ? titles.lastIndexOf(column) : titles.indexOf(column)
+  const figureOf = (client) => rows.find(([label]) => label === client)?.[index]
+  const values = Object.keys(PACKAGES).map(figureOf)
+  if (values[0] === undefined) throw new Error(`bench/results.md has no ${column} in ${scenario}`)
+  return [text, ...values.map((value) => (value === undefined ? '-' : format(value)))]
 }
 
 const roundedMs = (value) =>
@@ -214,26 +212,26 @@ const TABLES = {
     table(
       ['', ...NAMES],
       [
-        comparedRow(
-          'good events that arrive, if the service refuses a batch of ten because of one bad event (400)',
-        ),
-        comparedRow('an object that your code changes after the call'),
-        comparedRow('packages installed'),
-        figures(
-          'CPU time per event in a burst, as a multiple of a hand-written `POST`, in a warm process',
-          'burst',
-          'x floor',
-        ),
-        figures('median time to the outcome of one event, ms', 'confirm', 'p50 ms', roundedMs),
-      ],
+        'good events that arrive, if the service refuses a batch of ten because of one bad event (400)',
+        'an object that your code changes after the call',
+        'packages installed',
+        'CPU per event in a burst of 20,000 calls, as a multiple of a hand-written `POST`',
+        'median time until the outcome of one event, ms',
+      ].map(comparedRow),
     ),
   'benchmark-costs': () =>
     table(
       ['', ...NAMES],
       [
-        figures('CPU per event, 20,000 calls in a burst', 'burst', 'x floor'),
+        figures(
+          'CPU per event in a burst of 20,000 calls, as a multiple of a hand-written `POST`',
+          'burst',
+          'x floor',
+        ),
+        figures('the same with default settings', 'default', 'x floor'),
+        figures('the same without a warm-up: the first 20,000 events of a process', 'first', 'x floor'),
         figures('CPU per event, 2,000 calls a second', 'paced', 'x floor'),
-        figures('growth of memory in the burst', 'burst', 'x floor 2'),
+        figures('growth of memory in the burst', 'burst', 'x floor', undefined, true),
         figures('CPU of a process that sends three events', 'cold', 'x floor'),
         figures('median time until the outcome of one event, ms', 'confirm', 'p50 ms', roundedMs),
         figures('memory for 10,000 waiting events, MB', 'waiting', 'RSS MB', (value) =>
@@ -244,39 +242,14 @@ const TABLES = {
         ),
       ],
     ),
-  'benchmark-floor': () => {
-    const row = (scenario, text, column = 'x floor') => [
-      scenario,
-      text,
-      ...['trackpost', 'segment'].map((client) => benchmark(scenario, client)[column]),
-    ]
-    return table(
-      ['scenario', 'ratio to the floor', '`trackpost`', '`@segment/analytics-node`'],
-      [
-        row('burst', 'CPU per event, 20,000 calls, 100 in a turn of the event loop'),
-        row('first', 'the same without a warm-up: the first 20,000 events of a process'),
-        row('paced', 'CPU per event, 2,000 calls a second'),
-        row('default', 'CPU per event in a burst with default settings'),
-        row('confirm', 'median time until the callback, one event at a time'),
-        row('cold', 'CPU of a process that sends three events'),
-      ],
-    )
-  },
   'benchmark-spool': () => {
-    const rows = read('bench/results.md')
-      .split('\n')
-      .filter((line) => line.startsWith('| spool'))
-      .map(cellsOf)
-    const value = (scenario, index) =>
-      rows
-        .filter(([name, , , measured = '']) => name === scenario && measured.endsWith(' x'))
-        [index]?.[3].slice(0, -2)
+    const loads = { spool: 'a burst of 20,000 events', 'spool-paced': '2,000 events a second' }
+    const rows = rowsOf('bench/results.md', 'Targets')
+    const ratios = (scenario) =>
+      rows.filter(([name]) => name === scenario).map(([, , , measured]) => measured.replace(' x', ''))
     return table(
       ['load', "`'interval'`", "`'always'`"],
-      [
-        ['a burst of 20,000 events', value('spool', 0), value('spool', 1)],
-        ['2,000 events a second', value('spool-paced', 0), value('spool-paced', 1)],
-      ],
+      Object.entries(loads).map(([scenario, load]) => [load, ...ratios(scenario)]),
     )
   },
   'benchmark-when': () => {

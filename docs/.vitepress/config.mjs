@@ -8,7 +8,7 @@ const REPOSITORY = 'https://github.com/trackpost/trackpost'
 const read = (name) => JSON.parse(readFileSync(fileURLToPath(new URL(name, import.meta.url)), 'utf8'))
 
 /** The same anchors as on GitHub, so that links work in both places. */
-export function slugify(title) {
+function slugify(title) {
   return title
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
@@ -19,7 +19,6 @@ export default defineConfig({
   title: 'trackpost',
   description: 'Event tracking for Node.js that accounts for every event.',
   lang: 'en',
-  base: process.env.DOCS_BASE ?? '/',
   srcDir: '.vitepress/pages',
   outDir: '.vitepress/dist',
   cleanUrls: true,
@@ -38,7 +37,7 @@ export default defineConfig({
     // Braces are text in our documents.
     attrs: { disable: true },
   },
-  head: [['link', { rel: 'icon', href: `${process.env.DOCS_BASE ?? '/'}logo.svg` }]],
+  head: [['link', { rel: 'icon', href: '/logo.svg' }]],
   // The search index is one large file, loaded with the first search.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
