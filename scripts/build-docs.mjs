@@ -140,19 +140,13 @@ ${lines.join('\n')}
 
 function sidebar() {
   const titleOf = (name) =>
-    /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))?.[1].replaceAll('`', '') ?? name
+    /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))[1].replaceAll('`', '')
   const all = [...documents().keys()].filter((name) => name !== 'index')
-  const expand = (page) =>
-    page.endsWith('/*')
-      ? all.filter((name) => name.startsWith(page.slice(0, -1))).sort()
-      : [page].filter((name) => all.includes(name))
   const toGroups = (groups) =>
-    groups
-      .map(({ text, pages }) => ({
-        text,
-        items: pages.flatMap(expand).map((name) => ({ text: titleOf(name), link: `/${name}` })),
-      }))
-      .filter(({ items }) => items.length > 0)
+    groups.map(({ text, pages }) => ({
+      text,
+      items: pages.map((name) => ({ text: titleOf(name), link: `/${name}` })),
+    }))
   const guides = toGroups(GUIDES)
   const contributors = toGroups(CONTRIBUTORS)
   const pagesOf = (groups) => groups.flatMap(({ items }) => items.map(({ link }) => link))
@@ -162,10 +156,7 @@ function sidebar() {
     text: 'API',
     items: [
       { text: 'Overview', link: '/api/' },
-      ...entries.map((name) => ({
-        text: importNameOf(name),
-        link: `/api/${name}/`,
-      })),
+      ...entries.map((name) => ({ text: importNameOf(name), link: `/api/${name}/` })),
     ],
   }
   const forContributors = pagesOf(contributors).map((link) => [link, contributors])

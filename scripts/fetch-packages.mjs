@@ -18,8 +18,7 @@ function cacheOf(folder) {
 
 /** Returns the folder that has the packages in `node_modules`, or `undefined` if they are not in the cache. */
 export function findPackages(folder) {
-  const cache = cacheOf(folder)
-  return existsSync(cache) ? cache : undefined
+  return [cacheOf(folder)].find(existsSync)
 }
 
 /**
@@ -27,22 +26,14 @@ export function findPackages(folder) {
  * platform. Returns what {@link findPackages} returns.
  */
 export async function fetchPackages(folder) {
-  const found = findPackages(folder)
-  if (found !== undefined) return found
   const target = cacheOf(folder)
+  if (existsSync(target)) return target
   // Installs into another folder first, so that an incomplete install is never used.
   const draft = `${target}.${process.pid}`
   mkdirSync(draft, { recursive: true })
   for (const file of ['package.json', 'package-lock.json'])
     cpSync(join(ROOT, folder, file), join(draft, file))
-  const args = [
-    'ci',
-    '--ignore-scripts',
-    '--legacy-peer-deps',
-    '--no-audit',
-    '--no-fund',
-    '--fetch-retries=1',
-  ]
+  const args = 'ci --ignore-scripts --legacy-peer-deps --no-audit --no-fund --fetch-retries=1'.split(' ')
   try {
     // On Windows, npm is a script that only a shell can run.
     await promisify(execFile)('npm', args, { cwd: draft, shell: process.platform === 'win32' })

@@ -36,20 +36,11 @@ async function importTypeScript(path) {
   return import(`data:text/javascript,${encodeURIComponent(code)}`)
 }
 
-/**
- * Defaults of settings that have none in `SETTINGS`: they are required or optional, or their default depends on the region or
- * the runtime.
- */
+/** What is said of settings that have no default in `SETTINGS`; of the others, that they have none. */
 const OTHER_DEFAULTS = {
   writeKey: 'required',
   host: "default the region's",
-  headers: 'no default',
-  logger: 'no default',
   httpClient: 'default depends on the runtime',
-  oauthSettings: 'no default',
-  scope: 'no default',
-  spool: 'no default',
-  waitUntil: 'no default',
 }
 
 const grouped = (value) => value.toLocaleString('en-US')
@@ -63,7 +54,8 @@ function factsOf(name, rule) {
   if (rule.type === 'choice') {
     return `${rule.choices.map((choice) => `\`'${choice}'\``).join(' | ')} · default \`'${rule.default}'\``
   }
-  const fallback = OTHER_DEFAULTS[name] ?? `default \`${rule.default}\``
+  const own = rule.default === undefined ? 'no default' : `default \`${rule.default}\``
+  const fallback = OTHER_DEFAULTS[name] ?? own
   const type = rule.type.charAt(0).toUpperCase() + rule.type.slice(1)
   return `${type} · ${fallback}${name === 'writeKey' ? ' · 1 to 1,024 characters' : ''}`
 }
@@ -77,7 +69,7 @@ const LIMITS = [
   ['bytes that are read of a response', 'MAX_RESPONSE_BYTES', grouped],
   ['bytes of a response in errors and events', 'EXCERPT_BYTES', grouped],
   ['time of `closeAndFlush()` without a `timeout`', 'CLOSE_TIMEOUT_MS', seconds],
-  ['time of `closeOn` without a `timeout`', 'src/runtime/close-on.ts: TIMEOUT_MS', seconds],
+  ['time of `closeOn` without a `timeout`', 'CLOSE_ON_TIMEOUT_MS', seconds],
   ['lifetime of an assertion of OAuth', 'LIFETIME_S', (value) => `${value} s`],
   ['bits of a private key, at least', 'MIN_BITS', grouped],
   ['bytes of a file of the spool', 'MAX_SEGMENT_BYTES', grouped],
@@ -94,19 +86,12 @@ function seconds(ms) {
 
 /** The value of the one constant of this name in the sources. */
 function constant(name) {
-  const [, path, constantName] = /^(?:(.*): )?(\w+)$/.exec(name)
-  const pattern = new RegExp(`^(?:export )?const ${constantName} = ([\\d_]+)$`, 'm')
-  const files = path === undefined ? sources() : [path]
-  const values = files.flatMap((file) => pattern.exec(read(file))?.[1] ?? [])
+  const pattern = new RegExp(`^(?:export )?const ${name} = ([\\d_]+)$`, 'm')
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true }).filter((file) => file.endsWith('.ts'))
+  const values = files.flatMap((file) => pattern.exec(read(`src/${file}`))?.[1] ?? [])
   if (values.length !== 1)
     throw new Error(`${name}: expected one constant in the sources, found ${values.length}`)
   return Number(values[0].replaceAll('_', ''))
-}
-
-function sources() {
-  return readdirSync(join(ROOT, 'src'), { recursive: true })
-    .map((name) => `src/${String(name).replaceAll('\\', '/')}`)
-    .filter((name) => name.endsWith('.ts'))
 }
 
 function table(head, rows) {
@@ -251,12 +236,6 @@ const TABLES = {
       ['load', "`'interval'`", "`'always'`"],
       Object.entries(loads).map(([scenario, load]) => [load, ...ratios(scenario)]),
     )
-  },
-  'benchmark-when': () => {
-    const results = read('bench/results.md')
-    const fact = (name) => new RegExp(`^- ${name}: (.*)$`, 'm').exec(results)?.[1]
-    return `Measured with \`npm run bench\` on ${fact('Date')}, with Node.js ${fact('Node.js')} (${fact('Machine')}).
-[results.md](../bench/results.md) has all results, more scenarios, and the spread of the runs.`
   },
 }
 

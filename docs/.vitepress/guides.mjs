@@ -25,7 +25,13 @@ export const GUIDES = [
   { text: 'Command line', pages: ['command-line'] },
   { text: 'Collector', pages: ['collector', 'collector/api', 'collector/comparison'] },
   { text: 'Cluster', pages: ['cluster', 'cluster/package', 'cluster/scale'] },
-  { text: 'Changing over', pages: ['compared', 'migration/*'] },
+  {
+    text: 'Changing over',
+    pages: [
+      'compared',
+      ...['analytics-node', 'posthog-node', 'rudderstack', 'segment'].map((name) => `migration/${name}`),
+    ],
+  },
   { text: 'About', pages: ['versions', 'changelog', 'security', 'not-offered'] },
 ]
 

@@ -18,7 +18,7 @@ export interface CloseOnOptions {
 }
 
 /** Less than the 10 s that Docker allows before it kills a process, and the 30 s of Kubernetes. */
-const TIMEOUT_MS = 8_000
+const CLOSE_ON_TIMEOUT_MS = 8_000
 
 /** Marks the listeners of `closeOn`. The symbol is global, so that another copy of this module recognises them too. */
 const MARK: unique symbol = Symbol.for('trackpost.closeOn')
@@ -55,7 +55,7 @@ export function closeOn(
     warn('signals', `closeOn: ${missing}`)
     return () => {}
   }
-  const timeout = options.timeout ?? TIMEOUT_MS
+  const timeout = options.timeout ?? CLOSE_ON_TIMEOUT_MS
   let hasBegun = false
   const remove = (): void => {
     for (const signal of signals) process.removeListener(signal, listener)
