@@ -1,2 +1,0 @@
-/** Returns the path of an installed Chromium; undefined if there is none. */
-export function findBrowser(env?: NodeJS.ProcessEnv): string | undefined

@@ -1,2 +1,0 @@
-export const DOCUMENTS: readonly string[]
-export function withTables(text: string): Promise<string>
