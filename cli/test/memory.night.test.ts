@@ -1,7 +1,8 @@
 import { openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ndjson, newFile, newFolder, type Running, run, start, startServer } from './support.ts'
+import type { Running } from '../../test/support/program.ts'
+import { ndjson, newFile, newFolder, run, start, startServer } from './support.ts'
 
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const MAX_MB = 150

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { RequestListener, ServerResponse } from 'node:http'
@@ -8,6 +8,7 @@ import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
 import { listen } from '../../test/support/loopback.ts'
+import { type Exit, type Running, startProgram } from '../../test/support/program.ts'
 import { startService } from '../../test/support/service.ts'
 import { main } from '../src/main.ts'
 
@@ -26,54 +27,14 @@ export interface RunOptions {
   readonly nodeArgs?: readonly string[]
 }
 
-export interface Running {
-  readonly child: ChildProcess
-  stdout(): string
-  stderr(): string
-  /** Resolves when stderr or stdout holds the text. */
-  prints(text: string | RegExp): Promise<void>
-  ended: Promise<Exit>
-}
-
-export interface Exit {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Starts the installed command in a process of its own, and kills it when the test ends. */
 export function start(args: readonly string[], options: RunOptions = {}): Running {
-  const { env = {}, cwd, input, node = process.execPath, nodeArgs = [] } = options
-  const child = spawn(node, [...nodeArgs, launcher(), ...args], { cwd, env: environment(env) })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const texts = { stdout: '', stderr: '' }
-  const waiting = new Set<() => void>()
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      texts[name] += text
-      for (const check of waiting) check()
-    })
-  }
-  child.stdin.on('error', () => {})
-  if (input !== undefined || !args.includes('-')) child.stdin.end(input ?? '')
-  return {
-    child,
-    stdout: () => texts.stdout,
-    stderr: () => texts.stderr,
-    prints: (text) =>
-      new Promise((resolve) => {
-        const check = (): void => {
-          const all = texts.stdout + texts.stderr
-          if (typeof text === 'string' ? !all.includes(text) : !text.test(all)) return
-          waiting.delete(check)
-          resolve()
-        }
-        waiting.add(check)
-        check()
-      }),
-    ended: once(child, 'close').then(([code, signal]) => ({ code, signal, ...texts })),
-  }
+  const { env = {}, cwd, node = process.execPath, nodeArgs = [] } = options
+  const { input = args.includes('-') ? null : '' } = options
+  const all = [...nodeArgs, launcher(), ...args]
+  const running = startProgram(node, all, { cwd, env: environment(env), input })
+  onTestFinished(() => void running.child.kill('SIGKILL'))
+  return running
 }
 
 /**

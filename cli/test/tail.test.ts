@@ -244,7 +244,10 @@ test.each([
 ])('a permanent failure is not retried: %s', async (_what, args, text) => {
   const tail = start(['tail', ...args])
   // A command that retries would never end, so the test kills it.
-  void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
+  void tail.prints('; trying again').then(
+    () => tail.child.kill('SIGKILL'),
+    () => {},
+  )
 
   const { code, stderr } = await tail.ended
 
@@ -253,7 +256,10 @@ test.each([
 
 test('a token that cannot be sent in a header is refused, and not printed', async () => {
   const tail = start(['tail', collector.url], { env: { TRACKPOST_ADMIN_TOKEN: 'secret\ntoken' } })
-  void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
+  void tail.prints('; trying again').then(
+    () => tail.child.kill('SIGKILL'),
+    () => {},
+  )
 
   const { code, stderr } = await tail.ended
 

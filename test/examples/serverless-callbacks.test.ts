@@ -1,7 +1,8 @@
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Exit } from '../support/program.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { type Exit, examplePath, runNode, WRITE_KEY } from './run-node.ts'
+import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 const ORDER = { orderId: 'order-5012', userId: 'user-1004', total: 5800, currency: 'JPY' }
 

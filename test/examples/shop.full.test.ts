@@ -38,12 +38,12 @@ test('with --stay, the collector serves its page with the events until SIGINT', 
 
   demo.child.kill('SIGINT')
 
-  expect(await demo.exit).toMatchObject({ code: 0, signal: null, stderr: '' })
+  expect(await demo.ended).toMatchObject({ code: 0, signal: null, stderr: '' })
   await expect(fetch(url)).rejects.toThrow()
 })
 
 async function pageOf(demo: ReturnType<typeof startNode>): Promise<string> {
-  const [, url = ''] = await demo.output(
+  const [, url = ''] = await demo.prints(
     /The events are on the collector's page, (http:\/\/127\.0\.0\.1:\d+);/,
   )
   return url

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findPackages } from '../../scripts/fetch-packages.mjs'
-import { type Running, startNode, WRITE_KEY } from '../examples/run-node.ts'
+import { startNode, WRITE_KEY } from '../examples/run-node.ts'
 import { createProject, type Project, REPOSITORY, run } from '../package/project.ts'
+import type { Running } from '../support/program.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { skip } from '../support/runtimes.ts'
 
@@ -70,7 +71,7 @@ async function start(name: string): Promise<string> {
     NEXT_MANUAL_SIG_HANDLE: 'true',
     NEXT_TELEMETRY_DISABLED: '1',
   })
-  const [, url] = await service.output(/(http:\/\/127\.0\.0\.1:\d+)/)
+  const [, url] = await service.prints(/(http:\/\/127\.0\.0\.1:\d+)/)
   return url as string
 }
 
@@ -112,7 +113,7 @@ describe.each([
     )
     const placed = await Promise.all(responses.map((response) => response.json()))
     service?.child.kill('SIGTERM')
-    const exit = await service?.exit
+    const exit = await service?.ended
 
     expect(placed).toEqual(ORDERS.map(({ orderId }) => ({ placed: orderId })))
     expect(exit).toMatchObject({ ...end, stderr: '' })

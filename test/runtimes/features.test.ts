@@ -10,8 +10,8 @@ import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findPackages } from '../../scripts/fetch-packages.mjs'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
-import { type Life, startLife } from '../support/life.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
+import { type Running, startProgram } from '../support/program.ts'
 import { runtime, skip } from '../support/runtimes.ts'
 import { type ServiceRequest, startService } from '../support/service.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
@@ -99,8 +99,17 @@ function settingsFor(id: string, mode = id): string {
   })
 }
 
-function start(id: string, binary: string, args: readonly string[], env: Record<string, string> = {}): Life {
-  const life = startLife(binary, args, { cwd: project.folder, env: { FEATURES: settingsFor(id), ...env } })
+function start(
+  id: string,
+  binary: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Running {
+  const { folder } = project
+  const life = startProgram(binary, args, {
+    cwd: folder,
+    env: { PATH: '/usr/bin:/bin', HOME: folder, NO_COLOR: '1', FEATURES: settingsFor(id), ...env },
+  })
   running.push(life.child)
   return life
 }
@@ -110,8 +119,8 @@ async function runProcess(id: string, name: string, args: readonly string[] = []
   const { line, ended } = start(id, runtime(name), [...args, join(project.folder, 'features/host.mjs')])
   const { results, pid } = JSON.parse(await line()) as { results: Results; pid: number }
   if (id !== 'exit') process.kill(pid, 'SIGTERM')
-  const { end } = await ended
-  return { ...results, end: { end } }
+  const { code, signal } = await ended
+  return { ...results, end: { end: signal ?? code } }
 }
 
 /** Writes a module with the entry points that can be bundled, and the bundler's error for each of the others. */
@@ -188,7 +197,7 @@ async function runInNext(id: string): Promise<Results> {
     bundle,
   ])
   const { results } = JSON.parse(await line())
-  expect(await ended).toMatchObject({ end: 0 })
+  expect(await ended).toMatchObject({ code: 0 })
   return results
 }
 
@@ -230,8 +239,8 @@ async function runInLambda(id: string): Promise<Results> {
     // The end of a function that has an extension: Lambda sends SIGTERM to no other function.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
-    const { end } = await lambda.ended
-    return { ...results, end: { end } }
+    const { code, signal } = await lambda.ended
+    return { ...results, end: { end: signal ?? code } }
   } finally {
     await runtimeApi.close()
   }
@@ -243,7 +252,7 @@ async function runExit(id: string): Promise<Results> {
   expect(receivedOf(id, 'spool')).toEqual([])
   const host = join(project.folder, 'features/host.mjs')
   const { ended } = start('adopt', runtime('node-26'), [host], { FEATURES: settingsFor(id, 'adopt') })
-  expect(await ended).toMatchObject({ end: 0 })
+  expect(await ended).toMatchObject({ code: 0 })
   return { ...results, spool: {} }
 }
 

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
-import { type Life, startLife } from '../support/life.ts'
 import type { Loopback } from '../support/loopback.ts'
+import { type Running, startProgram } from '../support/program.ts'
 import { runtime, skip } from '../support/runtimes.ts'
 import { startService } from '../support/service.ts'
 
@@ -48,9 +48,11 @@ const program = (mode: string): string[] => [
   mode,
 ]
 
-function start(binary: string, args: readonly string[], mode?: string): Life {
-  const life = startLife(binary, [...args, ...(mode === undefined ? [] : program(mode))], {
-    cwd: project.folder,
+function start(binary: string, args: readonly string[], mode?: string): Running {
+  const { folder } = project
+  const life = startProgram(binary, [...args, ...(mode === undefined ? [] : program(mode))], {
+    cwd: folder,
+    env: { PATH: '/usr/bin:/bin', HOME: folder, NO_COLOR: '1' },
   })
   running.push(life.child)
   return life
@@ -109,7 +111,7 @@ describe('under the permission model of Node.js', () => {
     expect(await life.line()).toBe('stored false')
     // The program has synced again: there must still be only one report.
     expect(await life.line()).toBe('stored false')
-    await life.says('denies fsync')
+    await life.prints('denies fsync')
     life.child.kill('SIGKILL')
     const { stderr } = await life.ended
 
@@ -123,9 +125,9 @@ describe('under the permission model of Node.js', () => {
     ['node-24', '--permission'],
     ['node-26', '--permission'],
   ])('on %s, the constructor refuses a directory that the process may not write to', async (name, flag) => {
-    const { end, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
+    const { code, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
 
-    expect(end).toBe(1)
+    expect(code).toBe(1)
     expect(stderr).toMatch(/spool\.directory: .* cannot be used: .*(--allow-fs-write|restricted)/)
   })
 })
@@ -155,9 +157,9 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('the end of a pr
   test.each(['exit', 'throw'])(
     'events from exit listeners are kept, also from listeners that were added before the client: %s',
     async (how) => {
-      const { end } = await start(runtime(name), args, `listener ${how}`).ended
+      const { code } = await start(runtime(name), args, `listener ${how}`).ended
 
-      expect(end).toBe(how === 'exit' ? 3 : 1)
+      expect(code).toBe(how === 'exit' ? 3 : 1)
       // A Deno program that throws ends without calling its exit listeners.
       const kept = name === 'deno' && how === 'throw' ? [] : ['Added After', 'Added Before', 'Tracked Again']
       expect(await deliverLeft(kept.length + 1)).toEqual([...kept, 'Tracked'].sort())
@@ -167,7 +169,7 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('the end of a pr
   test.each(['listener', 'callback', 'handler'])(
     'process.exit() at the end of a turn, in a %s, keeps the events of this turn',
     async (where) => {
-      expect((await start(runtime(name), args, `early ${where}`).ended).end).toBe(3)
+      expect((await start(runtime(name), args, `early ${where}`).ended).code).toBe(3)
 
       expect(await deliverLeft(5)).toEqual(numbered('Early', 5))
     },
@@ -211,7 +213,7 @@ describe('Deno', () => {
     const life = start('script', ['-qec', command, '/dev/null'])
     const seen: string[] = []
     for (;;) {
-      seen.push((await life.line()).trim())
+      seen.push(await life.line())
       if (/stored|permission|Allow/i.test(seen.at(-1) ?? '')) break
     }
 

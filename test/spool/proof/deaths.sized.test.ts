@@ -2,14 +2,14 @@
  * Real processes die, one by one and together, and the next processes deliver their events (docs/faults.md, rows F88,
  * F94, F98).
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 import type { Loopback } from '../../support/loopback.ts'
+import { startProgram } from '../../support/program.ts'
 import { startService } from '../../support/service.ts'
 import { filesIn, temporaryDirectory } from '../support.ts'
 import { eventOf } from './events.mjs'
@@ -60,14 +60,6 @@ afterEach(async () => {
   await service.close()
 })
 
-interface Life {
-  readonly child: ChildProcess
-  readonly ended: Promise<unknown>
-  output(): string
-  /** The number of events that the process has reported as stored. */
-  stored(): number
-}
-
 interface StartOptions {
   readonly host?: string
   readonly count?: number
@@ -76,29 +68,23 @@ interface StartOptions {
   readonly args?: readonly string[]
 }
 
-function start(mode: string, name: string, options: StartOptions = {}): Life {
+/** `stored` is the number of events that the process has reported as stored. */
+function start(mode: string, name: string, options: StartOptions = {}) {
   const { host = service.url, count = 1, sync = 'interval', args = [] } = options
-  const child = spawn(process.execPath, [...args, CHILD, directory, host, mode, name], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const running = startProgram(process.execPath, [...args, CHILD, directory, host, mode, name], {
     env: { ...process.env, COUNT: String(count), SYNC: sync },
   })
-  children.push(child)
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk
-  })
-  let errors = ''
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk
-  })
+  children.push(running.child)
   return {
-    child,
-    ended: once(child, 'close').then(([code, signal]) => {
-      if (mode === 'drain' && code !== 0) throw new Error(errors)
+    ...running,
+    ended: running.ended.then(({ code, signal, stderr }) => {
+      if (mode === 'drain' && code !== 0) throw new Error(stderr)
       return signal ?? code
     }),
-    output: () => output,
-    stored: () => Number(/stored (\d+)\n$/.exec(output.slice(0, output.lastIndexOf('\n') + 1))?.[1] ?? 0),
+    stored() {
+      const output = running.stdout()
+      return Number(/stored (\d+)\n$/.exec(output.slice(0, output.lastIndexOf('\n') + 1))?.[1] ?? 0)
+    },
   }
 }
 
@@ -109,7 +95,7 @@ async function until(isDone: () => boolean): Promise<void> {
 async function drain(host?: string): Promise<{ recovered: number; ms: number; grownBytes: number }> {
   const life = start('drain', 'drain', host === undefined ? {} : { host })
   await life.ended
-  return JSON.parse(life.output())
+  return JSON.parse(life.stdout())
 }
 
 function expectAll(ids: readonly string[]): void {
