@@ -28,10 +28,20 @@ test.each(DOCUMENTS)(
   },
 )
 
-test('docs/errors.md contains every failure code, in the order of FAILURE_CODES', () => {
-  const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)
+const CODE_LISTS: [name: string, path: string, code: RegExp][] = [
+  ['docs/errors.md, its table', 'docs/errors.md', /^\| \[`(\w+)`\]/gm],
+  ['docs/errors.md, its sections', 'docs/errors.md', /^### `(\w+)`$/gm],
+  ['docs/spec.md, section 6', 'docs/spec.md', /(?<=closed list of stable codes:[^.]*)`(\w+)`/g],
+]
 
-  expect(codes).toEqual([...FAILURE_CODES])
+test.each(CODE_LISTS)('%s: every failure code, in the order of FAILURE_CODES', (_, path, code) => {
+  expect([...read(path).matchAll(code)].map(([, found]) => found)).toEqual([...FAILURE_CODES])
+})
+
+test('the picture in docs/delivery.md contains every failure code', () => {
+  const codes = read('docs/images/event-life.svg').matchAll(/class="c">(\w+)</g)
+
+  expect(new Set([...codes].map(([, code]) => code))).toEqual(new Set(FAILURE_CODES))
 })
 
 describe('the README', () => {

@@ -1,7 +1,7 @@
 import { emit } from '../client/emitter.ts'
 import type { ErrorEvent } from '../client/events.ts'
 import { channels } from '../client/monitor.ts'
-import { DeliveryError, type FailureCode } from '../errors/errors.ts'
+import { DeliveryError, EARLY_CODES, type FailureCode } from '../errors/errors.ts'
 import { guard, isThenable } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
 import { Context } from '../pipeline/context.ts'
@@ -195,11 +195,10 @@ function idOf(core: Core, { messageId, stored }: Item): string | undefined {
   return new Context(undefined, core.store.read(stored), core.clock).id
 }
 
-const BEFORE_DELIVERY = new Set<string>(['invalid', 'unserializable', 'queue_full', 'plugin', 'closed'])
+const EARLY = new Set<string>(EARLY_CODES)
 
 export function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent {
-  const isLocal =
-    BEFORE_DELIVERY.has(reason.code) || (reason.code === 'too_large' && reason.status === undefined)
-  const code = isLocal ? reason.code : 'delivery_failure'
+  const isOfResponse = reason.code === 'too_large' && reason.status !== undefined
+  const code = EARLY.has(reason.code) && !isOfResponse ? reason.code : 'delivery_failure'
   return ctx === undefined ? { code, reason } : { code, reason, ctx }
 }

@@ -18,14 +18,19 @@
  */
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
-/** Every {@link FailureCode}. */
-export const FAILURE_CODES = [
+/** Codes of events that fail before they are queued, or by a full queue: the `code` of their `error` event is the code itself. */
+export const EARLY_CODES = [
   'invalid',
   'unserializable',
   'too_large',
   'queue_full',
   'plugin',
   'closed',
+] as const
+
+/** Every {@link FailureCode}. */
+export const FAILURE_CODES = [
+  ...EARLY_CODES,
   'rejected',
   'auth',
   'retries_exhausted',

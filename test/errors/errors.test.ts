@@ -1,16 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { copyCause } from '../../src/errors/cause.ts'
-import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
+import { DeliveryError, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
 
 describe('errors', () => {
-  test('FAILURE_CODES has exactly the codes that docs/errors.md explains', () => {
-    const guide = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
-    const documented = [...guide.matchAll(/^### `(\w+)`\n\n\S.+/gm)].map(([, code = '']) => code)
-
-    expect([...FAILURE_CODES].sort()).toEqual(documented.sort())
-  })
-
   test('a delivery error carries its code, status and cause', () => {
     const cause = new Error('socket hang up')
 

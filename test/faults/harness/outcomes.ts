@@ -1,4 +1,5 @@
 /** The messages between the test and the host process. */
+import { FAILURE_CODES } from '../../../src/errors/errors.ts'
 import type * as trackpost from '../../../src/index.ts'
 import type { AskedTimer } from './clock.ts'
 
@@ -10,21 +11,7 @@ type Settings = trackpost.AnalyticsSettings
  * The outcomes of an event. An outcome is reported as its index: 0 = none yet, 1 = delivered, 2 and more = failed
  * with the code.
  */
-export const OUTCOMES = [
-  'none',
-  'delivered',
-  'invalid',
-  'unserializable',
-  'too_large',
-  'queue_full',
-  'plugin',
-  'closed',
-  'rejected',
-  'auth',
-  'retries_exhausted',
-  'deadline',
-  'shutdown_timeout',
-] as const
+export const OUTCOMES = ['none', 'delivered', ...FAILURE_CODES] as const
 
 export interface Job {
   program: string
