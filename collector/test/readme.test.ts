@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parseConfig } from '../src/config/load.ts'
 import { configSchema } from '../src/config/schema.ts'
-import { REASONS } from '../src/record.ts'
+import { REASONS, TEXT_FIELDS, TEXT_NAMES } from '../src/record.ts'
 
 const path = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url))
 const readme = readFileSync(path('README.md'), 'utf8')
@@ -39,6 +39,25 @@ test('the README lists every reason for which an event is not accepted although 
   const accepted = answered.slice(0, answered.indexOf('bad_content_type'))
 
   for (const reason of accepted) expect(readme).toContain(`\`${reason}\``)
+})
+
+test.each([
+  ['the filter', 'README.md', 'A filter has', TEXT_NAMES],
+  ['a record', 'README.md', '{ id, seq,', TEXT_NAMES],
+  [
+    'the fields of a search',
+    'docs/api.md',
+    '| field | meaning',
+    Object.values(TEXT_FIELDS).map((one) => `\`${one.search}\``),
+  ],
+  ['a summary', 'docs/api.md', '"seq": 17, "request": "9", "receivedAt": "..."', TEXT_NAMES],
+  ['the parameters that filter', 'docs/api.md', 'These parameters filter too', TEXT_NAMES],
+  ['CSV', 'docs/api.md', 'CSV has the columns `id, receivedAt', TEXT_NAMES],
+])('%s in %s: every text of an event', (_, file, beginning, texts) => {
+  const blocks = readFileSync(path(file), 'utf8').split('\n\n')
+  const block = blocks.find((one) => one.includes(beginning)) ?? ''
+
+  expect(texts.filter((one) => !block.includes(one))).toEqual([])
 })
 
 test('the files that the README links to exist', () => {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { HttpProblem } from '../http/reply.ts'
-import { KINDS } from '../record.ts'
+import { KINDS, TEXT_NAMES, type TextField } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
@@ -13,6 +13,11 @@ const order = z.enum(['oldest', 'newest'])
 
 const rangeFields = { from: textField.optional(), to: textField.optional() }
 
+const textFields = Object.fromEntries(TEXT_NAMES.map((name) => [name, textField.optional()])) as Record<
+  TextField,
+  z.ZodOptional<typeof textField>
+>
+
 const searchFields = {
   ...rangeFields,
   q: textField.optional(),
@@ -21,10 +26,7 @@ const searchFields = {
   source: textField.optional(),
   type: z.enum([...KINDS, 'batch']).optional(),
   event: textField.optional(),
-  name: textField.optional(),
-  userId: textField.optional(),
-  anonymousId: textField.optional(),
-  messageId: textField.optional(),
+  ...textFields,
   text: textField.optional(),
   after: textField.optional(),
   before: textField.optional(),

@@ -1,12 +1,15 @@
-import type { EventSummary } from '../record.ts'
+import { type EventSummary, type EventTexts, TEXT_NAMES } from '../record.ts'
 import { parseSearch } from './parse.ts'
 import { type Comparison, EVENT_VOCABULARY, type Search } from './syntax.ts'
+
+/** Each field has the docstring that it has in `EventSummary`. */
+type TextFilter = { [Field in keyof EventTexts]?: string }
 
 /**
  * A filter for records. A record must match every given field. A field must equal the given value, unless its description says
  * otherwise.
  */
-export interface EventFilter {
+export interface EventFilter extends TextFilter {
   /** A search, for example `event:"Order Completed" properties.total>100 -source:web`. */
   q?: string
   /** Default: accepted and rejected records. */
@@ -17,11 +20,6 @@ export interface EventFilter {
   type?: string
   /** Event name of a track. */
   event?: string
-  /** Event name of a track, name of a page or screen, groupId of a group, or previousId of an alias. */
-  name?: string
-  userId?: string
-  anonymousId?: string
-  messageId?: string
   /** A text that occurs anywhere in the message, its name or its reason. Upper and lower case are equal. */
   text?: string
   /** Only records after this position: the `seq` of a record, or a cursor of the HTTP API. */
@@ -38,17 +36,7 @@ export interface EventQuery extends EventFilter {
   limit?: number
 }
 
-const FIELDS = {
-  status: 'status',
-  reason: 'reason',
-  source: 'source',
-  type: 'type',
-  event: 'event',
-  name: 'name',
-  userId: 'user',
-  anonymousId: 'anonymous',
-  messageId: 'message',
-} as const
+const FIELDS = ['status', 'reason', 'source', 'type', 'event', ...TEXT_NAMES] as const
 
 /**
  * Leaves out `after` and `before`.
@@ -58,9 +46,9 @@ const FIELDS = {
 export function searchOf(filter: EventFilter): Search {
   const parts: Search[] = []
   if (filter.q !== undefined) parts.push(parseSearch(filter.q, EVENT_VOCABULARY))
-  for (const [key, field] of Object.entries(FIELDS)) {
-    const wanted = filter[key as keyof typeof FIELDS]
-    if (wanted !== undefined) parts.push(equals(field, wanted))
+  for (const field of FIELDS) {
+    const wanted = filter[field]
+    if (wanted !== undefined) parts.push(equals(EVENT_VOCABULARY.fields[field] ?? field, wanted))
   }
   if (filter.text !== undefined && filter.text !== '') parts.push({ kind: 'text', text: filter.text })
   return parts.length === 1 ? (parts[0] as Search) : { kind: 'and', parts }

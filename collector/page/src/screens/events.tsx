@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { TEXT_FIELDS } from '../../../src/record.ts'
 import { Button, Icon } from '../components/basics.tsx'
 import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
@@ -211,8 +212,9 @@ const FIELDS: readonly Suggestion[] = [
   { text: 'source:', hint: 'the app or site' },
   { text: 'type:', hint: 'track, page, identify…' },
   { text: 'name:', hint: 'name of any kind of event' },
-  { text: 'anonymous:', hint: 'anonymousId' },
-  { text: 'message:', hint: 'messageId' },
+  ...Object.entries(TEXT_FIELDS).flatMap(([field, { search }]) =>
+    search === 'user' || search === 'name' ? [] : { text: `${search}:`, hint: field },
+  ),
   { text: 'status:', hint: 'accepted or rejected' },
   { text: 'reason:', hint: 'why it was not accepted' },
   { text: 'warning:', hint: 'what is odd about it' },
