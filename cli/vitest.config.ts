@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     name: 'cli',
     ...filesOfTier(),
-    globalSetup: ['test/build.setup.ts'],
+    globalSetup: ['../collector/test/temporary-folder.setup.ts', 'test/build.setup.ts'],
     // Loading the modules anew for each file would take longer than its tests.
     isolate: false,
     // Only a test that hangs reaches this limit.

@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { RequestListener, ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
+import { newFolder, startUnowned } from '../../collector/test/support/process.ts'
 import { listen } from '../../test/support/loopback.ts'
 import { type Exit, type Running, startProgram } from '../../test/support/program.ts'
 import { startService } from '../../test/support/service.ts'
@@ -74,12 +72,7 @@ export async function serve(handler: RequestListener): Promise<string> {
   return url
 }
 
-/** An empty folder, removed when the test ends. */
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-cli-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+export { newFolder }
 
 export function newFile(name: string, content: string | Buffer): string {
   const path = join(newFolder(), name)
@@ -127,12 +120,8 @@ export async function startCollector(...args: string[]): Promise<TestCollector> 
 }
 
 async function launchCollector(...args: string[]): Promise<TestCollector> {
-  const program = join(REPOSITORY, 'collector/bin/trackpost-collector.js')
-  const child = spawn(process.execPath, [program, '--port', '0', '--store', ':memory:', ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [line] = await once(child.stdout, 'data')
-  const url = /http:\/\/[^\s,]+/.exec(String(line))?.[0] as string
+  const { child, listens, ended } = startUnowned(['--port', '0', '--store', ':memory:', ...args])
+  const url = await listens
   const get = async (path: string): Promise<unknown> => (await fetch(`${url}${path}`)).json()
   return {
     url,
@@ -160,9 +149,8 @@ async function launchCollector(...args: string[]): Promise<TestCollector> {
         body: JSON.stringify(body),
       }),
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return
       child.kill('SIGKILL')
-      await once(child, 'close')
+      await ended
     },
   }
 }

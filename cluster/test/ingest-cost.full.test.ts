@@ -1,6 +1,6 @@
 import { test } from 'vitest'
 import { expectCheap, HEAP, heavy } from '../../collector/test/ingest-cost.ts'
-import { start } from '../../collector/test/ops/process.ts'
+import { start } from '../../collector/test/support/process.ts'
 import { natsTest, startNats } from './support/nats.ts'
 
 // Only Linux has /proc, from which the test reads the peak memory of a process.

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { holdPort } from '../../test/support/held-port.ts'
 import { defaultStore, STORE_NAME } from '../src/cli/default-store.ts'
 import { startCollector } from '../src/index.ts'
-import { launch, newFolder, run as runCommand, start as startCommand } from './ops/process.ts'
+import { launch, newFolder, run as runCommand, start as startCommand } from './support/process.ts'
 import { openCollector, post, track } from './support.ts'
 
 const run = (...args: string[]) => runCommand(args)

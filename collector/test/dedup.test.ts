@@ -2,7 +2,6 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { startCollector } from '../src/index.ts'
 import { basic, fakeClock, openCollector, post, track } from './support.ts'
 
 function databaseFile(): string {
@@ -56,7 +55,7 @@ test('F116: each of 500 ids posted twenty times at once is accepted exactly once
 
 test('known ids survive a restart', async () => {
   const database = databaseFile()
-  const first = await startCollector({ port: 0, store: database })
+  const first = await openCollector({ store: database })
   await post(first, '/v1/track', track({ messageId: 'kept' }))
   await first.close()
 

@@ -6,8 +6,8 @@ import { readBody } from '../../test/support/loopback.ts'
 import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
 import { isSwitchedOn } from '../src/destinations/select.ts'
-import { type Collector, startCollector } from '../src/index.ts'
-import { newFolder } from './ops/process.ts'
+import type { Collector } from '../src/index.ts'
+import { newFolder } from './support/process.ts'
 import { fakeClock, openCollector, post, serve, track } from './support.ts'
 
 function linesOf(path: string): Array<Record<string, unknown>> {
@@ -189,7 +189,7 @@ test('if the clock was set back by a month, the deliverer looks again after a mi
   const { received, url } = await openReceiver(500, 200)
   const config = webhook(url, { firstDelay: 50 })
   const clock = fakeClock()
-  const first = await startCollector({ port: 0, store: database, config, clock })
+  const first = await openCollector({ store: database, config, clock })
   await post(first, '/v1/track', track())
   await expect.poll(() => received.length).toBe(1)
   await first.close()
@@ -206,7 +206,7 @@ test('pending deliveries to a webhook survive a restart', async () => {
   const config = webhook(url, { firstDelay: 50 })
   // The clock stands still before the restart, so the first collector cannot make the second attempt.
   const clock = fakeClock()
-  const first = await startCollector({ port: 0, store: database, config, clock })
+  const first = await openCollector({ store: database, config, clock })
   await post(first, '/v1/track', track({ messageId: 'pending' }))
   await expect.poll(() => received.length).toBe(1)
   await first.close()

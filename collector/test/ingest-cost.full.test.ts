@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { expectCheap, HEAP, heavy, items, MB, peakOf, REQUESTS, send, warmUp } from './ingest-cost.ts'
-import { newFolder, start } from './ops/process.ts'
+import { newFolder, start } from './support/process.ts'
 
 // Only Linux has /proc, from which the test reads the peak memory of a process.
 const linuxTest = process.platform === 'linux' ? test : test.skip

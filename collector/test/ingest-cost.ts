@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { expect } from 'vitest'
-import type { Running } from './ops/process.ts'
+import type { Running } from './support/process.ts'
 import { basic } from './support.ts'
 
 export const HEAP = { NODE_OPTIONS: '--max-old-space-size=300' }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { WaitTimeoutError } from '../src/index.ts'
 import type { EventRecord } from '../src/record.ts'
-import { newFolder } from './ops/process.ts'
+import { newFolder } from './support/process.ts'
 import { openCollector, post, track } from './support.ts'
 
 test('waitFor resolves with existing events', async () => {

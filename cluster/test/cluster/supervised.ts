@@ -1,8 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { environment } from '../../../collector/test/ops/process.ts'
+import { type Started, startUnowned } from '../../../collector/test/support/process.ts'
 
-const launcher = fileURLToPath(new URL('../../../collector/bin/trackpost-collector.js', import.meta.url))
 const AGAIN_MS = 100
 
 /** A collector in a separate process, which is restarted whenever it ends. */
@@ -10,11 +7,9 @@ export class Supervised {
   readonly name: string
   /** The output of each process that ended unexpectedly after it had started to listen. */
   readonly crashes: string[] = []
-  /** The end of the output of the newest process. */
-  said = ''
   readonly #args: readonly string[]
   readonly #folder: string
-  #child: ChildProcess | undefined
+  #process: Started | undefined
   #isWanted = false
   #isListening = false
   #ended = Promise.resolve()
@@ -27,6 +22,12 @@ export class Supervised {
 
   get isListening(): boolean {
     return this.#isListening
+  }
+
+  /** The end of the output of the newest process. */
+  get said(): string {
+    const { lines = [], stderr = () => '' } = this.#process ?? {}
+    return `${JSON.stringify(lines.slice(-20))} ${stderr()}`.slice(-2000)
   }
 
   start(): void {
@@ -43,46 +44,32 @@ export class Supervised {
     }
   }
 
-  #runOnce(): Promise<void> {
-    const child = spawn(process.execPath, [launcher, ...this.#args], {
-      cwd: this.#folder,
-      env: environment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    this.#child = child
-    this.said = ''
-    let wasListening = false
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        this.said = `${this.said}${text}`.slice(-2000)
-        if (!wasListening && this.said.includes('listens on')) {
-          wasListening = true
-          this.#isListening = true
-        }
-      })
-    }
-    return new Promise((resolve) => {
-      child.once('close', (code, signal) => {
-        this.#isListening = false
-        if (this.#isWanted && wasListening)
-          this.crashes.push(`${this.name} ended (${code ?? signal}): ${this.said}`)
-        resolve()
-      })
-    })
+  async #runOnce(): Promise<void> {
+    this.#process = startUnowned(this.#args, {}, this.#folder)
+    this.#process.listens.then(
+      () => {
+        this.#isListening = true
+      },
+      () => {},
+    )
+    const [code, signal] = await this.#process.ended
+    if (this.#isWanted && this.#isListening)
+      this.crashes.push(`${this.name} ended (${code ?? signal}): ${this.said}`)
+    this.#isListening = false
   }
 
   /** Ends the process without a restart. SIGKILL simulates a crash, and SIGTERM an upgrade. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     this.#isWanted = false
-    this.#child?.kill(signal)
+    this.#process?.child.kill(signal)
     await this.#ended
   }
 
   pause(): void {
-    this.#child?.kill('SIGSTOP')
+    this.#process?.child.kill('SIGSTOP')
   }
 
   resume(): void {
-    this.#child?.kill('SIGCONT')
+    this.#process?.child.kill('SIGCONT')
   }
 }

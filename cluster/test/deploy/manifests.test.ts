@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { parseConfig } from '../../../collector/src/config/load.ts'
-import { run } from '../../../collector/test/ops/process.ts'
+import { run } from '../../../collector/test/support/process.ts'
 import { openCollector } from '../../../collector/test/support.ts'
 
 const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))

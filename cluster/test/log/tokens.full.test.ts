@@ -4,8 +4,8 @@ import { connect } from '@nats-io/transport-node'
 import { describeTokenMemory } from 'trackpost-collector/conformance'
 import { expect, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../../collector/src/system-clock.ts'
-import { newFolder } from '../../../collector/test/ops/process.ts'
 import { assertion, requestToken } from '../../../collector/test/support/oauth.ts'
+import { newFolder } from '../../../collector/test/support/process.ts'
 import {
   expectAssertionsUsedOnce,
   expectSharedTokens,

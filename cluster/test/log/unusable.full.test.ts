@@ -1,25 +1,14 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
+import { start } from '../../../collector/test/support/process.ts'
 import { startBareNats, startNats, natsTest as test } from '../support/nats.ts'
-
-const bin = fileURLToPath(new URL('../../../collector/bin/trackpost-collector.js', import.meta.url))
 
 /** A front is a process that accepts events. */
 async function front(log: string) {
-  const child = spawn(process.execPath, [bin, '--port', '0', '--log', log], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let text = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (part) => (text += part))
-  await expect.poll(() => text, { timeout: 20_000 }).toMatch(/listens on (\S+),/)
-  const url = /listens on (\S+),/.exec(text)?.[1] ?? ''
-  return { child, url, text: () => text }
+  const { child, url, lines, stderr } = await start(['--port', '0', '--log', log])
+  return { child, url, text: () => JSON.stringify(lines) + stderr() }
 }
 
 const waitFor = (read: () => string, expected: string) =>

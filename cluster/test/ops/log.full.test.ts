@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Collector } from '../../../collector/src/index.ts'
-import { newFolder } from '../../../collector/test/ops/process.ts'
 import { parseMetrics, seriesOf } from '../../../collector/test/ops/prometheus.ts'
+import { newFolder } from '../../../collector/test/support/process.ts'
 import { openCollector, post, track } from '../../../collector/test/support.ts'
 import { natsTest, startNats } from '../support/nats.ts'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'vitest'
-import { start } from '../../../collector/test/ops/process.ts'
+import { start } from '../../../collector/test/support/process.ts'
 import { post, track } from '../../../collector/test/support.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 

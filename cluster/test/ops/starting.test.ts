@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { environment, launcher, newFolder } from '../../../collector/test/ops/process.ts'
+import { environment, launcher, newFolder } from '../../../collector/test/support/process.ts'
 
 const UNSHARE = ['--map-root-user', '--fork', '--pid', '--kill-child']
 /** Whether a process can get the id 1 in a new namespace, like the first process of a container. */

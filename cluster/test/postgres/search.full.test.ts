@@ -1,6 +1,7 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Collector, startCollector } from '../../../collector/src/index.ts'
 import { foundOver, LONGEST, SEARCHES, send, statusOf } from '../../../collector/test/search/examples.ts'
+import { openCollector } from '../../../collector/test/support.ts'
 import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
 import { connect } from './open.ts'
 
@@ -22,8 +23,7 @@ describeWithPostgres('searches on PostgreSQL', () => {
     const client = await connect(address)
     const name = new URL(address).pathname.slice(1)
     await client.query(`ALTER DATABASE ${name} SET standard_conforming_strings = off`)
-    const other = await startCollector({ port: 0, store: address })
-    onTestFinished(() => other.close())
+    const other = await openCollector({ store: address })
     await send(other)
 
     for (const [q, expected] of SEARCHES) expect([q, await foundOver(other, q)]).toEqual([q, expected])

@@ -4,7 +4,7 @@ import { newEvent, newRequest } from '../../../collector/src/conformance/new-eve
 import { EVERYTHING } from '../../../collector/src/search/syntax.ts'
 import { startCollector } from '../../../collector/src/start.ts'
 import type { EventStore } from '../../../collector/src/store/event-store.ts'
-import { fakeClock } from '../../../collector/test/support.ts'
+import { fakeClock, openCollector, post } from '../../../collector/test/support.ts'
 import { Database, WRITING_CONNECTIONS } from '../../src/postgres/database.ts'
 import { migrate, SCHEMA_VERSION } from '../../src/postgres/migrations.ts'
 import { Retention } from '../../src/postgres/retention.ts'
@@ -403,14 +403,9 @@ describeWithPostgres('the store on PostgreSQL', () => {
 
   test('a collector on PostgreSQL shows neither user nor password, and accepts events', async () => {
     const address = (await newDatabase()).replace('postgres@', 'postgres:s3cret%2Fword@')
-    const collector = await startCollector({ port: 0, store: address })
-    onTestFinished(() => collector.close())
+    const collector = await openCollector({ store: address })
 
-    const response = await fetch(`${collector.url}/v1/track`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ writeKey: 'k', userId: 'ada', event: 'Order Completed' }),
-    })
+    const response = await post(collector, '/v1/track', { userId: 'ada', event: 'Order Completed' })
     const about = await (await fetch(`${collector.url}/api/about`)).text()
 
     expect(response.status).toBe(200)

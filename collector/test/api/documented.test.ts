@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe } from 'vitest'
-import { newFolder } from '../ops/process.ts'
+import { newFolder } from '../support/process.ts'
 import { describeContract } from './contract.ts'
 
 describe('with the store in memory', () => describeContract(() => ':memory:'))

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { newFolder, run, start } from '../support/process.ts'
 import { openCollector, post, track } from '../support.ts'
-import { newFolder, run, start } from './process.ts'
 
 const readiness = async (url: string) => {
   const response = await fetch(`${url}/readyz`)

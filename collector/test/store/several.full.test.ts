@@ -1,10 +1,10 @@
 import { copyFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Collector, startCollector } from '../../src/index.ts'
+import type { Collector } from '../../src/index.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
-import { newFolder } from '../ops/process.ts'
+import { newFolder } from '../support/process.ts'
 import { openCollector, post, serve, track } from '../support.ts'
 
 async function openTwo(config = {}): Promise<[Collector, Collector]> {
@@ -67,7 +67,7 @@ test('two events never have the same idempotency key, even in different database
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
   const database = join(newFolder(), 'events.db')
   for (const path of [database, join(newFolder(), 'events.db'), database]) {
-    const collector = await startCollector({ port: 0, store: path, config })
+    const collector = await openCollector({ store: path, config })
     await post(collector, '/v1/track', track())
     await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(1)
     collector.clear()
@@ -82,7 +82,7 @@ test('F152: after a restore from a backup, new events do not have the idempotenc
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
   const database = join(newFolder(), 'events.db')
   const run = async (delivered: number) => {
-    const collector = await startCollector({ port: 0, store: database, config })
+    const collector = await openCollector({ store: database, config })
     await post(collector, '/v1/track', track())
     await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(delivered)
     await collector.close()

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { newFolder } from '../ops/process.ts'
+import { newFolder } from '../support/process.ts'
 import { expectSharedTokens, oauthConfig, startSeveral, tokenOf } from '../support/several.ts'
 
 const newFile = () => `${newFolder()}/events.db`

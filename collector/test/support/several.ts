@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { newFolder, type Running, start } from '../ops/process.ts'
 import { postPlain, track } from '../support.ts'
 import { assertion, config, requestToken } from './oauth.ts'
+import { newFolder, type Running, start } from './process.ts'
 
 /** Returns the path of a config with an OAuth application whose tokens are valid for an hour. */
 export function oauthConfig(more: object = {}): string {

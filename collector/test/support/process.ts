@@ -15,14 +15,20 @@ export interface Line {
   [field: string]: unknown
 }
 
-export interface Running {
+/** A collector in a process of its own, from its start. */
+export interface Started {
   child: ChildProcess
-  url: string
+  /** Its address, as soon as it listens. */
+  listens: Promise<string>
   /** Lines of the log so far. */
   lines: Line[]
   stderr(): string
   /** Exit code and signal; resolves when all output has been read. */
   ended: Promise<[code: number | null, signal: string | null]>
+}
+
+export interface Running extends Omit<Started, 'listens'> {
+  url: string
 }
 
 export function newFolder(): string {
@@ -35,22 +41,27 @@ export function environment(added: Record<string, string> = {}): NodeJS.ProcessE
   return { ...Object.fromEntries(entries), ...added }
 }
 
-/** Starts the command in a folder of its own, and kills it when the test ends. */
-export function launch(args: readonly string[], added: Record<string, string> = {}, cwd = newFolder()) {
+/** Starts the command in a folder of its own. The caller ends it, as hooks have to. */
+function spawnCommand(args: readonly string[], added: Record<string, string>, cwd = newFolder()) {
   // By default, events are stored in the user's data folder, which is this one.
   const env = environment({ HOME: cwd, XDG_DATA_HOME: cwd, LOCALAPPDATA: cwd, ...added })
-  const child = spawn(process.execPath, [launcher, ...args], { cwd, env })
+  return spawn(process.execPath, [launcher, ...args], { cwd, env })
+}
+
+/** Starts the command in a folder of its own, and kills it when the test ends. */
+export function launch(args: readonly string[], added: Record<string, string> = {}, cwd?: string) {
+  const child = spawnCommand(args, added, cwd)
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 
-/** Starts a collector that logs JSON, and resolves when it listens. */
-export async function start(
+/** Starts a collector that logs JSON. The caller ends it. */
+export function startUnowned(
   args: readonly string[],
   added: Record<string, string> = {},
   cwd?: string,
-): Promise<Running> {
-  const child = launch([...args, '--log-format', 'json'], added, cwd)
+): Started {
+  const child = spawnCommand([...args, '--log-format', 'json'], added, cwd)
   const lines: Line[] = []
   let rest = ''
   let stderr = ''
@@ -58,19 +69,30 @@ export async function start(
     stderr += chunk
   })
   const ended = once(child, 'close') as Promise<[number | null, string | null]>
-  await new Promise<void>((resolve, reject) => {
+  const listens = new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (chunk) => {
       rest += chunk
       const complete = rest.split('\n')
       rest = complete.pop() ?? ''
       lines.push(...complete.map((line) => JSON.parse(line) as Line))
       // Lines about problems may come before the line that has the address.
-      if (lines.some((line) => line['url'] !== undefined)) resolve()
+      const first = lines.find((line) => line['url'] !== undefined)
+      if (first !== undefined) resolve(String(first['url']))
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))
   })
-  const url = String(lines.find((line) => line['url'] !== undefined)?.['url'] ?? '')
-  return { child, url, lines, stderr: () => stderr, ended }
+  return { child, listens, lines, stderr: () => stderr, ended }
+}
+
+/** Starts a collector that logs JSON, kills it when the test ends, and resolves when it listens. */
+export async function start(
+  args: readonly string[],
+  added: Record<string, string> = {},
+  cwd?: string,
+): Promise<Running> {
+  const { listens, ...started } = startUnowned(args, added, cwd)
+  onTestFinished(() => void started.child.kill('SIGKILL'))
+  return { ...started, url: await listens }
 }
 
 export async function run(args: readonly string[], added: Record<string, string> = {}) {
