@@ -6,7 +6,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { holdPort } from '../../test/support/held-port.ts'
 import { defaultStore, STORE_NAME } from '../src/cli/default-store.ts'
 import { startCollector } from '../src/index.ts'
-import { launch, newFolder, run as runCommand, start as startCommand } from './support/process.ts'
+import {
+  launch,
+  newDatabaseFile,
+  newFolder,
+  run as runCommand,
+  start as startCommand,
+} from './support/process.ts'
 import { openCollector, post, track } from './support.ts'
 
 const run = (...args: string[]) => runCommand(args)
@@ -156,7 +162,7 @@ writeFileSync(
 )
 
 test('check lists every rule of the plan that stored events break, and exits with 1', async () => {
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   const collector = await openCollector({ store: database })
   await post(collector, '/v1/batch', {
     batch: [
@@ -368,7 +374,7 @@ test('the settings that keygen prints for the SDK and for the config work togeth
 })
 
 test('on SIGTERM, the request in flight is finished', async () => {
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   const { child, url } = await start('--store', database)
   const body = JSON.stringify(track({ messageId: 'under-way' }))
   let finish = () => {}

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
@@ -8,6 +7,7 @@ import type { ConfigInput } from '../src/config/config.ts'
 import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
 import { loadConfig, parseConfig } from '../src/config/load.ts'
 import type { configSchema } from '../src/config/schema.ts'
+import { newFolder } from './support/process.ts'
 
 test('the exported types match the schema', () => {
   expectTypeOf<ConfigInput>().branded.toEqualTypeOf<z.input<typeof configSchema>>()
@@ -98,7 +98,7 @@ test.each([
 })
 
 test('paths in a config file are relative to its folder', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+  const folder = newFolder()
   const path = join(folder, 'config.json')
   writeFileSync(path, JSON.stringify({ destinations: [{ name: 'A', type: 'file', path: 'out/a.ndjson' }] }))
 

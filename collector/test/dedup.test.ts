@@ -1,12 +1,6 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { newDatabaseFile } from './support/process.ts'
 import { basic, fakeClock, openCollector, post, track } from './support.ts'
-
-function databaseFile(): string {
-  return join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-}
 
 test('F118: an event with a known id but other content is a dedup_conflict, and the first event stays', async () => {
   const collector = await openCollector()
@@ -54,7 +48,7 @@ test('F116: each of 500 ids posted twenty times at once is accepted exactly once
 })
 
 test('known ids survive a restart', async () => {
-  const database = databaseFile()
+  const database = newDatabaseFile()
   const first = await openCollector({ store: database })
   await post(first, '/v1/track', track({ messageId: 'kept' }))
   await first.close()

@@ -7,7 +7,7 @@ import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
 import { isSwitchedOn } from '../src/destinations/select.ts'
 import type { Collector } from '../src/index.ts'
-import { newFolder } from './support/process.ts'
+import { newDatabaseFile, newFolder } from './support/process.ts'
 import { fakeClock, openCollector, post, serve, track } from './support.ts'
 
 function linesOf(path: string): Array<Record<string, unknown>> {
@@ -185,7 +185,7 @@ test('after the last attempt, the delivery is given up, with a reason', async ()
 })
 
 test('if the clock was set back by a month, the deliverer looks again after a minute, not at once and for ever', async () => {
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   const { received, url } = await openReceiver(500, 200)
   const config = webhook(url, { firstDelay: 50 })
   const clock = fakeClock()
@@ -201,7 +201,7 @@ test('if the clock was set back by a month, the deliverer looks again after a mi
 })
 
 test('pending deliveries to a webhook survive a restart', async () => {
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   const { received, url } = await openReceiver(500, 200)
   const config = webhook(url, { firstDelay: 50 })
   // The clock stands still before the restart, so the first collector cannot make the second attempt.

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -13,6 +12,7 @@ import {
   withExactNumbers,
 } from '../src/json/exact-json.ts'
 import { contentComparer } from '../src/store/same-content.ts'
+import { newFolder } from './support/process.ts'
 import { openCollector, post, serve } from './support.ts'
 
 const LONG = '12345678901234567891'
@@ -81,7 +81,7 @@ test('all other text is parsed as by JSON.parse', () => {
 
 test('no string of a client passes for a number, in the database, the API, an export, a search or a delivery', async () => {
   const { url, received } = await startHook()
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+  const folder = newFolder()
   const collector = await openCollector({
     store: join(folder, 'events.db'),
     config: { destinations: [{ name: 'Hook', type: 'webhook', url }] },
@@ -201,7 +201,7 @@ test('F151: only the message with a number that is out of range gets a warning, 
 })
 
 test('a tracking plan sees null in place of a number that is out of range', async () => {
-  const plan = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'plan.json')
+  const plan = join(newFolder(), 'plan.json')
   const schema = { type: 'object', properties: { n: { type: 'number' } } }
   writeFileSync(plan, JSON.stringify({ track: { a: schema } }))
   const collector = await openCollector({ plan })

@@ -1,9 +1,8 @@
 import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { expectCheap, HEAP, heavy, items, MB, peakOf, REQUESTS, send, warmUp } from './ingest-cost.ts'
-import { newFolder, start } from './support/process.ts'
+import { newDatabaseFile, start } from './support/process.ts'
 
 // Only Linux has /proc, from which the test reads the peak memory of a process.
 const linuxTest = process.platform === 'linux' ? test : test.skip
@@ -11,7 +10,7 @@ const linuxTest = process.platform === 'linux' ? test : test.skip
 linuxTest(
   'a request whose items inherit too much data from their batch uses little memory, and gets 200',
   async () => {
-    const store = join(newFolder(), 'events.db')
+    const store = newDatabaseFile()
     const running = await start(['--port', '0', '--store', store], HEAP)
 
     await expectCheap(running, heavy)
@@ -25,7 +24,7 @@ linuxTest(
 )
 
 linuxTest('500 requests of 600 bytes that inflate to 500 KB use little memory', async () => {
-  const running = await start(['--port', '0', '--store', join(newFolder(), 'events.db')])
+  const running = await start(['--port', '0', '--store', newDatabaseFile()])
   await warmUp(running)
   const before = peakOf(running)
   const body = gzipSync(`{"batch":[${' '.repeat(490_000)}]}`)
@@ -51,7 +50,7 @@ linuxTest('of messages that inherit much data, those beyond 4 MB in a batch are 
 })
 
 linuxTest('data that 5,000 items inherit is stored once', async () => {
-  const store = join(newFolder(), 'events.db')
+  const store = newDatabaseFile()
   const running = await start(['--port', '0', '--store', store], HEAP)
   const shared = `{"context":{"x":"${'x'.repeat(700)}"},"batch":[${items}]}`
 

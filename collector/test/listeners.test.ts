@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { listenersOf } from '../src/listeners.ts'
+import { newDatabaseFile } from './support/process.ts'
 import { openCollector } from './support.ts'
 
 function warnings(): string[] {
@@ -35,7 +34,7 @@ test('a listener that throws or rejects causes a warning, and no exception reach
 
 test('a collector continues if its listener throws', async () => {
   const told = warnings()
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const path = newDatabaseFile()
   const collector = await openCollector({
     store: path,
     onFault: (what) => {

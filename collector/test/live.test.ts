@@ -1,8 +1,6 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runInTurns } from '../src/store/sqlite/steps.ts'
+import { newDatabaseFile } from './support/process.ts'
 import { fakeClock, openCollector } from './support.ts'
 
 test('the stream sends a message at least every two seconds, even if nothing has changed', async () => {
@@ -25,7 +23,7 @@ test('the stream sends a message at least every two seconds, even if nothing has
 })
 
 test('the stream and the statistics contain the id of the process, which changes after a restart', async () => {
-  const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const database = newDatabaseFile()
   const told = async () => {
     const collector = await openCollector({ store: database })
     const leave = new AbortController()

@@ -1,6 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { Analytics } from '../../src/index.ts'
+import { config, privatePem } from './support/oauth.ts'
 import { openCollector } from './support.ts'
 
 type Settings = ConstructorParameters<typeof Analytics>[0]
@@ -71,22 +71,11 @@ test('our SDK sends all six kinds and every field arrives', async () => {
 })
 
 test('our SDK gets a token, and gets a new token when the first one is revoked', async () => {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
-  const collector = await openCollector({
-    config: {
-      sources: [{ name: 'shop', writeKey: 'shop-key' }],
-      rejectUnknownKeys: true,
-      oauth: { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', publicKey }] }] },
-    },
-  })
+  const collector = await openCollector({ config: { ...config, rejectUnknownKeys: true } })
   const analytics = openClient({
     writeKey: 'shop-key',
     host: collector.url,
-    oauthSettings: { clientId: 'app', clientKey: privateKey, keyId: 'k1', authServer: collector.url },
+    oauthSettings: { clientId: 'app', clientKey: privatePem, keyId: 'k1', authServer: collector.url },
   })
 
   analytics.track({ userId: 'u1', event: 'Before' })

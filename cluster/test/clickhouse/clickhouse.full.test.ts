@@ -1,8 +1,6 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { Collector } from '../../../collector/src/index.ts'
+import { newDatabaseFile } from '../../../collector/test/support/process.ts'
 import { fakeClock, openCollector, post, track } from '../../../collector/test/support.ts'
 import {
   ClickHouse,
@@ -531,7 +529,7 @@ clickHouseTest(
   'a collector that closes during a request leaves its events pending, without counting an attempt',
   async () => {
     const { proxy, destination, rows } = await newTable()
-    const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+    const store = newDatabaseFile()
     proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'silence' } : undefined)
     const config = { destinations: [destination({ timeout: 300_000 })] }
     const first = await openCollector({ store, config })

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { parseMetrics, type Sample } from '../../../collector/test/ops/prometheus.ts'
-import { newFolder, run, start } from '../../../collector/test/support/process.ts'
+import { newDatabaseFile, newFolder, run, start } from '../../../collector/test/support/process.ts'
 import { post, serve, track } from '../../../collector/test/support.ts'
 import { natsTest, startNats } from '../support/nats.ts'
 import { promtool, promtoolTest } from '../support/promtool.ts'
@@ -106,7 +106,7 @@ natsTest('running collectors have all metrics and labels that the alerts and the
   const common = ['--port', '0', '--log', log, '--config', config]
   const admin = { TRACKPOST_ADMIN_TOKEN: adminToken }
   const front = await start([...common, '--fail-rate', '0'], admin)
-  const worker = await start(['work', ...common, '--store', join(newFolder(), 'events.db')], admin)
+  const worker = await start(['work', ...common, '--store', newDatabaseFile()], admin)
   const same = track()
   await post(front, '/v1/batch', { batch: [same, { type: 'track', userId: 'u' }] })
   await post(worker, '/v1/track', same)

@@ -1,11 +1,10 @@
-import { mkdtempSync, renameSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { renameSync } from 'node:fs'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished, vi } from 'vitest'
 import { newEvent } from '../../../collector/src/conformance/new-event.ts'
 import { browser, useBrowser } from '../../../collector/test/browser.ts'
 import { openPage, screenshot } from '../../../collector/test/page/support.ts'
+import { newDatabaseFile } from '../../../collector/test/support/process.ts'
 import { openCollector, post, track } from '../../../collector/test/support.ts'
 import { encode } from '../../src/log/codec.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
@@ -14,7 +13,7 @@ useBrowser()
 
 async function openWorker() {
   const server = await startNats()
-  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const store = newDatabaseFile()
   const config = { log: { maxBytes: 50_000_000 } }
   const worker = await openCollector({ log: server.url, work: true, store, config })
   return { server, store, worker }

@@ -1,23 +1,21 @@
-import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
 import { newEvent } from '../../../collector/src/conformance/new-event.ts'
 import { ConfigError, startCollector } from '../../../collector/src/index.ts'
-import { newFolder } from '../../../collector/test/support/process.ts'
+import { newDatabaseFile } from '../../../collector/test/support/process.ts'
 import { openCollector, post, track } from '../../../collector/test/support.ts'
 import { encode } from '../../src/log/codec.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 
 const config = { log: { maxBytes: 50_000_000 } }
 
-const newStore = () => join(newFolder(), 'events.db')
 const json = async (url: string, path: string, init?: RequestInit) =>
   (await fetch(`${url}${path}`, init)).json()
 
 test('a worker stores the events for which a front responded with 200, those of a repeated request only once', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
-  const worker = await openCollector({ log, work: true, store: newStore(), config })
+  const worker = await openCollector({ log, work: true, store: newDatabaseFile(), config })
   const batch = {
     batch: [track({ messageId: 'a' }), track({ messageId: 'b' }), { type: 'track', userId: 'u' }],
   }
@@ -38,7 +36,7 @@ test('a worker stores the events for which a front responded with 200, those of 
 test('requests are recorded, however large they are together', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
-  const worker = await openCollector({ log, work: true, store: newStore(), config })
+  const worker = await openCollector({ log, work: true, store: newDatabaseFile(), config })
   const large = {
     method: 'POST',
     headers: { 'x-large': '"'.repeat(14_000) },
@@ -55,7 +53,7 @@ test('requests are recorded, however large they are together', async () => {
 
 test('a front without a store says where events are; one with a store shows the events that workers wrote', async () => {
   const { url: log } = await startNats()
-  const store = newStore()
+  const store = newDatabaseFile()
   const front = await openCollector({ log, config })
   const worker = await openCollector({ log, work: true, store, config })
   const reading = await openCollector({ log, store, config })
@@ -90,7 +88,7 @@ test('a front without a store says where events are; one with a store shows the 
 
 test('an event that the store refuses becomes a dead letter, which is shown, is not lost by a retry, and can be discarded', async () => {
   const { url: log } = await startNats()
-  const worker = await openCollector({ log, work: true, store: newStore(), config })
+  const worker = await openCollector({ log, work: true, store: newDatabaseFile(), config })
   // As a front of another version might write it: the same destination twice.
   const hook = { destination: 'Hook' }
   const poison = newEvent('poison', { deliveries: [hook, hook] })
@@ -139,8 +137,8 @@ test('an event that the store refuses becomes a dead letter, which is shown, is 
 
 test('a destination that only fronts or only workers know is reported', async () => {
   const { url: log } = await startNats()
-  const store = newStore()
-  const files = (name: string) => [{ name, type: 'file' as const, path: `${newStore()}.ndjson` }]
+  const store = newDatabaseFile()
+  const files = (name: string) => [{ name, type: 'file' as const, path: `${newDatabaseFile()}.ndjson` }]
   const front = await openCollector({ log, store, config: { ...config, destinations: files('Front') } })
   const faults: string[] = []
   const worker = await openCollector({

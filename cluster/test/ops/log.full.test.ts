@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Collector } from '../../../collector/src/index.ts'
 import { parseMetrics, seriesOf } from '../../../collector/test/ops/prometheus.ts'
-import { newFolder } from '../../../collector/test/support/process.ts'
+import { newDatabaseFile, newFolder } from '../../../collector/test/support/process.ts'
 import { openCollector, post, track } from '../../../collector/test/support.ts'
 import { natsTest, startNats } from '../support/nats.ts'
 
@@ -37,7 +37,7 @@ natsTest(
     }
     const worker = await openCollector({
       log: nats.url,
-      store: join(newFolder(), 'events.db'),
+      store: newDatabaseFile(),
       work: true,
       config,
     })

@@ -1,7 +1,6 @@
-import { join } from 'node:path'
 import { describe } from 'vitest'
-import { newFolder } from '../support/process.ts'
+import { newDatabaseFile } from '../support/process.ts'
 import { describeContract } from './contract.ts'
 
 describe('with the store in memory', () => describeContract(() => ':memory:'))
-describe('with the store in a file', () => describeContract(() => join(newFolder(), 'events.db')))
+describe('with the store in a file', () => describeContract(() => newDatabaseFile()))

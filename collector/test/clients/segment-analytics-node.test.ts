@@ -1,6 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { Analytics } from '@segment/analytics-node'
 import { expect, test } from 'vitest'
+import { config, privatePem } from '../support/oauth.ts'
 import { openCollector } from '../support.ts'
 
 test('@segment/analytics-node, unchanged, sends all six kinds and every field arrives', async () => {
@@ -103,25 +103,14 @@ test('@segment/analytics-node, unchanged, sends all six kinds and every field ar
 })
 
 test('@segment/analytics-node, unchanged, gets a token with its OAuth settings and sends it', async () => {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
-  const collector = await openCollector({
-    config: {
-      sources: [{ name: 'shop', writeKey: 'shop-key' }],
-      rejectUnknownKeys: true,
-      oauth: { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', publicKey }] }] },
-    },
-  })
+  const collector = await openCollector({ config: { ...config, rejectUnknownKeys: true } })
   const analytics = new Analytics({
     writeKey: 'shop-key',
     host: collector.url,
     flushAt: 1,
     oauthSettings: {
       clientId: 'app',
-      clientKey: privateKey,
+      clientKey: privatePem,
       keyId: 'k1',
       authServer: collector.url,
       scope: 'tracking_api:write',

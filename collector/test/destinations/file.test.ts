@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { FileSender } from '../../src/destinations/file.ts'
+import { newFolder } from '../support/process.ts'
 
 const delivery = (body: string) => ({
   eventId: '1',
@@ -15,7 +15,7 @@ const delivery = (body: string) => ({
 })
 
 test('a line that was cut off does not spoil the next one', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.ndjson')
+  const path = join(newFolder(), 'events.ndjson')
   writeFileSync(path, '{"n":1}\n{"n":')
   const sender = new FileSender(path)
 

@@ -1,6 +1,5 @@
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newFolder, run, start } from '../support/process.ts'
+import { newDatabaseFile, run, start } from '../support/process.ts'
 import { openCollector, post, track } from '../support.ts'
 
 const readiness = async (url: string) => {
@@ -14,7 +13,7 @@ test.each([
 ] as const)(
   'F119, F124: when $signal ends the collector under load, each event that got 200 is stored once, also if it was sent again',
   async ({ signal, flags, end }) => {
-    const database = join(newFolder(), 'events.db')
+    const database = newDatabaseFile()
     const first = await start(['--port', '0', '--store', database, ...flags])
     let { url } = first
     const answered: string[] = []
@@ -65,7 +64,7 @@ test.each([
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'a second signal, %s, ends the drain at once, and events that got 200 are stored',
   async (second) => {
-    const database = join(newFolder(), 'events.db')
+    const database = newDatabaseFile()
     const { child, url, ended } = await start(['--port', '0', '--store', database, '--drain', '600'])
     child.kill('SIGTERM')
     await expect.poll(() => readiness(url)).toMatchObject({ code: 503, status: 'draining' })

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Collector } from '../../src/index.ts'
+import { newDatabaseFile } from '../support/process.ts'
 import { exchange, openCollector, post, serve, track } from '../support.ts'
 import { parseMetrics, seriesOf } from './prometheus.ts'
 
@@ -19,7 +18,6 @@ const metricsOf = async (collector: Pick<Collector, 'url'>, init?: RequestInit) 
   expect(status).toBe(200)
   return parseMetrics(body)
 }
-const newPath = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
 const ready = {
   part: 'store',
   isReady: true,
@@ -30,7 +28,7 @@ const ready = {
 }
 
 test('a running collector is alive and ready', async () => {
-  const collector = await openCollector({ store: newPath() })
+  const collector = await openCollector({ store: newDatabaseFile() })
 
   expect(await askJson(collector, '/healthz')).toEqual({ status: 200, body: { status: 'alive' } })
   expect(await askJson(collector, '/readyz')).toEqual({
@@ -40,7 +38,7 @@ test('a running collector is alive and ready', async () => {
 })
 
 test('a collector whose database file was removed is alive but not ready, and says why', async () => {
-  const database = newPath()
+  const database = newDatabaseFile()
   const collector = await openCollector({ store: database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
 
@@ -56,7 +54,7 @@ test('a collector whose database file was removed is alive but not ready, and sa
 })
 
 test('a draining collector is not ready, still accepts events, and closes connections after the response', async () => {
-  const collector = await openCollector({ store: newPath() })
+  const collector = await openCollector({ store: newDatabaseFile() })
   collector.drain()
 
   expect(await askJson(collector, '/readyz')).toEqual({
@@ -72,7 +70,7 @@ test('a draining collector is not ready, still accepts events, and closes connec
 test('the metrics count requests, events, appends and deliveries', async () => {
   const url = await serve((_request, response) => response.writeHead(422).end())
   const collector = await openCollector({
-    store: newPath(),
+    store: newDatabaseFile(),
     config: { destinations: [{ name: 'Hook', type: 'webhook', url }] },
   })
   const same = track()
@@ -107,7 +105,7 @@ test('the metrics count requests, events, appends and deliveries', async () => {
 
 test('pending deliveries are counted, with the age of the oldest', async () => {
   const collector = await openCollector({
-    store: newPath(),
+    store: newDatabaseFile(),
     config: {
       destinations: [{ name: 'Hook', type: 'webhook', url: 'http://127.0.0.1:9/', firstDelay: 60_000 }],
     },
@@ -121,7 +119,7 @@ test('pending deliveries are counted, with the age of the oldest', async () => {
 })
 
 test('the faults in force and the fill of the store are metrics', async () => {
-  const collector = await openCollector({ store: newPath() })
+  const collector = await openCollector({ store: newDatabaseFile() })
   const ofDisk = seriesOf(await metricsOf(collector), 'store_fill_ratio', { part: 'store' })
   expect(ofDisk).toBeGreaterThan(0)
   expect(ofDisk).toBeLessThanOrEqual(1)
@@ -132,7 +130,7 @@ test('the faults in force and the fill of the store are metrics', async () => {
 })
 
 test('failed appends are counted separately', async () => {
-  const database = newPath()
+  const database = newDatabaseFile()
   const collector = await openCollector({ store: database })
   for (const end of ['', '-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
   expect((await post(collector, '/v1/track', track())).status).toBe(503)

@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { startCollector } from '../../src/index.ts'
 import { loadPlan, TrackingPlan, type TrackingPlanFile } from '../../src/plan/plan.ts'
+import { newFolder } from '../support/process.ts'
 import { openCollector, post, track } from '../support.ts'
 
 const file: TrackingPlanFile = {
@@ -22,10 +22,6 @@ const file: TrackingPlanFile = {
     },
   },
   identify: { type: 'object', properties: { plan: { enum: ['free', 'pro'] } } },
-}
-
-function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
 }
 
 test.each<[string, string | null, object, Array<[path: string, keyword: string]>]>([

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { mkdtempSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
@@ -9,13 +8,14 @@ import { newEvent } from '../../src/conformance/new-event.ts'
 import { Checkpointer, checkpointThread } from '../../src/store/sqlite/checkpointer.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { systemClock } from '../../src/system-clock.ts'
+import { newDatabaseFile, newFolder } from '../support/process.ts'
 import { fakeClock, openCollector, post, track } from '../support.ts'
 import { batchOf } from './batch-of.ts'
 
 const nobody = { hold() {}, resume() {} }
 
 test('the WAL is checkpointed while events arrive', async () => {
-  const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const database = newDatabaseFile()
   const faults: unknown[] = []
   const collector = await openCollector({ store: database, onFault: (_what, cause) => faults.push(cause) })
   const size = (file: string) => statSync(file).size
@@ -112,7 +112,7 @@ test('if a reader uses a short WAL, its checkpoint is not tried again', () => {
 
 test('commits are paused only for the last pass of a checkpoint', async () => {
   const writer = toldWriter()
-  const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const database = newDatabaseFile()
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
@@ -246,7 +246,7 @@ test('when the thread dies, commits continue, the fault is reported, and the nex
 })
 
 test('checkpoints continue after the thread was killed', async () => {
-  const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const database = newDatabaseFile()
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
@@ -276,7 +276,7 @@ test('checkpoints continue after the thread was killed', async () => {
 
 test('a file that the thread cannot open is reported', async () => {
   const faults: string[] = []
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+  const folder = newFolder()
   const checkpointer = new Checkpointer({
     newThread: () => checkpointThread(join(folder, 'no', 'such.db')),
     writer: nobody,

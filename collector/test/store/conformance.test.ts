@@ -1,14 +1,12 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as vitest from 'vitest'
 import { describe } from 'vitest'
 import { describeStore, type Subject } from '../../src/conformance/store.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../src/system-clock.ts'
+import { newDatabaseFile } from '../support/process.ts'
 
 function sqlite(): Subject {
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const path = newDatabaseFile()
   let aheadMs = 0
   const clock = { ...systemClock, now: () => 1_000_000 + aheadMs }
   return {

@@ -1,15 +1,13 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { newEvent } from '../../src/conformance/new-event.ts'
 import type { PartHealth } from '../../src/part-health.ts'
 import { Database } from '../../src/store/sqlite/database.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../src/system-clock.ts'
+import { newDatabaseFile } from '../support/process.ts'
 
 function openStore(maxBytes?: number) {
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const path = newDatabaseFile()
   const store = new SqliteStore({
     path,
     durability: 'process',

@@ -1,14 +1,4 @@
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newEvent } from '../../src/conformance/new-event.ts'
@@ -24,10 +14,11 @@ import { WorkerReader } from '../../src/store/sqlite/reader.ts'
 import { executorOn, runInTurns, runNow } from '../../src/store/sqlite/steps.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { systemClock } from '../../src/system-clock.ts'
+import { newDatabaseFile } from '../support/process.ts'
 import { batchOf } from './batch-of.ts'
 
 function openReader() {
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const path = newDatabaseFile()
   const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   store.commit(batchOf([newEvent('m1')]))
@@ -54,7 +45,7 @@ test.runIf(process.platform === 'linux')('only the thread for queries has a lowe
 })
 
 test('if the database is damaged, the fault says so, and so does the error of the query', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const path = newDatabaseFile()
   writeFileSync(path, 'damaged '.repeat(1000))
   const causes: unknown[] = []
   const reader = new WorkerReader({ path, plan: null }, Date.now, (_, cause) => causes.push(cause))
@@ -124,7 +115,7 @@ test('a running query can be cancelled between two of its statements', async () 
 })
 
 function openStore(): SyncStore {
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const path = newDatabaseFile()
   const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   return store

@@ -4,11 +4,11 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Collector } from '../../src/index.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
-import { newFolder } from '../support/process.ts'
+import { newDatabaseFile, newFolder } from '../support/process.ts'
 import { openCollector, post, serve, track } from '../support.ts'
 
 async function openTwo(config = {}): Promise<[Collector, Collector]> {
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   return [await openCollector({ store: database, config }), await openCollector({ store: database, config })]
 }
 
@@ -65,8 +65,8 @@ async function openKeyReceiver(): Promise<{ url: string; keys: string[] }> {
 test('two events never have the same idempotency key, even in different databases, or after a database was cleared', async () => {
   const { url, keys } = await openKeyReceiver()
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
-  const database = join(newFolder(), 'events.db')
-  for (const path of [database, join(newFolder(), 'events.db'), database]) {
+  const database = newDatabaseFile()
+  for (const path of [database, newDatabaseFile(), database]) {
     const collector = await openCollector({ store: path, config })
     await post(collector, '/v1/track', track())
     await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(1)
@@ -80,7 +80,7 @@ test('two events never have the same idempotency key, even in different database
 test('F152: after a restore from a backup, new events do not have the idempotency keys of events that are lost', async () => {
   const { url, keys } = await openKeyReceiver()
   const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   const run = async (delivered: number) => {
     const collector = await openCollector({ store: database, config })
     await post(collector, '/v1/track', track())
@@ -117,7 +117,7 @@ test.each([
   ['the write-ahead log is removed', (path: string) => rmSync(`${path}-wal`)],
   ['the database is emptied', (path: string) => truncateSync(path)],
 ])('if %s, a fault is reported, and no request gets 200 any more', async (_, damage) => {
-  const path = join(newFolder(), 'events.db')
+  const path = newDatabaseFile()
   const faults: string[] = []
   const collector = await openCollector({ store: path, onFault: (what) => faults.push(what) })
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
@@ -132,7 +132,7 @@ test.each([
 test('if the database cannot be read any more, a fault is reported, and the process goes on', async () => {
   const faults: string[] = []
   const collector = await openCollector({
-    store: join(newFolder(), 'events.db'),
+    store: newDatabaseFile(),
     onFault: (what) => faults.push(what),
   })
   const version = vi.spyOn(SyncStore.prototype, 'version').mockImplementation(() => {
@@ -148,7 +148,7 @@ test('if the database cannot be read any more, a fault is reported, and the proc
 })
 
 test('if one collector replaces the file because its disk is full, the others accept no event that would be lost', async () => {
-  const database = join(newFolder(), 'events.db')
+  const database = newDatabaseFile()
   const faults: string[] = []
   const first = await openCollector({ store: database })
   const second = await openCollector({ store: database, onFault: (what) => faults.push(what) })

@@ -1,6 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
 import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newEvent } from '../../src/conformance/new-event.ts'
@@ -9,6 +7,7 @@ import { BATCHES_COMPARED } from '../../src/store/same-content.ts'
 import { Database as SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
+import { newDatabaseFile } from '../support/process.ts'
 import { batchOf } from './batch-of.ts'
 
 function openStore(options: Partial<SyncStoreOptions> = {}): SyncStore {
@@ -17,8 +16,10 @@ function openStore(options: Partial<SyncStoreOptions> = {}): SyncStore {
   return store
 }
 
-function newPath(): string {
-  return join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+function openReader(path: string) {
+  const reader = new Database(path)
+  onTestFinished(() => void reader.close())
+  return reader
 }
 
 function newEvents(count: number, receivedAtMs = 1_000_000): NewEvent[] {
@@ -66,7 +67,7 @@ test('a repeated id with other inherited fields is a conflict, up to a limit of 
 })
 
 test('ids older than the deduplication window are accepted again, and are deleted', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   let nowMs = 0
   const store = openStore({ path, dedupWindowMs: 1000, now: () => nowMs })
   store.commit(batchOf(newEvents(3000, 10_000)))
@@ -76,10 +77,7 @@ test('ids older than the deduplication window are accepted again, and are delete
   nowMs = 11_999
   for (let more = true; more; more = store.trim().hasMore);
 
-  const reader = new Database(path)
-  onTestFinished(() => {
-    reader.close()
-  })
+  const reader = openReader(path)
   expect(reader.prepare('SELECT count(*) AS value FROM seen').get()).toMatchObject({ value: 1000 })
 })
 
@@ -119,7 +117,7 @@ test('a commit that fails stores nothing, and the next commit works', () => {
 test.each([3, 99])(
   'a database file of version %i, which this collector does not know, is refused',
   (version) => {
-    const path = newPath()
+    const path = newDatabaseFile()
     const other = new Database(path)
     other.pragma(`user_version = ${version}`)
     other.close()
@@ -129,24 +127,21 @@ test.each([3, 99])(
 )
 
 test('after close(), the database file contains all events', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const store = new SyncStore({ path, durability: 'power', maxEvents: 10 })
   store.commit(batchOf(newEvents(10)))
   store.close()
-  const copy = newPath()
+  const copy = newDatabaseFile()
   copyFileSync(path, copy)
 
   expect(openStore({ path: copy }).count()).toBe(10)
 })
 
 test('the counts match the tables while events are added and deleted, and after clear()', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const store = openStore({ path, maxEvents: 1200 })
   const deliveries = [{ destination: 'Hook' }, { destination: 'Off', skippedBecause: 'integrations' }]
-  const reader = new Database(path)
-  onTestFinished(() => {
-    reader.close()
-  })
+  const reader = openReader(path)
   const sum = (table: string) =>
     (reader.prepare(`SELECT coalesce(sum(count), 0) AS value FROM ${table}`).get() as { value: number }).value
   for (let turn = 0; turn < 6; turn++) {
@@ -172,12 +167,9 @@ test('the counts match the tables while events are added and deleted, and after 
 })
 
 test('what events inherit from their batch is deleted with the last of them', async () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const store = openStore({ path })
-  const reader = new Database(path)
-  onTestFinished(() => {
-    reader.close()
-  })
+  const reader = openReader(path)
   const left = () => reader.prepare('SELECT body FROM inherited ORDER BY seq').raw().all().flat()
   const batch = (names: string[], inherited: string) => names.map((name) => newEvent(name, { inherited }))
   store.commit(
@@ -193,12 +185,9 @@ test('what events inherit from their batch is deleted with the last of them', as
 })
 
 test('F154: rejected events do not displace accepted ones, beyond a tenth of the limit', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const store = openStore({ path, maxEvents: 1000 })
-  const reader = new Database(path)
-  onTestFinished(() => {
-    reader.close()
-  })
+  const reader = openReader(path)
   const inherited = () => reader.prepare('SELECT count(*) AS value FROM inherited').get()
   const many = (name: string, more: object) =>
     store.commit(batchOf(Array.from({ length: 800 }, (_, index) => newEvent(`${name}-${index}`, more))))
@@ -249,7 +238,7 @@ test('after clear(), ids are forgotten at once, even before their rows are delet
 })
 
 test('sequence numbers continue after clear() and a restart', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const first = new SyncStore({ path, durability: 'process', maxEvents: 1000 })
   first.commit(batchOf(newEvents(10)))
   first.clear()
@@ -271,7 +260,7 @@ test('names and ids that differ only in U+0000 or in lone surrogates are differe
 })
 
 test('if the disk is too full to delete anything, clear() makes a new file; the sequence numbers continue, and the database id stays', async () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const deliveries = [{ destination: 'Hook' }]
   const store = openStore({ path })
   store.commit(batchOf([newEvent('a', { deliveries })]))
@@ -302,7 +291,7 @@ test('if the disk is too full to delete anything, clear() makes a new file; the 
 })
 
 test('if the database is larger than the room on the disk, clear() makes a new file; after it was removed, clear() fails', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const store = openStore({ path })
   store.commit(batchOf(newEvents(3)))
   expect(store.clear()).toBe(false)
@@ -320,7 +309,7 @@ test('if the database is larger than the room on the disk, clear() makes a new f
 })
 
 test('if the new file of clear() has no room for the keys of the log, the token keys and the database id stay', async () => {
-  const store = openStore({ path: newPath() })
+  const store = openStore({ path: newDatabaseFile() })
   await store.tokenKeys.replace(undefined, 'keys')
   store.commit({ groups: [{ key: 'message 7', events: [newEvent('b')] }], requests: [], isOnce: true })
   const isFull = () => {
@@ -345,7 +334,7 @@ test('if the new file of clear() has no room for the keys of the log, the token 
 })
 
 test('nothing can be written after the database file was removed', () => {
-  const path = newPath()
+  const path = newDatabaseFile()
   const store = openStore({ path })
   store.commit(batchOf([newEvent('a')]))
   expect(store.isSameFile()).toBe(true)

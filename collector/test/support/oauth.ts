@@ -5,6 +5,7 @@ import type { Collector } from '../../src/index.ts'
 /** The key pair of the application. */
 export const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
 export const publicPem = ours.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+export const privatePem = ours.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
 /** A config with two sources, and an application that may write to one of them. */
 export const config = {

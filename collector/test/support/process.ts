@@ -35,6 +35,11 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
 }
 
+/** The path of a database that does not exist yet. */
+export function newDatabaseFile(): string {
+  return join(newFolder(), 'events.db')
+}
+
 /** The environment of a process in a test, without the Trackpost variables of this machine. */
 export function environment(added: Record<string, string> = {}): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKPOST_'))

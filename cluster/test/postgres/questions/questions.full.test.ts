@@ -1,12 +1,10 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { TrackingPlan } from '../../../../collector/src/plan/plan.ts'
 import { SearchSyntaxError } from '../../../../collector/src/search/syntax.ts'
 import type { EventReader } from '../../../../collector/src/store/event-reader.ts'
 import { SqliteStore } from '../../../../collector/src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../../../collector/src/system-clock.ts'
+import { newDatabaseFile } from '../../../../collector/test/support/process.ts'
 import { Database as Postgres } from '../../../src/postgres/database.ts'
 import { PostgresStore } from '../../../src/postgres/postgres-store.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
@@ -50,7 +48,7 @@ describeWithPostgres('the results of queries on PostgreSQL', () => {
   let sqlite: EventReader
   let postgres: EventReader
   beforeAll(async () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+    const path = newDatabaseFile()
     let nowMs = START_MS + 3_000_000
     const clock = { ...systemClock, now: () => nowMs }
     const onFault = (what: string, cause: unknown) => {
