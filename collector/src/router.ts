@@ -4,7 +4,7 @@ import type { AdminGate } from './auth/admin.ts'
 import type { Clock } from './clock.ts'
 import type { OriginGuard } from './http/origin.ts'
 import { readBody, replyEarly } from './http/read-body.ts'
-import { HttpProblem, replyJson, replyProblem } from './http/reply.ts'
+import { HttpProblem, replyJson, replyProblem, requireMethod } from './http/reply.ts'
 import type { RequestNotes } from './http/request-notes.ts'
 import type { RequestRecorder } from './http/request-recorder.ts'
 import { brokenOn } from './http/server.ts'
@@ -213,8 +213,4 @@ function isWorthIt(path: string, request: IncomingMessage, status: number): bool
 
 function notFound(): HttpProblem {
   return new HttpProblem(404, 'not_found', 'there is nothing at this address')
-}
-
-function requireMethod(request: IncomingMessage, method: string): void {
-  if (request.method !== method) throw new HttpProblem(405, 'method', `expected ${method}`, { allow: method })
 }

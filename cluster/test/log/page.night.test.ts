@@ -37,7 +37,7 @@ test('the overview shows dead letters, and can try them again', async () => {
   for (const { name, ...look } of looks) {
     const page = await openPage(worker, { at: 'overview', expected: /503/, ...look })
     const log = page.locator('.log-state')
-    await expect.poll(() => log.locator('.dead-letters li').count()).toBe(2)
+    await expect.poll(() => log.locator('.failures li').count()).toBe(2)
     expect(await log.textContent()).toContain('Bestellung <b>"Größe L"</b>')
     expect(await log.textContent()).toContain('UNIQUE constraint failed')
     const { scrollWidth, clientWidth } = await page.evaluate(() => {
@@ -54,19 +54,19 @@ test('the overview shows dead letters, and can try them again', async () => {
   const page = await openPage(worker, { at: 'overview', expected: /503/ })
   const log = page.locator('.log-state')
   await log
-    .locator('.dead-letters li', { hasText: 'order-17' })
+    .locator('.failures li', { hasText: 'order-17' })
     .getByRole('button', { name: 'Try again' })
     .click()
   await page.locator('.notice', { hasText: '1 event tried again' }).waitFor()
   // The dead letter is refused again, and is back in the list: a retry loses nothing.
-  await expect.poll(() => log.locator('.dead-letters li', { hasText: 'order-17' }).count()).toBe(1)
+  await expect.poll(() => log.locator('.failures li', { hasText: 'order-17' }).count()).toBe(1)
 
-  const garbage = log.locator('.dead-letters li', { hasText: 'a message that cannot be read' })
+  const garbage = log.locator('.failures li', { hasText: 'a message that cannot be read' })
   await garbage.getByRole('button', { name: 'Discard' }).click()
   expect(await garbage.count()).toBe(1)
   await garbage.getByRole('button', { name: 'Discard permanently' }).click()
   await page.locator('.notice', { hasText: 'Discarded' }).waitFor()
-  await expect.poll(() => log.locator('.dead-letters li').count()).toBe(1)
+  await expect.poll(() => log.locator('.failures li').count()).toBe(1)
 
   await server.kill()
   await log.getByText('not ready').waitFor()

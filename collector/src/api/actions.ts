@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import type { ReleaseResult } from '../destinations/release.ts'
 import { readBody } from '../http/read-body.ts'
-import { HttpProblem, replyJson } from '../http/reply.ts'
+import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
 import { decoded } from '../percent-decoding.ts'
 
 const MAX_BODY_BYTES = 65_536
@@ -51,7 +51,7 @@ export async function handleAction(
   }
   const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
   if (retry === null && replay === null && !isRelease) return false
-  if (request.method !== 'POST') throw new HttpProblem(405, 'method', 'expected POST', { allow: 'POST' })
+  requireMethod(request, 'POST')
   const body = await readJson(request)
   if (body === undefined) return true
   if (retry !== null) await replyRetry(actions, decoded(retry[1] as string), body, response)

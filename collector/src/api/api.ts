@@ -5,7 +5,7 @@ import { readKey } from '../catalogue/samples.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { goneSignal } from '../http/gone.ts'
-import { HttpProblem, JSON_TYPE, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
+import { HttpProblem, JSON_TYPE, replyJson, requireMethod, SECURITY_HEADERS } from '../http/reply.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { SharedLog } from '../log/ports.ts'
@@ -181,10 +181,7 @@ async function route(
     if (DEAD_LETTERS.test(pathname) && parts.log === undefined) throw noLog()
     return false
   }
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    const allow = pathname === '/api/events' ? 'GET, DELETE' : 'GET'
-    throw new HttpProblem(405, 'method', `expected ${allow.replace(', ', ' or ')}`, { allow })
-  }
+  requireMethod(request, 'GET', ...(pathname === '/api/events' ? ['DELETE'] : []))
   const asking = { ...parts, caller, reader: readerFor(response, parts.reader) }
   const run = async () => {
     const value =

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import { FaultError, type FaultRule, type Faults } from '../faults/rules.ts'
-import { HttpProblem, replyJson } from '../http/reply.ts'
+import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
 import { readJson } from './actions.ts'
 
 const ruleSchema = z.strictObject({
@@ -29,11 +29,7 @@ export async function handleFaults(
   const match = /^\/api\/faults(?:\/([^/]+))?$/.exec(url.pathname)
   if (match === null) return false
   const id = match[1]
-  const allowed = id === undefined ? ['GET', 'HEAD', 'POST', 'DELETE'] : ['DELETE']
-  if (!allowed.includes(request.method ?? '')) {
-    const names = allowed.filter((name) => name !== 'HEAD')
-    throw new HttpProblem(405, 'method', `expected ${names.join(' or ')}`, { allow: names.join(', ') })
-  }
+  requireMethod(request, ...(id === undefined ? ['GET', 'POST', 'DELETE'] : ['DELETE']))
   if (request.method === 'POST') {
     await replyAdded(faults, request, response)
   } else if (request.method === 'DELETE') {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
-import { HttpProblem, replyJson } from '../http/reply.ts'
+import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
 import type { SharedLog } from '../log/ports.ts'
 import type { Shared } from '../shared.ts'
 import { parsed, readJson } from './actions.ts'
@@ -55,11 +55,6 @@ async function handleDeadLetters(
     replyJson(response, 200, { retried: await asked(deadLetters.retry(ids)) })
   }
   return true
-}
-
-function requireMethod(request: IncomingMessage, method: 'GET' | 'POST'): void {
-  if (request.method === method || (method === 'GET' && request.method === 'HEAD')) return
-  throw new HttpProblem(405, 'method', `expected ${method}`, { allow: method })
 }
 
 async function asked<T>(response: Promise<T>): Promise<T> {

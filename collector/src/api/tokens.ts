@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpProblem, replyJson } from '../http/reply.ts'
+import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
 
 const RETRY_SECONDS = 5
 
@@ -15,9 +15,7 @@ export async function handleTokens(
   response: ServerResponse,
 ): Promise<boolean> {
   if (path !== '/api/tokens') return false
-  if (request.method !== 'DELETE') {
-    throw new HttpProblem(405, 'method', 'expected DELETE', { allow: 'DELETE' })
-  }
+  requireMethod(request, 'DELETE')
   if (revoke === undefined) throw new HttpProblem(404, 'no_oauth', 'the config has no oauth')
   try {
     await revoke()

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 import { stringifyExact } from '../json/exact-json.ts'
 
@@ -15,6 +15,12 @@ export class HttpProblem extends Error {
     this.code = code
     this.headers = headers
   }
+}
+
+/** @throws HttpProblem 405 for any other method. Where `GET` is allowed, `HEAD` is too. */
+export function requireMethod({ method = '' }: IncomingMessage, ...allowed: string[]): void {
+  if (allowed.includes(method === 'HEAD' ? 'GET' : method)) return
+  throw new HttpProblem(405, 'method', `expected ${allowed.join(' or ')}`, { allow: allowed.join(', ') })
 }
 
 export const SECURITY_HEADERS = {

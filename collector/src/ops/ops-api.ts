@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
+import { replyJson, requireMethod, SECURITY_HEADERS } from '../http/reply.ts'
 import { limited } from '../limited.ts'
 import type { DestinationState } from '../store/query-results.ts'
 import type { Health } from './health.ts'
@@ -40,9 +40,7 @@ export class OpsApi {
     response: ServerResponse,
     checkAdmin: () => void,
   ): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw new HttpProblem(405, 'method', 'expected GET', { allow: 'GET, HEAD' })
-    }
+    requireMethod(request, 'GET')
     if (path === '/healthz') return alive(response)
     if (path === '/readyz') return this.#ready(response)
     checkAdmin()
