@@ -152,6 +152,7 @@ test('/api/faults refuses the whole list if one fault is invalid', async () => {
   expect(await send('{"status":')).toBe(400)
   expect(await send('{"status":503}', { 'content-type': 'text/plain' })).toBe(400)
   expect((await fetch(api, { method: 'PUT' })).status).toBe(405)
+  expect((await fetch(`${api}/1`)).status).toBe(405)
   expect((await fetch(`${api}/9`, { method: 'DELETE' })).status).toBe(404)
   expect(collector.faults().rules).toEqual([])
 })

@@ -73,6 +73,7 @@ test('DELETE deletes the events, and PUT is refused', async () => {
   const collector = await openWithEvents(2)
 
   expect((await get(`${collector.url}/api/events`, { method: 'PUT' })).status).toBe(405)
+  expect((await get(`${collector.url}/api/events/1/replay`)).status).toBe(405)
   expect((await get(`${collector.url}/api/events`, { method: 'DELETE' })).status).toBe(200)
   expect((await get(`${collector.url}/api/events`)).body).toMatchObject({ events: [], next: null })
 })
