@@ -198,6 +198,8 @@ test('destinations show pending and failed deliveries, and can try them again', 
   })
   await post(collector, '/v1/track', track({ event: 'Lost' }))
   const page = await openPage(collector, { at: 'destinations' })
+  await page.locator('.figures dt', { hasText: 'Rate' }).first().waitFor()
+  expect(await page.locator('[class="figure-"]').count()).toBe(0)
   await page.locator('.failures li', { hasText: 'Lost' }).waitFor()
   await page.locator('.destination', { hasText: 'everything given up' }).waitFor()
   await page.getByRole('button', { name: 'Try again', exact: true }).click()

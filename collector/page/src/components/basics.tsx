@@ -105,7 +105,7 @@ export function HTTPStatus({ status }: { status: number }) {
 
 /** One number of a row of figures. */
 export function Figure({
-  name = '',
+  name,
   title,
   value,
   link,
@@ -120,7 +120,7 @@ export function Figure({
   note?: string
 }) {
   return (
-    <div class={`figure-${name}`}>
+    <div class={name && `figure-${name}`}>
       <dt>{title}</dt>
       <dd class={isBad ? 'bad-text' : ''}>{link === undefined ? value : <a href={link}>{value}</a>}</dd>
       {note !== undefined && <dd class="figure-note">{note}</dd>}
