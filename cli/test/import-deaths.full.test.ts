@@ -74,7 +74,15 @@ test('a full disk is reported in one line, and after --resume no event is lost o
   writeFileSync(file, content)
   const running = start(['import', file, '--rate', '200'], { env: collector.env })
   while ((await collector.stats()).accepted < 300) await new Promise((resolve) => setTimeout(resolve, 20))
-  spawnSync('sh', ['-c', `cat /dev/zero > ${join(folder, 'ballast')}`])
+  let isOver = false
+  void running.ended.then(() => {
+    isOver = true
+  })
+  // Again and again: a save that began before the disk was full frees the space of the earlier state.
+  while (!isOver) {
+    spawnSync('sh', ['-c', `cat /dev/zero >> ${join(folder, 'ballast')}`])
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
 
   const { code, stdout, stderr } = await running.ended
 
