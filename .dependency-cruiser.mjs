@@ -9,7 +9,6 @@ const LAYERS = {
     [
       'index.ts',
       'node.ts',
-      'combine.ts',
       'compat.ts',
       'msw.ts',
       'plugins.ts',

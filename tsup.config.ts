@@ -16,7 +16,6 @@ export const ENTRIES: readonly string[] = [
   'msw',
   'spool',
   'workers',
-  'combine',
   'compat',
 ]
 

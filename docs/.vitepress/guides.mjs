@@ -70,7 +70,6 @@ export const ENTRIES = {
   spool: 'What waits for delivery, kept on disk: it survives the process.',
   testing: 'A client for tests with the service in memory, and matchers for Vitest and Jest.',
   msw: 'Handlers for msw 2 that answer as the tracking API does.',
-  combine: 'Several clients as one, for example to move from one service to another.',
   compat: 'The shapes of `analytics-node` 6, `@rudderstack/rudder-sdk-node` 3 and `posthog-node`.',
   workers: 'A client for each request, for Cloudflare Workers: `perRequest`.',
 }

@@ -3,7 +3,7 @@ import { isMainThread } from 'node:worker_threads'
 import { detectRuntime } from './detect.ts'
 import { warn } from './warn.ts'
 
-/** A client that {@link closeOn} accepts: an `Analytics`, or the result of `combine`. */
+/** A client that {@link closeOn} accepts: an `Analytics`, or another object with these methods. */
 export interface ClosableClient {
   /** Sends the waiting events. */
   flush(options: { timeout?: number }): Promise<unknown>

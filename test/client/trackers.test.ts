@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { combine } from '../../src/combine.ts'
 import type { Scope } from '../../src/message/scope.ts'
 import { createAnalytics } from '../support/create-analytics.ts'
-import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
-import { hangUntilAborted, status } from '../support/scripted-client.ts'
+import { status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -303,99 +301,5 @@ describe('a scope', () => {
 
     expect(await analytics.flush()).toMatchObject({ delivered: 2 })
     expect(calls).toBe(1)
-  })
-})
-
-describe('combine', () => {
-  test.each(KINDS)('calls %s on every client, with one messageId and one timestamp', async (kind, params) => {
-    const [first, second] = [createAnalytics(), createAnalytics()]
-    const both = combine(first.analytics, second.analytics)
-
-    both[kind]({ userId: 'usr_Zoë', ...params } as never)
-    const summary = await both.flush()
-
-    const [a, b] = [first, second].map(({ client }) => client.requests[0]?.batch[0])
-    expect(a).toMatchObject({ type: kind, userId: 'usr_Zoë' })
-    expect(b).toEqual(a)
-    expect(summary).toEqual({ delivered: 2, failed: 0, pending: 0 })
-  })
-
-  test('calls back once, when every client has its outcome, with the first failure', async () => {
-    const [first, second] = [createAnalytics({}, [status(200)]), createAnalytics({}, [status(400)])]
-    const both = combine(first.analytics, second.analytics)
-    const calls: unknown[][] = []
-
-    both.track({ userId: 'usr_Zoë', event: 'a', messageId: 'm-1' }, (...args) => calls.push(args))
-    await first.analytics.flush()
-    expect(calls).toEqual([])
-    await second.analytics.flush()
-
-    expect(calls).toHaveLength(1)
-    expect(calls[0]?.[0]).toMatchObject({ code: 'rejected', status: 400 })
-    expect(calls[0]?.[1]).toMatchObject({ id: 'm-1' })
-  })
-
-  test('adds up the deferred events, which the clients leave for the next start of the process', async () => {
-    const summary = (deferred: number) => async () => ({ delivered: 1, failed: 0, pending: 0, deferred })
-    const spooling = (deferred: number) => {
-      const { analytics } = createAnalytics()
-      return Object.assign(analytics.with({}), { flush: summary(deferred), closeAndFlush: summary(deferred) })
-    }
-    const both = combine(spooling(2), spooling(3), createAnalytics().analytics)
-
-    const expected = { delivered: 2, failed: 0, pending: 0, deferred: 5 }
-    expect(await both.flush()).toEqual(expected)
-    expect(await both.closeAndFlush()).toEqual(expected)
-  })
-
-  test.each([
-    ['none', []],
-    ['an array', [[createAnalytics().analytics]]],
-    ['undefined', [createAnalytics().analytics, undefined]],
-    ['an object', [createAnalytics().analytics.with({})]],
-  ])('throws when it is called with invalid clients, not later: %s', (given, clients) => {
-    expect(() => combine(...(clients as never[]))).toThrow(
-      new RegExp(`^combine: expected clients.* got ${given}$`),
-    )
-  })
-
-  test('closes all clients, and one that hangs does not stop the others', async () => {
-    const [first, second] = [createAnalytics(), createAnalytics({}, [hangUntilAborted])]
-    const both = combine(first.analytics, second.analytics)
-    both.track({ userId: 'usr_Zoë', event: 'a' })
-
-    const closing = both.closeAndFlush({ timeout: 100 })
-    await settled()
-    expect(first.analytics.stats.delivered).toBe(1)
-    await second.clock.advance(100)
-
-    expect(await closing).toEqual({ delivered: 1, failed: 1, pending: 0 })
-  })
-
-  test('passes bad arguments to every client', async () => {
-    const [first, second] = [createAnalytics(), createAnalytics()]
-
-    combine(first.analytics, second.analytics).track('non' as never)
-    await settled()
-
-    expect(first.analytics.stats.failures.invalid).toBe(1)
-    expect(second.analytics.stats.failures.invalid).toBe(1)
-  })
-
-  test('makes the event fail on every client when its parameters throw, and does not throw itself', async () => {
-    const [first, second] = [createAnalytics(), createAnalytics()]
-    const codes: (string | undefined)[] = []
-    const params = {
-      event: 'a',
-      get userId(): string {
-        throw new Error('cassé')
-      },
-    }
-
-    combine(first.analytics, second.analytics).track(params, (error) => codes.push(error?.code))
-    await settled()
-
-    expect(codes).toEqual(['unserializable'])
-    expect(second.analytics.stats.failures.unserializable).toBe(1)
   })
 })
