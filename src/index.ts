@@ -1,13 +1,4 @@
 export { Analytics, Analytics as default } from './analytics.ts'
-export type {
-  AcceptedMessage,
-  ClientMessage,
-  DiagnosticsMessages,
-  OutcomeMessage,
-  PauseMessage,
-  RequestMessage,
-  ResponseMessage,
-} from './client/diagnostics.ts'
 export type { Emitter } from './client/emitter.ts'
 export type {
   AnalyticsEvents,
@@ -21,7 +12,7 @@ export type { LastError, Status } from './client/monitor.ts'
 export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
 export type { FlushSummary, Stats } from './core/counts.ts'
-export type { RequestFacts, RequestInfo, ResponseInfo } from './delivery/observer.ts'
+export type { RequestInfo, ResponseInfo } from './delivery/observer.ts'
 export {
   ContextCancelation,
   type ContextCancelationOptions,

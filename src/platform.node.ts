@@ -2,4 +2,4 @@
 export { defaultClient } from './http/default-client.node.ts'
 export { gzip } from './runtime/compress.node.ts'
 export { isEnding, listenToExit, unwatchExit, watchExit } from './runtime/exit.node.ts'
-export { AsyncResource, openChannel, platform } from './runtime/platform.node.ts'
+export { AsyncResource, platform } from './runtime/platform.node.ts'

@@ -2,4 +2,4 @@
 export { defaultClient } from './http/default-client.web.ts'
 export { gzip } from './runtime/compress.web.ts'
 export { isEnding, listenToExit, unwatchExit, watchExit } from './runtime/exit.web.ts'
-export { AsyncResource, openChannel, platform } from './runtime/platform.web.ts'
+export { AsyncResource, platform } from './runtime/platform.web.ts'

@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,15 +6,12 @@ import { fivePlugins, wrap } from './segment-like.mjs'
 
 const dist = (name) => new URL(`../../dist/${name}.js`, import.meta.url).href
 
-const CHANNELS = ['accepted', 'request', 'response', 'outcome', 'pause']
-
 /** @param {string} [from] The build to load. */
 export async function open({ url, flushAt, isDefault, maxWaiting, plugins, feature }, from = dist('index')) {
   const { Analytics } = await import(from)
   const settings = { writeKey, host: url, ...(isDefault ? {} : { flushAt }) }
   if (maxWaiting) Object.assign(settings, { maxQueueSize: maxWaiting, maxQueueBytes: maxWaiting * 4096 })
   if (feature === 'gzip') settings.compress = 'gzip'
-  if (feature === 'channels') subscribeOnce()
   const { currentScope, runWithScope } = feature === 'scope' ? await import(dist('scope')) : {}
   settings.scope = currentScope
   const { spool, close } = feature?.startsWith('spool ') ? await openSpool(feature.slice(6)) : {}
@@ -48,13 +44,6 @@ async function openSpool(sync) {
     }
   }
   return { spool, close }
-}
-
-/** Subscribes to each channel only once, although the warm-up and the measurement each open a client. */
-function subscribeOnce() {
-  for (const name of CHANNELS) {
-    if (!channel(`trackpost:${name}`).hasSubscribers) channel(`trackpost:${name}`).subscribe(() => {})
-  }
 }
 
 /** Five calls have the context of the same request, as `requestScope` reads it. */

@@ -6,23 +6,11 @@ import type {
   RequestObserver,
 } from '../delivery/observer.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
-import type { Kind } from '../message/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
-import { openChannel } from '../runtime/platform.node.ts'
-import type { Channel } from '../runtime/platform.ts'
 import { type Emitter, emit, type Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
-
-/** Kept here, because Node.js has only weak references to channels. */
-export const channels = {
-  accepted: openChannel('trackpost:accepted'),
-  request: openChannel('trackpost:request'),
-  response: openChannel('trackpost:response'),
-  outcome: openChannel('trackpost:outcome'),
-  pause: openChannel('trackpost:pause'),
-}
 
 /** The last error of a client. */
 export interface LastError {
@@ -36,7 +24,7 @@ export interface LastError {
   readonly code?: FailureCode
 }
 
-/** Informs the logger, the diagnostics channels, `status` and the request listeners. Never throws. */
+/** Informs the logger, `status` and the request listeners. Never throws. */
 export class Monitor implements RequestObserver, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
@@ -72,10 +60,6 @@ export class Monitor implements RequestObserver, OutageObserver {
     return this.#last === undefined ? undefined : { at: new Date(this.#last.atMs), ...this.#last.error() }
   }
 
-  onAccepted(kind: Kind, messageId: string | undefined): void {
-    this.#publish(channels.accepted, () => ({ kind, messageId }))
-  }
-
   get wantsBodies(): boolean {
     return this.#listeners.has('http_response')
   }
@@ -84,10 +68,8 @@ export class Monitor implements RequestObserver, OutageObserver {
     const client = this.#client
     const log = this.#log
     if (this.#listeners.has('http_request')) emit(client, 'http_request', toInfo())
-    const isTimed = log.isVerbose || channels.response.hasSubscribers
-    const startedAtMs = isTimed ? this.#clock.monotonic() : undefined
+    const startedAtMs = log.isVerbose ? this.#clock.monotonic() : undefined
     if (log.isVerbose) log.note('debug', 'request', request)
-    this.#publish(channels.request, () => ({ request }))
     return (status, describe, toInfo) => {
       if (toInfo !== undefined && this.wantsBodies) emit(client, 'http_response', toInfo())
       if (describe === undefined) {
@@ -96,9 +78,7 @@ export class Monitor implements RequestObserver, OutageObserver {
       } else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
       if (startedAtMs === undefined) return
       const durationMs = this.#clock.monotonic() - startedAtMs
-      const problem = describe?.()
-      if (log.isVerbose) log.note('debug', 'response', { ...request, status, durationMs, problem })
-      this.#publish(channels.response, () => ({ request, status, durationMs, problem }))
+      log.note('debug', 'response', { ...request, status, durationMs, problem: describe?.() })
     }
   }
 
@@ -110,7 +90,6 @@ export class Monitor implements RequestObserver, OutageObserver {
   onPause(waitMs: number): void {
     if (this.#log.isVerbose)
       this.#log.note('info', `no request is sent for ${Math.ceil(waitMs)} ms`, { waitMs })
-    this.#publish(channels.pause, () => ({ waitMs }))
   }
 
   onOutage(durationMs: number, problem: string): void {
@@ -134,28 +113,9 @@ export class Monitor implements RequestObserver, OutageObserver {
     )
   }
 
-  onOutcome(
-    kind: Kind,
-    messageId: () => string | undefined,
-    attempts: number,
-    error: DeliveryError | undefined,
-  ): void {
-    if (error !== undefined) this.noteLoss(error)
-    this.#publish(channels.outcome, () => ({ kind, messageId: messageId(), attempts, error }))
-  }
-
   noteLoss({ code, message, status }: DeliveryError): void {
     // An event that the spool keeps for the next start is not an error.
     if (code !== 'deferred') this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
-  }
-
-  #publish(channel: Channel, message: () => object): void {
-    if (!channel.hasSubscribers) return
-    try {
-      channel.publish({ client: this.#client, ...message() })
-    } catch {
-      // Reading the event threw, or a subscriber threw and the runtime passed the error on.
-    }
   }
 
   #keep(error: () => Omit<LastError, 'at'>): void {

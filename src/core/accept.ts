@@ -1,5 +1,4 @@
 import { emit } from '../client/emitter.ts'
-import { channels } from '../client/monitor.ts'
 import { mergeScopes } from '../client/scopes.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { createItem, type Item } from '../line/item.ts'
@@ -71,12 +70,10 @@ export function accept(
     item.isDisabled = taken.isDisabled
     item.ctx = taken.ctx
     if (taken.ctx === undefined) item.stored = core.memory.put(taken.json)
-    if (channels.outcome.hasSubscribers) item.messageId = message?.messageId
     line.join(item, bytes)
     if (isUrgent) core.isFlushRequested = true
     schedulePass(core)
   } else joinEarly(core, kind, taken, fullError(core), callback, captured)
-  if (channels.accepted.hasSubscribers) core.monitor.onAccepted(kind, message?.messageId)
   if (core.isClosed) emit(core.client, 'call_after_close', message ?? (params as Message))
   if (settings.waitUntil !== undefined) handOverTurn(core, settings.waitUntil)
 }

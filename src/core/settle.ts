@@ -1,6 +1,5 @@
 import { emit } from '../client/emitter.ts'
 import type { ErrorEvent } from '../client/events.ts'
-import { channels } from '../client/monitor.ts'
 import { DeliveryError, EARLY_CODES, type FailureCode } from '../errors/errors.ts'
 import { guard, isThenable } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
@@ -27,9 +26,7 @@ export function settle(core: Core, item: Item, given: DeliveryError | undefined)
   const isFollowed = item.passedPlugins && pipeline.isFollowed(kind)
   const ctx = item.ctx ?? contextOf(core, item, isHeard || isFollowed)
   ctx?.conclude(error, attempts)
-  if (error !== undefined || channels.outcome.hasSubscribers) {
-    monitor.onOutcome(kind, () => ctx?.id ?? idOf(core, item), attempts, error)
-  }
+  if (error !== undefined) monitor.noteLoss(error)
   release(core, item)
   if (callback !== undefined) counts.awaited--
   countOutcome(counts, error?.code)
@@ -88,13 +85,13 @@ function noteUntold({ untold }: Core, error: DeliveryError): void {
 
 /** Whether somebody will get the context of an event with this callback if it fails. */
 export function isWanted(core: Core, callback: unknown): boolean {
-  return callback !== undefined || core.listeners.has('error') || channels.outcome.hasSubscribers
+  return callback !== undefined || core.listeners.has('error')
 }
 
 /** Whether somebody still needs the context of this event. */
 export function isContextNeeded(core: Core, { callback, kind }: Item): boolean {
   const { listeners, pipeline } = core
-  if (callback !== undefined || channels.outcome.hasSubscribers || pipeline.isFollowed(kind)) return true
+  if (callback !== undefined || pipeline.isFollowed(kind)) return true
   return listeners.has(kind) || listeners.has('error')
 }
 
@@ -187,12 +184,6 @@ function followWork({ callbackWork }: Core, result: unknown): Promise<unknown> |
   const forget = (): boolean => callbackWork.delete(work)
   work.then(forget, forget)
   return work
-}
-
-/** The item has the `messageId` only if the outcome channel had a subscriber when the event was tracked. */
-function idOf(core: Core, { messageId, stored }: Item): string | undefined {
-  if (messageId !== undefined || stored === undefined) return messageId
-  return new Context(undefined, core.store.read(stored), core.clock).id
 }
 
 const EARLY = new Set<string>(EARLY_CODES)

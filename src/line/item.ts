@@ -32,8 +32,6 @@ export interface Item extends Holder {
   isHandled: boolean
   /** Whether plugins of this client have handled the event, so that `after` plugins run for it. */
   passedPlugins: boolean
-  /** The `messageId`. Set only when somebody follows the outcomes of all events. */
-  messageId: string | undefined
   /** Set early when plugins need it. Otherwise it is made from the stored message when it is needed. */
   ctx: Context | undefined
   /** Bytes of the message; 0 while the event is inside plugins. */
@@ -69,7 +67,6 @@ export function createItem(
     isDisabled: false,
     isHandled: false,
     passedPlugins: false,
-    messageId: undefined,
     ctx: undefined,
     bytes: 0,
     order: Number.POSITIVE_INFINITY,

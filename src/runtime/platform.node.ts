@@ -1,8 +1,7 @@
 import { AsyncResource as NodeAsyncResource } from 'node:async_hooks'
 import { createPrivateKey, webcrypto } from 'node:crypto'
-import { channel } from 'node:diagnostics_channel'
 import { v4 } from '@lukeed/uuid/secure'
-import type { AsyncResourceClass, OpenChannel, Platform, WebCrypto } from './platform.ts'
+import type { AsyncResourceClass, Platform, WebCrypto } from './platform.ts'
 
 /** The platform of Node.js, Bun and Deno. On edge runtimes, `platform.web.ts` takes the place of this file. */
 export const platform: Platform = {
@@ -24,5 +23,3 @@ export const platform: Platform = {
 }
 
 export const AsyncResource: AsyncResourceClass = NodeAsyncResource
-
-export const openChannel: OpenChannel = channel

@@ -44,12 +44,3 @@ export interface CapturedContext {
 
 /** The `AsyncResource` of `node:async_hooks`, or an equivalent. `type` is a name for debuggers. */
 export type AsyncResourceClass = new (type: string) => CapturedContext
-
-/** The part of a channel of `node:diagnostics_channel` that is used. */
-export interface Channel {
-  readonly hasSubscribers: boolean
-  publish(message: unknown): void
-}
-
-/** All callers in the process get the same channel. */
-export type OpenChannel = (name: string) => Channel

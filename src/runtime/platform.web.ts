@@ -1,4 +1,4 @@
-import type { AsyncResourceClass, CapturedContext, Channel, OpenChannel, Platform } from './platform.ts'
+import type { AsyncResourceClass, CapturedContext, Platform } from './platform.ts'
 
 /** A shorter key is not an RSA key of 2,048 bits, which has about 1,216 bytes. Elliptic curve keys have less than 300 bytes. */
 const SHORTEST_RSA_BYTES = 1_190
@@ -74,10 +74,3 @@ export const AsyncResource: AsyncResourceClass = class implements CapturedContex
     }
   }
 }
-
-const nobody: Channel = { hasSubscribers: false, publish() {} }
-
-/** Available on Cloudflare Workers with `nodejs_compat`. On other runtimes, no code can subscribe. */
-const diagnostics = builtinModule('node:diagnostics_channel') as { channel: OpenChannel } | undefined
-
-export const openChannel: OpenChannel = diagnostics?.channel ?? (() => nobody)

@@ -253,7 +253,7 @@ class Connection implements SpoolConnection {
 function takeFrom({ entry, kinds, next }: Row): SpooledEntry {
   if (kinds.length === 1) return entry
   // The other events may have another outcome than the first event, so each gets its own object.
-  return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined, messageId: undefined }
+  return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined }
 }
 
 /** Whether the event follows the last event of the group and has no other differences than its message and its kind. */

@@ -30,7 +30,6 @@ export const QUESTIONS: readonly (readonly [question: string, page: string])[] =
   ["Property 'failed' does not exist on type 'never'", '/testing'],
   ['express middleware user id', '/scopes'],
   ['opentelemetry metrics', '/observability'],
-  ['diagnostics_channel', '/observability'],
   ['pino logger', '/settings'],
   ['jest matchers', '/testing'],
   ['createTestClient', '/testing'],

@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -244,25 +243,6 @@ test('an event inside an asynchronous plugin fails with queue_full when events i
   expect(outcomes).toEqual(['queue_full'])
   expect(analytics.stats.pending).toBe(6)
   await spool.close()
-})
-
-test('the channel of outcomes gives the id of each event, even of an event that was only in the spool', async () => {
-  const ids = { accepted: new Set<unknown>(), outcome: new Set<unknown>() }
-  const listeners = (['accepted', 'outcome'] as const).map((name) => {
-    const listener = (message: unknown) => ids[name].add((message as { messageId: unknown }).messageId)
-    return [channel(`trackpost:${name}`), listener] as const
-  })
-  for (const [one, listener] of listeners) one.subscribe(listener)
-  const { analytics } = createHost().start({ maxQueueSize: 4, flushAt: 2 })
-
-  trackPurchases(analytics, 20)
-  await analytics.flush()
-  for (const [one, listener] of listeners) one.unsubscribe(listener)
-
-  expect(analytics.stats.delivered).toBe(20)
-  expect(ids.accepted.size).toBe(20)
-  expect(ids.outcome).toEqual(ids.accepted)
-  await analytics.closeAndFlush()
 })
 
 describe('the end of the client', () => {

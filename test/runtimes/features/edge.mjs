@@ -2,13 +2,12 @@
 // points of the package that can be bundled, and the bundler's error for each of the others.
 import { ENTRIES, REFUSALS } from './entries.mjs'
 
-export function createEdgeHost(settings, trackpost, builtin) {
+export function createEdgeHost(settings, trackpost) {
   const warnings = []
   console.warn = (message) => warnings.push(message)
   return {
     ...settings,
     trackpost,
-    builtin,
     warnings,
     async load(name, Refused) {
       if (name in REFUSALS) throw new Refused(REFUSALS[name])

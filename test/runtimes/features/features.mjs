@@ -7,14 +7,6 @@ const EVENT = { userId: 'usr_Zoë' }
 /** Thrown if a feature is not available, with the message that the user gets. */
 class Refused extends Error {}
 
-async function builtin(host, name) {
-  try {
-    return await host.builtin(name)
-  } catch {
-    return undefined
-  }
-}
-
 function createWith(host, feature, settings) {
   const { Analytics } = host.trackpost
   return new Analytics({
@@ -161,19 +153,6 @@ export const FEATURES = {
     analytics.track({ ...EVENT, event: 'plugins' })
     await analytics.flush()
     return steps
-  },
-
-  async channels(host) {
-    const diagnostics = await builtin(host, 'node:diagnostics_channel')
-    if (diagnostics === undefined) return { absent: 'channels' }
-    const seen = []
-    const analytics = createWith(host, 'channels')
-    diagnostics.channel('trackpost:outcome').subscribe(({ client, kind, error }) => {
-      if (client === analytics) seen.push(error?.code ?? kind)
-    })
-    analytics.track({ ...EVENT, event: 'channels' })
-    await analytics.flush()
-    return seen
   },
 
   /** The event of this client is sent when the signal comes, after all other features have run. */

@@ -16,7 +16,6 @@ const host = {
   ...settings,
   trackpost,
   load: (name) => import(name),
-  builtin: (name) => import(name).then((module) => module.default),
   warnings: [],
 }
 process.on('warning', ({ message }) => host.warnings.push(message))

@@ -5,7 +5,7 @@ import { runFeatures } from './features.mjs'
 
 async function edgeFunction({ request }) {
   const { settings, waitUntil } = request
-  const host = createEdgeHost(settings, trackpost, async (name) => globalThis.require(name))
+  const host = createEdgeHost(settings, trackpost)
   return { response: Response.json(await runFeatures({ ...host, waitUntil })) }
 }
 

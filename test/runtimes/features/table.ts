@@ -35,7 +35,6 @@ export const FEATURES = {
   spool: { saw: { stored: true, deferred: 1, recovered: 1 }, received: ['spool of usr_Zoë'] },
   scope: { saw: summary(2), received: ['scope of usr_ada', 'scope of usr_grace'] },
   plugins: { saw: ['first', 'second', 'last'], received: ['plugins of usr_Zoë, first, second'] },
-  channels: { saw: ['track'], received: ['channels of usr_Zoë'] },
   closeOn: { saw: 'listening', received: ['closeOn of usr_Zoë'] },
 } satisfies Record<string, Proof>
 
@@ -69,10 +68,6 @@ export interface Platform {
 const ENDED: Exception = {
   isAbsent: true,
   note: 'When the `exit` listeners have returned, the process ends. So nothing can be sent any more. With a spool, the event is kept.',
-}
-const NO_CHANNELS: Exception = {
-  isAbsent: true,
-  note: 'The runtime has no `node:diagnostics_channel`. Use [local events](./errors.md#all-local-events) or a `logger` instead.',
 }
 
 export const PLATFORMS: readonly Platform[] = [
@@ -154,7 +149,6 @@ export const PLATFORMS: readonly Platform[] = [
         refused: 'Could not resolve "node:async_hooks"',
         note: '`trackpost/scope` needs the flag `nodejs_compat`. [`analytics.with()`](./scopes.md) works without the flag.',
       },
-      channels: NO_CHANNELS,
       closeOn: {
         refused: 'Could not resolve "node:os"',
         note: 'A Worker gets no signals. Use the setting `waitUntil`, or await `flush()`.',
@@ -206,7 +200,6 @@ export const PLATFORMS: readonly Platform[] = [
         refused: 'Could not resolve "node:fs"',
         note: 'Edge functions have no disk. Use the setting `waitUntil`, or await `flush()`.',
       },
-      channels: NO_CHANNELS,
       closeOn: {
         refused: 'Could not resolve "node:os"',
         note: 'An edge function gets no signals. Use the setting `waitUntil`, or await `flush()`.',
@@ -276,6 +269,5 @@ const COLUMNS: Partial<Record<Feature, string>> = {
   spool: '[spool](./spool.md)',
   scope: '[scope](./scopes.md)',
   plugins: '[plugins](./plugins.md)',
-  channels: '[channels](./observability.md)',
   closeOn: '[`closeOn`](./five-minutes.md#the-end-of-the-program)',
 }

@@ -6,7 +6,7 @@ import { runFeatures } from './features.mjs'
 
 export default {
   async fetch(request) {
-    const host = createEdgeHost(await request.json(), trackpost, (name) => import(name))
+    const host = createEdgeHost(await request.json(), trackpost)
     return Response.json(await runFeatures({ ...host, waitUntil }))
   },
 }
