@@ -1,6 +1,4 @@
-export { type FilterOptions, filter } from './plugins/filter.ts'
 export { type RedactOptions, redact } from './plugins/redact.ts'
-export { type RenameOptions, rename } from './plugins/rename.ts'
 export { type SampleOptions, sample } from './plugins/sample.ts'
 export type {
   StandardSchema,

@@ -65,7 +65,7 @@ export const CONTRIBUTORS = [
 export const ENTRIES = {
   index: 'The client: the six calls, settings, outcomes, errors and the types of events.',
   node: '`NodeHTTPClient`, which sends over `node:http`, and `closeOn`, which delivers before a signal ends the process.',
-  plugins: 'Ready plugins: tracking plans, redaction, filters, sampling and the renaming of events.',
+  plugins: 'Ready plugins: tracking plans, redaction and sampling.',
   scope: 'The visitor, address and page of the current request, for every event that is tracked in it.',
   spool: 'What waits for delivery, kept on disk: it survives the process.',
   testing: 'A client for tests with the service in memory, and matchers for Vitest and Jest.',

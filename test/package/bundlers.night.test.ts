@@ -175,10 +175,10 @@ test.each(Object.entries(EDGE_BUNDLERS))(
   '%s: a bundle for an edge runtime delivers without modules of Node.js',
   async (name, bundle) => {
     const text = `import { Analytics } from 'trackpost'
-import { filter } from 'trackpost/plugins'
+import { sample } from 'trackpost/plugins'
 export async function send(settings) {
   const analytics = new Analytics(settings)
-  await analytics.register(filter(({ event }) => event !== 'dropped'))
+  await analytics.register(sample({ rate: 1 }))
   analytics.track({ userId: 'user-1042', event: 'Café Opened' })
   return analytics.closeAndFlush()
 }`
