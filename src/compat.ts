@@ -10,12 +10,3 @@ export {
   type RudderOptions,
 } from './compat/analytics.ts'
 export { CompatError } from './compat/error.ts'
-export {
-  type AliasMessage,
-  type EventMessage,
-  type GroupIdentifyMessage,
-  type IdentifyMessage,
-  PostHog,
-  type PostHogEventOptions,
-  type PostHogOptions,
-} from './compat/posthog.ts'

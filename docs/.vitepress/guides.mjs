@@ -70,6 +70,6 @@ export const ENTRIES = {
   spool: 'What waits for delivery, kept on disk: it survives the process.',
   testing: 'A client for tests with the service in memory, and matchers for Vitest and Jest.',
   msw: 'Handlers for msw 2 that answer as the tracking API does.',
-  compat: 'The shapes of `analytics-node` 6, `@rudderstack/rudder-sdk-node` 3 and `posthog-node`.',
+  compat: 'The shapes of `analytics-node` 6 and `@rudderstack/rudder-sdk-node` 3.',
   workers: 'A client for each request, for Cloudflare Workers: `perRequest`.',
 }
