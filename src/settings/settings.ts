@@ -1,5 +1,5 @@
 import type { ByteHTTPClient, HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from '../line/spool.ts'
+import type { Spool } from './journal.ts'
 import type { Scope } from '../message/scope.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Signer } from './signer.ts'
@@ -14,7 +14,7 @@ import type { Signer } from './signer.ts'
  */
 export interface AnalyticsSettings {
   /**
-   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces and colons. Required. A placeholder such as
+   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces. Required. A placeholder such as
    * `YOUR_WRITE_KEY` is refused.
    */
   writeKey: string
