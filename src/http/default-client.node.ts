@@ -35,7 +35,8 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
     request.onStop = (cause) => abortion.abort(cause)
     const { onStop, keptBytes, body, ...rest } = request
     // Mocks of `fetch` compare text.
-    const text = typeof body === 'string' || rest.headers['Content-Encoding'] !== undefined ? body : read(body)
+    const text =
+      typeof body === 'string' || rest.headers['Content-Encoding'] !== undefined ? body : read(body)
     return this.#fetch.makeRequest({ ...rest, body: text, signal: abortion.signal })
   }
 

@@ -27,7 +27,7 @@ export const SETTINGS = {
   maxRetries: { type: 'integer', default: 3, min: 0, max: 1_000, unit: 'retries' },
   flushAt: { type: 'integer', default: 15, min: 1, max: 1_000_000, unit: 'events' },
   maxEventsInBatch: { type: 'integer', default: 2_500, min: 1, max: 1_000_000, unit: 'events' },
-  flushInterval: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
+  flushInterval: { type: 'integer', default: 10_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
   httpRequestTimeout: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
   disable: { type: 'boolean or function', default: false },
   headers: { type: 'object', default: undefined },

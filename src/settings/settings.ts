@@ -1,7 +1,7 @@
 import type { ByteHTTPClient, HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from './journal.ts'
 import type { Scope } from '../message/scope.ts'
 import type { Logger } from '../runtime/log.ts'
+import type { Spool } from './journal.ts'
 import type { Signer } from './signer.ts'
 
 /**
