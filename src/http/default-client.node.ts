@@ -1,4 +1,12 @@
-import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse, OwnHTTPClient } from './client.ts'
+import { read } from '../message/utf8.ts'
+import type {
+  ByteHTTPClient,
+  HTTPClientRequest,
+  HTTPResponse,
+  OwnHTTPClient,
+  OwnRequest,
+  OwnResponse,
+} from './client.ts'
 import { FetchHTTPClient } from './fetch-client.ts'
 import { NodeHTTPClient } from './node-client.ts'
 
@@ -19,6 +27,16 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
 
   takesBytes(isCompressed = false): boolean {
     return isCompressed || !usesFetch()
+  }
+
+  start(request: OwnRequest): Promise<OwnResponse> {
+    if (!usesFetch()) return this.#node.start(request)
+    const abortion = new AbortController()
+    request.onStop = (cause) => abortion.abort(cause)
+    const { onStop, keptBytes, body, ...rest } = request
+    // Mocks of `fetch` compare text.
+    const text = typeof body === 'string' || rest.headers['Content-Encoding'] !== undefined ? body : read(body)
+    return this.#fetch.makeRequest({ ...rest, body: text, signal: abortion.signal })
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {

@@ -1,13 +1,15 @@
 import type * as HTTP from 'node:http'
 import { urlToHttpOptions } from 'node:url'
-import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
-import { readAll } from './response.ts'
+import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse, OwnRequest, OwnResponse } from './client.ts'
+import { MAX_RESPONSE_BYTES, readAll } from './response.ts'
 
 /** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000
 
 /** Its functions are looked up for each call, because mocks (msw, nock) and instrumentation replace them. */
 type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
+
+type NodeRequest = OwnRequest & Pick<HTTPClientRequest, 'signal'>
 
 interface Scheme {
   readonly module: HTTPModule
@@ -36,6 +38,15 @@ export class NodeHTTPClient implements ByteHTTPClient {
 
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
+    return this.#make({ ...request, keptBytes: MAX_RESPONSE_BYTES, onStop: undefined })
+  }
+
+  /** @internal */
+  start(request: OwnRequest): Promise<OwnResponse> {
+    return this.#make(request)
+  }
+
+  #make(request: NodeRequest): Promise<OwnResponse> {
     if (request.url !== this.#url) {
       // Copied into a plain object: every request copies its target, and copying the result of `urlToHttpOptions` is slow.
       this.#target = { ...urlToHttpOptions(new URL(request.url)) }
@@ -84,9 +95,9 @@ function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModu
 function send(
   { module, agent }: Scheme,
   target: HTTP.RequestOptions,
-  request: HTTPClientRequest<string | Uint8Array>,
-): Promise<HTTPResponse> {
-  const { method, signal, closesConnection } = request
+  request: NodeRequest,
+): Promise<OwnResponse> {
+  const { method, signal, closesConnection, keptBytes } = request
   // The request may have been aborted while the module was loaded.
   if (signal?.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
@@ -99,7 +110,7 @@ function send(
     let isAnswered = false
     outgoing.on('response', (incoming) => {
       isAnswered = true
-      resolve(toResponse(incoming))
+      resolve(toResponse(incoming, keptBytes))
     })
     outgoing.on('error', reject)
     const abort = (): void => {
@@ -107,6 +118,7 @@ function send(
       // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
       outgoing.destroy()
     }
+    request.onStop = abort
     signal?.addEventListener('abort', abort)
     outgoing.on('close', () => {
       signal?.removeEventListener('abort', abort)
@@ -122,11 +134,29 @@ function abortError(): Error {
   return new Error('the request was aborted')
 }
 
-function toResponse(incoming: HTTP.IncomingMessage): HTTPResponse {
+function toResponse(incoming: HTTP.IncomingMessage, keptBytes: number): OwnResponse {
+  const status = incoming.statusCode ?? 0
+  // Most bodies have arrived with the head. Nobody wants this one, so it is read away here, where it costs least.
+  const isUnwanted = keptBytes === 0 && status >= 200 && status < 300
+  let isFree = false
+  let bytes = 0
+  if (isUnwanted) {
+    incoming.on('error', () => {})
+    incoming.on('end', () => {
+      isFree = true
+    })
+    incoming.on('data', (chunk: Uint8Array) => {
+      bytes += chunk.length
+      if (bytes > MAX_RESPONSE_BYTES) incoming.destroy()
+    })
+  }
   const response = {
-    status: incoming.statusCode ?? 0,
+    status,
     statusText: incoming.statusMessage ?? '',
     headers: incoming.headers,
+    get isFree() {
+      return isFree || (isUnwanted && incoming.destroyed)
+    },
     body: {
       readTo: (add: (chunk: Uint8Array) => void) => readTo(incoming, add),
       destroy: () => incoming.destroy(),
