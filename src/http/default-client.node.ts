@@ -19,7 +19,7 @@ export function defaultClient(): OwnHTTPClient {
  * Sends over `node:http`, which Node.js loads much faster than `fetch`. Calls the global `fetch` if the process has replaced it
  * or given it a proxy, a mock or interceptors, so that these apply to events too.
  *
- * @see docs/spec.md, section 8.4
+ * @see docs/spec.md, section 8.2
  */
 class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
   readonly #fetch = new FetchHTTPClient()

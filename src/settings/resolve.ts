@@ -53,7 +53,7 @@ interface Optional {
 }
 
 interface Derived {
-  /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8.1 */
+  /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8 */
   readonly isMaxRetriesGiven: boolean
   /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise `maxEventsInBatch`. */
   readonly maxRequestEvents: number
@@ -106,10 +106,6 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     waitUntil: readFunction('waitUntil', own.waitUntil),
   }
   checkBytes(resolved)
-  if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
-    // When the line is full, newer events are only in the spool. Dropping the oldest of these would not drop the oldest of all.
-    throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
-  }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
   const unknown = describeUnknownNames(given, own.oauthSettings)
   const off = switchedOff.map(([name, value]) => `; ${name}: ${value} counts as disable: true`).join('')

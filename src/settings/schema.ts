@@ -43,7 +43,6 @@ export const SETTINGS = {
     max: 17_179_869_184,
     unit: 'bytes',
   },
-  overflow: { type: 'choice', default: 'drop-newest', choices: ['drop-newest', 'drop-oldest'] },
   maxMessageBytes: { type: 'integer', default: 32_768, min: 1_024, max: 16_777_216, unit: 'bytes' },
   maxBodyBytes: { type: 'integer', default: 500_000, min: 8_192, max: 268_435_456, unit: 'bytes' },
   maxConcurrentRequests: { type: 'integer', default: 4, min: 1, max: 1_000, unit: 'requests' },
