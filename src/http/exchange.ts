@@ -58,7 +58,7 @@ const BODY_MS = 1_000
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
   let isOver = false
   let resolve: (answer: Answer) => void
-  let reader: BodyReader | undefined
+  let endBody = (): void => {}
   const answer = new Promise<Answer>((resolver) => {
     resolve = resolver
   })
@@ -82,17 +82,19 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     const isError = head.status < 200 || head.status >= 300
     const keptBytes = isError ? Math.max(request.keptBytes, EXCERPT_BYTES) : request.keptBytes
     if (keptBytes === 0) resolve(head)
-    reader = new BodyReader(keptBytes)
-    const body = reader
+    const body = new BodyReader(keptBytes)
     const finish = (): void => {
       cancelTimer()
       if (keptBytes > 0) resolve({ ...head, body: body.text })
       request.onFree?.()
     }
-    const cancelTimer = clock.setTimer(() => {
+    endBody = () => {
       finish()
-      stop(new Error('the response body did not end'))
       body.cancel()
+    }
+    const cancelTimer = clock.setTimer(() => {
+      endBody()
+      stop(new Error('the response body did not end'))
     }, request.bodyMs ?? BODY_MS)
     void body.read(response).then(finish)
   }
@@ -117,7 +119,7 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     abort(cause) {
       if (!isOver) end(cause)
       stop(cause)
-      reader?.cancel()
+      endBody()
     },
   }
 }
