@@ -14,7 +14,7 @@ import type { Signer } from './signer.ts'
  */
 export interface AnalyticsSettings {
   /**
-   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces and colons. Required. A placeholder such as
+   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces. Required. A placeholder such as
    * `YOUR_WRITE_KEY` is refused.
    */
   writeKey: string

@@ -241,7 +241,6 @@ describe('B61: writeKey', () => {
   test.each([
     ['empty text', '', 'an empty string'],
     ['spaces', '   ', 'a string with white space'],
-    ['a colon, which would end the user name', 'geheim:wort', 'one with a colon'],
     ['a line break, which would end the header', 'geheim\r\nX-Admin 1', 'a string with white space'],
     ['a trailing line break', 'geheim\n', 'a string with white space'],
     ['letters beyond ASCII', 'geheimschlüssel', 'a string with other characters'],
