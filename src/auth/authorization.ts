@@ -1,0 +1,168 @@
+import { describeCause } from '../errors/cause.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import type { HTTPClient } from '../http/client.ts'
+import { FetchHTTPClient } from '../http/fetch-client.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
+import { readPrivateKey } from './private-key.ts'
+
+/**
+ * Why there is no access token, in the words for responses: a token request that failed counts as if the request that needs the
+ * token had been answered so. @see docs/spec.md, section 8
+ */
+export interface TokenFailure {
+  readonly word: 'failed' | 'limited' | 'settings'
+  /** Contains no secret. */
+  readonly error: DeliveryError
+  /** The wait that the token server has asked for, or until a token may be requested again. */
+  readonly waitMs: number | undefined
+}
+
+/**
+ * Access tokens as `Authorization` headers. Has no timers: who needs a token asks. No method throws, and no promise rejects but
+ * that of `tryOnce`.
+ */
+export interface Authorization {
+  /** The header, at once if there is a valid token. All who ask while a token is being fetched get the same promise. */
+  authorization(): string | TokenFailure | Promise<string | TokenFailure>
+  /**
+   * The API answered 401 or 511 to this header.
+   *
+   * @returns Whether to send again with what {@link Authorization.authorization} returns next.
+   */
+  renew(authorization: string): boolean
+  /** The API accepted this header. */
+  accepted(authorization: string): void
+  /** Like `authorization`, for `verify()`. @throws DeliveryError when there is no token. */
+  tryOnce(): Promise<string>
+  /** Ends a token request in flight, as failed. */
+  abort(): void
+  /** Like `abort`. Afterwards, no token is requested any more. */
+  close(): void
+}
+
+/** An access token. Times are on the monotonic clock. */
+export interface Token {
+  readonly authorization: string
+  /** When its request began. */
+  readonly startedMs: number
+  readonly expiresMs: number
+  isAccepted: boolean
+}
+
+/**
+ * What the clients of one `perRequest` share: plain data, because on Cloudflare Workers, promises and timers belong to one request.
+ */
+export interface TokenState {
+  token: Token | undefined
+  /** When the last token requests began, on the monotonic clock. */
+  readonly startedMs: number[]
+  /** No token is requested before this time on the monotonic clock. */
+  notBeforeMs: number
+  /** Whether a refused token was replaced, and none was accepted since. */
+  isRenewed: boolean
+  /** What to add to the local time to get that of the token server. */
+  skewMs: number
+}
+
+/**
+ * Makes the credentials of a client: a header that never changes, or access tokens.
+ *
+ * @param client For token requests, unless the OAuth settings have an `httpClient` of their own.
+ * @throws SettingsError when the private key cannot be used.
+ */
+export function createAuthorization(
+  settings: ResolvedSettings,
+  client: HTTPClient,
+  userAgent: string,
+  clock: Clock,
+  shared: { known?: TokenState } = {},
+): string | Authorization {
+  const { oauthSettings: oauth, httpRequestTimeout: timeoutMs } = settings
+  // The write key and a colon, also if the key has one itself (docs/spec.md, section 3; RFC 7617).
+  if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
+  // The key is read now and not with the first token, so that the constructor throws for a bad key.
+  const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
+  const own =
+    typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
+  shared.known ??= {
+    token: undefined,
+    startedMs: [],
+    notBeforeMs: Number.NEGATIVE_INFINITY,
+    isRenewed: false,
+    skewMs: 0,
+  }
+  const parts = {
+    settings: oauth,
+    key,
+    client: own ?? client,
+    timeoutMs,
+    userAgent,
+    clock,
+    known: shared.known,
+  }
+  return new LazyAuthorization(async () => {
+    const { Tokens } = await import(/* webpackMode: "eager" */ './tokens.ts')
+    return new Tokens(parts)
+  })
+}
+
+/** Access tokens whose code, with jose, is loaded in the background. */
+export class LazyAuthorization implements Authorization {
+  readonly #load: () => Promise<Authorization>
+  #loading: Promise<Authorization> | undefined
+  #loaded: Authorization | undefined
+  #isClosed = false
+
+  constructor(load: () => Promise<Authorization>) {
+    this.#load = load
+    // Now and not with the first event: by then, the process might have run out of file descriptors, so that the import would
+    // fail, and Node.js never repeats a failed import of an ES module.
+    this.#start().catch(() => {})
+  }
+
+  authorization(): string | TokenFailure | Promise<string | TokenFailure> {
+    return this.#loaded?.authorization() ?? this.#start().then((loaded) => loaded.authorization(), toFailure)
+  }
+
+  async tryOnce(): Promise<string> {
+    return (await this.#start()).tryOnce()
+  }
+
+  renew(authorization: string): boolean {
+    return this.#loaded?.renew(authorization) ?? false
+  }
+
+  accepted(authorization: string): void {
+    this.#loaded?.accepted(authorization)
+  }
+
+  abort(): void {
+    this.#loaded?.abort()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#loaded?.close()
+  }
+
+  #start(): Promise<Authorization> {
+    this.#loading ??= this.#create().catch((cause) => {
+      this.#loading = undefined
+      throw new DeliveryError('auth', `the code for OAuth could not be loaded: ${describeCause(cause)}`, {
+        cause,
+      })
+    })
+    return this.#loading
+  }
+
+  async #create(): Promise<Authorization> {
+    this.#loaded = await this.#load()
+    if (this.#isClosed) this.#loaded.close()
+    return this.#loaded
+  }
+}
+
+function toFailure(error: DeliveryError): TokenFailure {
+  return { word: 'failed', error, waitMs: undefined }
+}
