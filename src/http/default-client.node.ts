@@ -29,8 +29,8 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
     return isCompressed || !usesFetch()
   }
 
-  start(request: OwnRequest): Promise<OwnResponse> {
-    if (!usesFetch()) return this.#node.start(request)
+  startOwn(request: OwnRequest): Promise<OwnResponse> {
+    if (!usesFetch()) return this.#node.startOwn(request)
     const abortion = new AbortController()
     request.onStop = (cause) => abortion.abort(cause)
     const { onStop, keptBytes, body, ...rest } = request
