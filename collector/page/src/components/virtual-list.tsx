@@ -171,9 +171,11 @@ export function VirtualList<T>(props: ListProps<T>) {
     const rows = items.flatMap((item, index) => (isRow(item) ? [index] : []))
     const selected = items[selectedIndex]
     if (event.key === 'Enter' && (event.target === scroller.current || !hasTaker(event))) {
+      event.preventDefault()
+      // The rows are still those of the query before.
+      if (props.isStale === true && props.isOld !== true) return
       const item = selected ?? items[rows[0] ?? -1]
       if (item !== undefined) onSelect(item, true)
-      event.preventDefault()
       return
     }
     const height = props.heightOf(items[rows[0] ?? 0] as T)
