@@ -11,7 +11,7 @@ import {
   Notice,
   Problem,
 } from './components/basics.tsx'
-import { ConnectionState } from './components/connection-state.tsx'
+import { ConnectionLine, ConnectionState } from './components/connection-state.tsx'
 import { Menu } from './components/menu.tsx'
 import { isHelping, MoreMenu } from './components/more-menu.tsx'
 import { about, loadBasics } from './lib/basics.ts'
@@ -29,7 +29,6 @@ import { DestinationsScreen } from './screens/destinations.tsx'
 import { EventsScreen } from './screens/events.tsx'
 import { FaultsScreen } from './screens/faults.tsx'
 import { LoginScreen } from './screens/login.tsx'
-import { NoStoreScreen } from './screens/no-store.tsx'
 import { OverviewScreen } from './screens/overview.tsx'
 import { ProblemsScreen } from './screens/problems.tsx'
 import { RequestsScreen } from './screens/requests.tsx'
@@ -91,12 +90,11 @@ function UnknownScreen() {
 export function App() {
   const error = useSignal<RequestError | undefined>(undefined)
   useEffect(() => {
-    const stopListening = listen()
+    listen()
     const load = () => {
       loadBasics().then(
         () => {
           error.value = undefined
-          if (about.value?.message !== undefined) stopListening()
         },
         (cause) => {
           error.value = cause instanceof RequestError ? cause : new RequestError(String(cause), 0, '')
@@ -124,7 +122,6 @@ export function App() {
     document.title = `${total}${titleOf(screenNow())} · Trackpost collector`
   })
   if (access.value !== 'open') return <LoginScreen />
-  if (about.value?.message !== undefined) return <NoStoreScreen message={about.value.message} />
   const screen = screenNow()
   const Content = screen === undefined ? UnknownScreen : SCREENS[screen]
   return (
@@ -135,6 +132,7 @@ export function App() {
       {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
       <main id="content" tabIndex={-1}>
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
+        <ConnectionLine />
         <FaultLine />
         <Content />
       </main>

@@ -82,6 +82,8 @@ test('the page reconnects to a restarted collector', async () => {
   await first.close()
   await page.locator('#connection.lost').waitFor()
   expect(await page.locator('#connection').textContent()).toContain('no connection')
+  const line = page.locator('.connection-line')
+  expect(await line.textContent()).toMatch(/^No connection to the collector\. Last update \d\d:\d\d\./)
   // The page also reloads the data that never changes while a collector runs.
   const isAskedAnew = page.waitForRequest((request) => request.url().endsWith('/api/reasons'))
   const second = await openCollector({ port: first.port })
@@ -90,6 +92,7 @@ test('the page reconnects to a restarted collector', async () => {
 
   await row(page, 'After the restart').waitFor()
   await page.locator('#connection.live').waitFor()
+  expect(await line.count()).toBe(0)
 })
 
 test('without a connection, the panel of an event and the search line show the error', async () => {

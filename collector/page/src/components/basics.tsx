@@ -196,12 +196,17 @@ export function Notice() {
   )
 }
 
+/** Whether the same request may succeed later. What is wrong or gone stays so. */
+function canHelp({ status }: RequestError): boolean {
+  return status === 0 || status === 408 || status === 429 || status >= 500
+}
+
 /** Shown beside the control that sent the request. */
 export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
   return (
     <p class="problem" role="alert">
       <span>{visibleText(error.message)}</span>
-      {onRetry !== undefined && (
+      {onRetry !== undefined && canHelp(error) && (
         <Button class="quiet" onClick={onRetry}>
           Try again
         </Button>

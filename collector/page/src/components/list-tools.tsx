@@ -4,15 +4,17 @@ import { savedFilters } from '../lib/settings.ts'
 import { Button, say } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
-export function ExportMenu({ path, name, question }: { path: string; name: string; question: Question }) {
-  const address = (format: string) =>
-    `${path}?${new URLSearchParams({ ...question, format, order: 'newest' })}`
+export function exportAddress(path: string, question: Question, format: 'ndjson' | 'csv'): string {
+  return `${path}?${new URLSearchParams({ ...question, format, order: 'newest' })}`
+}
+
+export function ExportMenu({ question }: { question: Question }) {
   return (
     <Menu label="Export">
-      <a href={address('ndjson')} download={`${name}.ndjson`}>
+      <a href={exportAddress('api/export', question, 'ndjson')} download="events.ndjson">
         This list as NDJSON
       </a>
-      <a href={address('csv')} download={`${name}.csv`}>
+      <a href={exportAddress('api/export', question, 'csv')} download="events.csv">
         This list as CSV
       </a>
     </Menu>

@@ -1,4 +1,3 @@
-import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { isObject } from './diff.ts'
 import type { Message } from './types.ts'
 
@@ -49,13 +48,13 @@ function kindOf(message: Message): string {
 /** The collector does not store the write key, so the user has to fill it in. */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
-  const json = escaped(stringifyExact(body))
+  const json = escaped(JSON.stringify(body))
   return `curl -u "$TRACKPOST_WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
 }
 
 export function asTrackpost(message: Message, base: string): string {
   const { timestamp, ...rest } = asCalled(message)
-  const json = escaped(stringifyExact(rest, 2)).replace(
+  const json = escaped(JSON.stringify(rest, null, 2)).replace(
     /^( *)"([A-Za-z_$][\w$]*)":/gm,
     // Written as `__proto__: …`, the key would set the prototype of the object.
     (_, indent, name) => (name === '__proto__' ? `${indent}['__proto__']:` : `${indent}${name}:`),

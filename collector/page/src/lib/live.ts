@@ -52,6 +52,11 @@ export const connection = computed<Connection>(() => {
 /** Whole seconds since the last message from the collector. */
 export const quietSeconds = computed(() => Math.max(0, Math.floor((nowMs.value - heardAtMs.value) / 1000)))
 
+/** When the collector was last heard; undefined = not yet. In ISO 8601. */
+export const heardAt = computed(() =>
+  heardAtMs.value === 0 ? undefined : new Date(heardAtMs.value).toISOString(),
+)
+
 /** The time of the computer's clock, updated twice a second while the tab is visible. */
 export const clockMs = computed(() => nowMs.value)
 

@@ -1,11 +1,11 @@
 import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
-import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { Ago, attempt, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
+import { NOT_ACCEPTED } from '../lib/filters.ts'
 import { count, plural, share, shortJson } from '../lib/format.ts'
 import { getJson } from '../lib/http.ts'
 import { goBack, href, hrefWith } from '../lib/router.ts'
@@ -76,7 +76,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
 function copySchema(path: string): Promise<void> {
   return attempt(async () => {
     const { schema } = await getJson<{ schema: unknown }>(path)
-    await copy(stringifyExact(schema, 2), 'JSON Schema')
+    await copy(JSON.stringify(schema, null, 2), 'JSON Schema')
     return undefined
   })
 }
@@ -100,7 +100,7 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
       </Fact>
       {lostOf(entry) > 0 && (
         <Fact name="Not accepted">
-          <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected -reason:duplicate` })}>
+          <a class="bad-text" href={href('events', { q: `${entry.q} ${NOT_ACCEPTED}` })}>
             {count(lostOf(entry))}
           </a>
         </Fact>

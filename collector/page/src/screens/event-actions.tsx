@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { attempt, Button, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { Confirm } from '../components/dialog.tsx'
@@ -52,7 +51,7 @@ export function EventActions({ event, onDone }: ActionProps) {
     <p class="actions">
       {message !== null && original !== null && (
         <Menu label="Copy">
-          <Button onClick={() => copy(stringifyExact(message, 2), 'JSON')}>As JSON</Button>
+          <Button onClick={() => copy(JSON.stringify(message, null, 2), 'JSON')}>As JSON</Button>
           <Button onClick={() => copy(asCurl(original, base), 'curl command')}>As a curl command</Button>
           <Button onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
             As Trackpost code

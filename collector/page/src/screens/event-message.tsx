@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
-import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
 import { TEXT_FIELDS } from '../../../src/record.ts'
 import { Button, Choice, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
@@ -143,10 +142,10 @@ function PickMenu({
   picked: { path: Path; value: unknown } | undefined
   addTerm: AddTerm
 }) {
-  const term = picked && termOf(picked.path, exactDigits(picked.value) ?? picked.value)
+  const term = picked && termOf(picked.path, picked.value)
   const close = () => menu.current?.hidePopover()
-  const plain = exactDigits(picked?.value) ?? picked?.value
-  const text = typeof plain === 'string' ? plain : (stringifyExact(plain, 2) ?? '')
+  const text =
+    typeof picked?.value === 'string' ? picked.value : (JSON.stringify(picked?.value, null, 2) ?? '')
   return (
     <div ref={menu} popover="auto" class="menu" onClick={close}>
       {picked !== undefined && (

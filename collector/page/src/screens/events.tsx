@@ -17,7 +17,7 @@ import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { about, codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
-import { type Filter, filterTerm } from '../lib/filters.ts'
+import { type Filter, filterTerm, NOT_ACCEPTED } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
 import { shownTime } from '../lib/settings.ts'
@@ -34,7 +34,7 @@ const LOST = '(status:rejected -reason:duplicate OR delivery:failed)'
 const STATUS: Filter = {
   title: 'Status',
   fields: ['status', 'reason', 'delivery', 'warning', 'violation'],
-  whole: LOST,
+  wholes: [LOST, NOT_ACCEPTED],
 }
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
@@ -43,7 +43,7 @@ export function EventsScreen() {
   const address = useListAddress()
   const { line, openId, openedAt, question, setLine, addTerm, open, close } = address
   const picked = useSignal<ReadonlyMap<string, EventSummary>>(new Map())
-  const { feed, onView } = useFeed(
+  const { feed, isEngaged, onView } = useFeed(
     () =>
       new Feed<EventSummary, EventPage>({
         path: 'api/events',
@@ -71,8 +71,7 @@ export function EventsScreen() {
   ]
   // Without a filter, the menu of the page deletes everything.
   const isFiltered = Object.keys(question).length > 0
-  const { canAct = true, canDelete = true, destinations = [] } = about.value ?? {}
-  const hasActions = canDelete || (canAct && destinations.length > 0)
+  const hasActions = about.value?.canDelete !== false
   const hidden = new Set([KIND, SOURCE, STATUS].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
   const filters = { line, setLine }
   return (
@@ -82,6 +81,7 @@ export function EventsScreen() {
       label="Events, newest first"
       class={picked.value.size > 0 ? 'is-picking' : ''}
       feed={feed}
+      isEngaged={isEngaged}
       address={address}
       timeOf={timeOf}
       timeName={shownTime.value}
@@ -105,7 +105,7 @@ export function EventsScreen() {
           <Menu label="Saved">
             <SavedFilters line={line} setLine={setLine} />
           </Menu>
-          <ExportMenu path="api/export" name="events" question={question} />
+          <ExportMenu question={question} />
           {isFiltered && hasActions && <ListActions feed={feed} question={question} />}
         </>
       }
@@ -180,16 +180,18 @@ function states(): FilterOption[] {
   const stats = latest.value?.stats
   if (stats === undefined) return []
   const { accepted, rejected, byReason } = stats
+  const { duplicate = 0, ...refused } = byReason
   return [
     { text: 'did not arrive', term: LOST },
     { text: 'accepted', term: 'status:accepted', count: accepted },
-    { text: 'not accepted', term: 'status:rejected', count: rejected },
-    ...byCount(byReason).map(([code, count]) => ({
+    { text: 'not accepted', term: NOT_ACCEPTED, count: rejected - duplicate },
+    ...byCount(refused).map(([code, count]) => ({
       text: codeInWords(code),
       term: `reason:${code}`,
       count,
       isPart: true,
     })),
+    ...(duplicate > 0 ? [{ text: 'duplicate', term: 'reason:duplicate', count: duplicate }] : []),
     { text: 'a delivery was given up', term: 'delivery:failed' },
     { text: 'a delivery is waiting', term: 'delivery:pending' },
     { text: 'breaks the tracking plan', term: 'violation:*' },

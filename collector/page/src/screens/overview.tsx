@@ -3,13 +3,13 @@ import { VolumeChart } from '../components/charts.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { helpFor, skipInWords } from '../lib/basics.ts'
+import { NOT_ACCEPTED } from '../lib/filters.ts'
 import { capitalised, count, plural, rate, share, shortCount } from '../lib/format.ts'
 import { latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import type { EventPage, Loss, Overview, RequestPage, Step } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { FirstSteps } from './first-steps.tsx'
-import { LogBlock } from './log-state.tsx'
 
 /** Refreshed rarely: after the first event, the oldest time changes only when old events are deleted. */
 const BEGINNING_MS = 60_000
@@ -58,8 +58,6 @@ export function OverviewScreen() {
           <Figures overview={overview} from={from} />
         </div>
       )}
-      {/* Loads its own data, so it is up to date even while the store is unavailable and the rest is outdated. */}
-      <LogBlock />
       {isEmpty ? (
         <FirstSteps />
       ) : (
@@ -109,7 +107,7 @@ function Figures({ overview, from }: { overview: Overview; from: string | undefi
         name="lost"
         title="Not accepted"
         value={shortCount(lost)}
-        link={href('events', { q: 'status:rejected -reason:duplicate', from })}
+        link={href('events', { q: NOT_ACCEPTED, from })}
         isBad={lost > 0}
         note={repeated > 0 ? `and ${plural(repeated, 'repeat')}, which is harmless` : share(lost, all)}
       />

@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<Problem['kind'], readonly [one: string, many?: stri
   event: ['event'],
   request: ['request'],
   delivery: ['delivery', 'deliveries'],
-  plan: ['violation of the tracking plan', 'violations of the tracking plan'],
+  plan: ['event'],
 }
 
 const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
