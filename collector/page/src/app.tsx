@@ -17,7 +17,7 @@ import { isHelping, MoreMenu } from './components/more-menu.tsx'
 import { about, loadBasics } from './lib/basics.ts'
 import { capitalised, plural, shortCount } from './lib/format.ts'
 import { access, RequestError, sendJson } from './lib/http.ts'
-import { latest, listen } from './lib/live.ts'
+import { latest, listen, totalOf } from './lib/live.ts'
 import { isNarrow } from './lib/media.ts'
 import { problemCount, useProblemCount } from './lib/problems.ts'
 import { href, route } from './lib/router.ts'
@@ -25,6 +25,7 @@ import { isPaused } from './lib/settings.ts'
 import type { StreamMessage } from './lib/types.ts'
 import { visibleText } from './lib/visible-text.ts'
 import { CatalogueScreen } from './screens/catalogue.tsx'
+import { ChangesScreen } from './screens/changes.tsx'
 import { DestinationsScreen } from './screens/destinations.tsx'
 import { EventsScreen } from './screens/events.tsx'
 import { FaultsScreen } from './screens/faults.tsx'
@@ -40,6 +41,7 @@ const SCREENS = {
   users: UsersScreen,
   catalogue: CatalogueScreen,
   overview: OverviewScreen,
+  changes: ChangesScreen,
   problems: ProblemsScreen,
   destinations: DestinationsScreen,
   faults: FaultsScreen,
@@ -49,12 +51,12 @@ type ScreenName = keyof typeof SCREENS
 /** The screens of what happened, and the screens that judge it. */
 const GROUPS: readonly ScreenName[][] = [
   ['events', 'requests', 'users', 'catalogue'],
-  ['overview', 'problems', 'destinations', 'faults'],
+  ['overview', 'changes', 'problems', 'destinations', 'faults'],
 ]
 
 /** Shown in the menu beside the name. */
 const COUNTS: { readonly [name in ScreenName]?: (message: StreamMessage) => number } = {
-  events: ({ stats }) => stats.accepted + stats.rejected,
+  events: ({ stats }) => totalOf(stats),
   requests: ({ stats }) => stats.requests,
   problems: () => problemCount.value,
   faults: ({ faults }) => faults,
@@ -118,7 +120,7 @@ export function App() {
   useProblemCount()
   useSignalEffect(() => {
     const stats = latest.value?.stats
-    const total = stats === undefined ? '' : `${plural(stats.accepted + stats.rejected, 'event')} · `
+    const total = stats === undefined ? '' : `${plural(totalOf(stats), 'event')} · `
     document.title = `${total}${titleOf(screenNow())} · Trackpost collector`
   })
   if (access.value !== 'open') return <LoginScreen />

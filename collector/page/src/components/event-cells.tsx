@@ -260,6 +260,6 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, addTerm, href }
 }
 
 /** Whether an event is only a harmless repeat of another. */
-export function isRepeat({ reason }: Pick<EventSummary, 'reason'>): boolean {
-  return reason !== null && severityOf(reason) === 'info'
+export function isRepeat({ status }: Pick<EventSummary, 'status'>): boolean {
+  return status === 'repeated'
 }

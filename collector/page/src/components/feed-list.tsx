@@ -8,7 +8,7 @@ import { hrefWith } from '../lib/router.ts'
 import { isPaused } from '../lib/settings.ts'
 import type { PageOf } from '../lib/types.ts'
 import type { View } from '../lib/use-feed.ts'
-import { isGone, type ListAddress } from '../lib/use-list-address.ts'
+import type { ListAddress } from '../lib/use-list-address.ts'
 import { useWidth } from '../lib/use-width.ts'
 import { Button, Icon, Nothing } from './basics.tsx'
 import { isHelping } from './more-menu.tsx'
@@ -23,8 +23,6 @@ export type Column = readonly [title: ComponentChildren, className: string]
 interface Item {
   id: string
   seq?: number
-  /** Only events have it. */
-  receivedAt?: string
 }
 
 interface FeedListProps<T extends Item> {
@@ -76,7 +74,7 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
 
 export function FeedList<T extends Item>(props: FeedListProps<T>) {
   const { noun, feed, isEngaged, address, timeOf, rowClass } = props
-  const { openId, openedAt, open, question } = address
+  const { openId, open, question } = address
   const selected = useSignal<string | undefined>(openId)
   const isAtTop = useSignal(true)
   const [box, width] = useWidth<HTMLElement>()
@@ -106,7 +104,6 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
       if (event.key === 'Escape' && openId === undefined) (document.activeElement as HTMLElement).blur()
     },
   }
-  const isReplaced = isGone(openedAt, items.find(({ id }) => id === openId)?.receivedAt)
   const isEmpty = items.length === 0 && !feed.isStale.value && feed.error.value === undefined
   useEffect(() => {
     // An empty list has no frame that the pointer could leave.
@@ -128,7 +125,7 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
         isRow={({ kind }) => kind === 'row'}
         rowClass={(row) => (row.kind === 'row' ? (rowClass?.(row.item) ?? '') : '')}
         heightOf={({ kind }) => (kind === 'day' ? SEPARATOR : isTwoLine ? TWO_LINE_ROW : ROW)}
-        selectedKey={isReplaced && selected.value === openId ? undefined : selected.value}
+        selectedKey={selected.value}
         isStale={feed.isStale.value}
         isOld={feed.isStale.value && feed.error.value !== undefined && feed.error.value.status !== 400}
         onSelect={({ key }, isOpened) => {
@@ -245,12 +242,10 @@ function ToNewest({ noun, feed, isAtTop, frame }: NewestProps) {
 
 function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
-  const searchedTo = feed.searchedTo.value
   if (feed.error.value !== undefined && feed.error.value.status !== 400) {
     // If the first request of this search failed, the rows are still those of the previous search.
     return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} loaded before the error`
   }
   if (feed.isLoading.value && feed.items.value.length === 0) return 'Searching…'
-  if (searchedTo !== null) return `${shown} so far; searched back to ${dayName(searchedTo, Date.now())}`
   return feed.hasMore.value ? `the newest ${shown}` : shown
 }

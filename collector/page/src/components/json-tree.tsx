@@ -185,13 +185,7 @@ function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeS
   if (typeof value !== 'string') {
     const text =
       value !== null && typeof value === 'object' ? (Array.isArray(value) ? '[ ]' : '{ }') : String(value)
-    const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value)
-    return (
-      <>
-        <span class={typeof value === 'number' ? 'number' : 'literal'}>{text}</span>
-        {isRounded && <span class="change">rounded: beyond 2^53, send it as a text</span>}
-      </>
-    )
+    return <span class={typeof value === 'number' ? 'number' : 'literal'}>{text}</span>
   }
   const isLong = value.length > LONG_TEXT && !isWhole.value
   // A link that consists of white space could not be seen or clicked.

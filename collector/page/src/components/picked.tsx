@@ -113,8 +113,13 @@ function useDeletion(
   }
 }
 
-export function PickedBar({ feed, picked }: PickProps) {
+interface BarProps extends PickProps {
+  onCompare(newer: string, older: string): void
+}
+
+export function PickedBar({ feed, picked, onCompare }: BarProps) {
   const ids = [...picked.value.keys()]
+  const [older, newer] = [...picked.value.values()].sort((a, b) => a.seq - b.seq)
   const { button, question } = useDeletion(
     async () => ids.length,
     async () => ids.slice(0, MAX_CHOSEN),
@@ -138,6 +143,11 @@ export function PickedBar({ feed, picked }: PickProps) {
   return (
     <div class="picked-bar" role="group" aria-label="Chosen events">
       <p>{plural(ids.length, 'event')} chosen</p>
+      {ids.length === 2 && older !== undefined && newer !== undefined && (
+        <Button class="primary" onClick={() => onCompare(newer.id, older.id)}>
+          Compare
+        </Button>
+      )}
       <Button onClick={() => lines((text) => copy(text, plural(ids.length, 'event')))}>Copy</Button>
       <Button onClick={() => lines(save)}>Export</Button>
       {button}

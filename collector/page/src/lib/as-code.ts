@@ -1,5 +1,5 @@
 import { isObject } from './diff.ts'
-import type { Message } from './types.ts'
+import type { Message, RequestDetails } from './types.ts'
 
 const KINDS = new Set(['identify', 'track', 'page', 'screen', 'group', 'alias'])
 /** Fields that the service or the client library adds to a message. */
@@ -50,6 +50,29 @@ export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
   const json = escaped(JSON.stringify(body))
   return `curl -u "$TRACKPOST_WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
+}
+
+/** The request with its body as it came; undefined if its body was not kept as a whole. */
+export function asCurlRequest(
+  {
+    method,
+    path,
+    headers,
+    body,
+    bodyIsCut,
+  }: Pick<RequestDetails, 'method' | 'path' | 'headers' | 'body' | 'bodyIsCut'>,
+  base: string,
+): string | undefined {
+  if (bodyIsCut) return undefined
+  const type = headers['content-type']
+  return [
+    `curl -X ${shellQuoted(method)}`,
+    // The collector does not keep credentials.
+    ...(headers['authorization'] === undefined ? [] : [`-u "$TRACKPOST_WRITE_KEY:"`]),
+    ...(type === undefined ? [] : [`-H ${shellQuoted(`Content-Type: ${type}`)}`]),
+    ...(body === null || body === '' ? [] : [`--data-binary ${shellQuoted(body)}`]),
+    shellQuoted(`${base}${path}`),
+  ].join(' \\\n  ')
 }
 
 export function asTrackpost(message: Message, base: string): string {

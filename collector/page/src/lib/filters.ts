@@ -5,11 +5,8 @@ export interface Filter {
   title: string
   fields: readonly string[]
   /** Terms in brackets that belong to it too. */
-  wholes?: readonly string[]
+  whole?: string
 }
-
-/** Events that were refused. A duplicate is none of them: the same event was accepted before. */
-export const NOT_ACCEPTED = '(status:rejected -reason:duplicate)'
 
 const FIELD = /^([a-z]+):./
 
@@ -22,9 +19,7 @@ export function filterTerm(line: string, filter: Filter): { text: string; index:
   const terms = termsOf(line)
   if (terms.some(({ text }) => text === 'OR')) return undefined
   const found = terms.flatMap(({ text }, index) =>
-    filter.fields.includes(FIELD.exec(text)?.[1] ?? '') || filter.wholes?.includes(text)
-      ? [{ text, index }]
-      : [],
+    filter.fields.includes(FIELD.exec(text)?.[1] ?? '') || text === filter.whole ? [{ text, index }] : [],
   )
   return found.length === 1 ? found[0] : undefined
 }

@@ -9,8 +9,14 @@ import type {
   RequestsPage,
 } from '../../../src/store/query-results.ts'
 
+export type { Change, ChangesAnswer as Comparison, ChangesReply } from '../../../src/changes/answer.ts'
 export type { FaultRule, FaultState } from '../../../src/faults/rules.ts'
-export type { DestinationOutcome as Outcome, EventSummary, Message } from '../../../src/record.ts'
+export type {
+  DestinationOutcome as Outcome,
+  EventRecord,
+  EventSummary,
+  Message,
+} from '../../../src/record.ts'
 export type {
   Catalogue,
   CatalogueEntry,
@@ -52,7 +58,7 @@ export interface About {
 }
 
 /** `next` is the cursor of the next page. */
-export type PageOf = Pick<RequestsPage, 'next' | 'head' | 'isComplete' | 'searchedTo'>
+export type PageOf = Pick<RequestsPage, 'next' | 'head'>
 export interface EventPage extends EventsPage {
   events: EventSummary[]
 }

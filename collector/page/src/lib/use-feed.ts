@@ -22,7 +22,7 @@ const FLOOD = 100
 function isBusy({ stats }: StreamMessage): boolean {
   const countOf = (at: number) => {
     const second = stats.perSecond.at(at)
-    return second === undefined ? 0 : second.accepted + second.rejected
+    return second === undefined ? 0 : second.accepted + second.rejected + second.repeated
   }
   return countOf(-2) > BUSY || countOf(-1) > FLOOD
 }

@@ -58,6 +58,9 @@ export function EventActions({ event, onDone }: ActionProps) {
           </Button>
         </Menu>
       )}
+      <a class="button" href={`api/events/${encodeURIComponent(event.id)}/file`} download>
+        Save as a file
+      </a>
       {event.status === 'accepted' && names.length > 0 && (
         <Menu label="Deliver again">
           <Button onClick={() => replay()}>To all destinations</Button>

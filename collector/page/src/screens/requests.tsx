@@ -72,11 +72,7 @@ export function RequestsScreen() {
       onView={onView}
       whenEmpty={<FirstSteps />}
       actions={
-        <a
-          class="button"
-          href={exportAddress('api/export/requests', question, 'ndjson')}
-          download="requests.ndjson"
-        >
+        <a class="button" href={exportAddress('api/export/requests', question)} download="requests.csv">
           Export
         </a>
       }
@@ -118,15 +114,14 @@ function Result({ request: { code, problem, events } }: { request: RequestSummar
       </span>
     )
   }
-  if (events.total === 0) return <span class="soft">–</span>
-  const { repeated = 0 } = events as { repeated?: number }
-  const lost = events.rejected - repeated
+  const { total, rejected, repeated } = events
+  if (total === 0) return <span class="soft">–</span>
   return (
     <>
-      {plural(events.total, 'event')}
-      {lost > 0 && (
+      {plural(total, 'event')}
+      {rejected > 0 && (
         <>
-          , <span class="bad-text">{count(lost)} not accepted</span>
+          , <span class="bad-text">{count(rejected)} not accepted</span>
         </>
       )}
       {repeated > 0 && <span class="soft">, {plural(repeated, 'duplicate')}</span>}
