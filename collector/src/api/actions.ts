@@ -102,7 +102,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
 }
 
 /** @throws HttpProblem 400 when the body does not match the schema. */
-function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
+export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const [issue] = result.error.issues
