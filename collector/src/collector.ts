@@ -80,7 +80,7 @@ export class RunningCollector implements Collector {
       activeFaults: () => faults.active,
       ...listeners,
     })
-    this.#changes = new EventChanges(store.database, clock)
+    this.#changes = new EventChanges(store.database, clock, listeners.onFault)
     store.changes.subscribe({ committed: () => this.#changes.news() })
     this.#injector = new FaultInjector(faults, clock)
     this.#recorder = new RequestRecorder(store, clock, this.#counts)
@@ -206,17 +206,21 @@ export class RunningCollector implements Collector {
     response: ServerResponse,
   ): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
-    const [{ handleFaults }, { handleTokens }, { handleChanges }, { handleApi }] = await Promise.all([
-      import('./api/faults.ts'),
-      import('./api/tokens.ts'),
-      import('./api/changes.ts'),
-      import('./api/api.ts'),
-    ])
-    const { clock, faults, store, tokens } = this.#parts
-    const parts = { changes: this.#changes, database: store.database, now: () => clock.now() }
+    const [{ handleFaults }, { handleTokens }, { handleResend }, { handleChanges }, { handleApi }] =
+      await Promise.all([
+        import('./api/faults.ts'),
+        import('./api/tokens.ts'),
+        import('./api/resend.ts'),
+        import('./api/changes.ts'),
+        import('./api/api.ts'),
+      ])
+    const { faults, tokens, config, store, clock } = this.#parts
     if (await handleFaults(faults, url, request, response)) return true
     if (handleTokens(tokens && (() => tokens.revokeTokens()), url.pathname, request, response)) return true
-    if (await handleChanges(parts, url, request, response)) return true
+    const resend = { context: () => this.#backend.context, config, url: this.url }
+    if (await handleResend(resend, url.pathname, request, response)) return true
+    const changes = { changes: this.#changes, store, now: () => clock.now() }
+    if (await handleChanges(changes, url, request, response)) return true
     return handleApi(this.#apiParts(), caller, url, request, response)
   }
 

@@ -166,5 +166,5 @@ test('events() can filter by every field', async () => {
   expect(found({ source: 'nobody' })).toEqual([])
   expect(found({ text: '100%_' })).toEqual(['m2'])
   expect(found({ text: '1_0%' })).toEqual([])
-  expect(found({ after: 1, before: 4 })).toEqual(['m2', 'm3'])
+  expect(found({ after: 2 })).toEqual(['m3', 'm4'])
 })

@@ -179,6 +179,16 @@ test('two versions of an app are compared whenever their events came, and are li
   ])
 })
 
+test('an event without properties, or with odd ones, is counted', () => {
+  const shapes = new EventShapes()
+  for (const properties of [undefined, null, 'text', 5, [1]]) {
+    const message = { event: 'Odd', ...(properties !== undefined && { properties }), context: 'none' }
+    const seq = shapes.size + 1
+    shapes.add({ seq, receivedAtMs: 1, kind: 'track', name: 'Odd', source: '', user: null, message })
+  }
+  expect(shapes.side({})).toMatchObject({ events: 5, users: 0, shapes: [{ count: 5 }] })
+})
+
 test('deleted events are forgotten, and the others stay', () => {
   const { shapes } = sides(of(10, 'Looked'), of(10, 'Bought'))
   shapes.keep([2, 4, 11, 12, 20])
