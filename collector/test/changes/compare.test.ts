@@ -20,7 +20,7 @@ function sides(before: readonly Given[], after: readonly Given[]) {
     const context = { ...(os && { os: { name: os } }), ...(version && { app: { version } }) }
     const data = kind === 'identify' ? { traits: properties } : { properties }
     const message = { event, ...data, context }
-    const name = kind === 'identify' ? null : event
+    const name = kind === 'identify' ? null : kind === 'group' ? `company-${shapes.size}` : event
     shapes.add({ seq: shapes.size + 1, receivedAtMs, kind, name, source: 'shop', user, message })
   }
   for (const one of before) add(one, 1)
@@ -160,6 +160,13 @@ test('traits are compared like properties, and a property of any name is', () =>
   expect(sentences(odd(10), of(10, 'Bought'))).toEqual([
     '“__proto__” of “Bought” is gone; it was in 100% of the events.',
     '“constructor” of “Bought” is gone; it was in 100% of the events.',
+  ])
+})
+
+test('groups and aliases are no names of events: each is told once, as a kind', () => {
+  const groups = times(10, () => ({ kind: 'group', properties: { plan: 1 } }))
+  expect(sentences([...groups, ...of(20, 'Looked')], of(20, 'Looked'))).toEqual([
+    'group is gone: before, it came 10 times.',
   ])
 })
 

@@ -26,7 +26,7 @@ test('what a deploy has changed stands first on the screen, and each number lead
   await line('twice as often').getByRole('link', { name: '240 after' }).click()
   await page.locator('.screen-state', { hasText: 'the newest 200 events' }).waitFor()
   await page.goBack()
-  await line('gone on iOS').getByRole('link', { name: '40 before' }).click()
+  await line('gone on iOS').getByRole('link', { name: '40 without it' }).click()
   await page.locator('.screen-state', { hasText: '40 events' }).waitFor()
   await page.goBack()
   await line('now a text').getByRole('link', { name: 'Compare' }).click()
@@ -113,5 +113,5 @@ test('a request can be copied as curl and sent again, and an event is saved as a
   await panel(page).getByRole('link', { name: 'Save as a file' }).click()
   let text = ''
   for await (const chunk of await (await waiting).createReadStream()) text += chunk
-  expect(JSON.parse(text)).toMatchObject({ event: { name: 'Asked' }, repeats: [{ status: 'repeated' }] })
+  expect(JSON.parse(text)).toMatchObject({ event: { name: 'Asked' }, repeats: [{ reason: 'duplicate' }] })
 })

@@ -130,12 +130,12 @@ test('the catalogue links what breaks the plan, and counts only accepted events 
   await post(collector, '/v1/track', track({ event: 'Refused', userId: undefined }))
   const page = await openPage(collector, { at: 'catalogue' })
 
-  await page.getByText('2 violations, 1 not in the plan, 1 not seen yet (Refunded)').waitFor()
+  await page.getByText('3 events break it, 1 not in the plan, 1 not seen yet (Refunded)').waitFor()
   // A harmless repeat is not lost.
   const lost = (event: string) => page.locator('.entries tr', { hasText: event }).locator('.bad-text')
   expect(await lost('Refused').textContent()).toBe('1')
   expect(await lost('Opened').textContent()).toBe('')
-  await page.getByRole('link', { name: '2 violations' }).click()
+  await page.getByRole('link', { name: '3 events break it' }).click()
   await shows(page, 'Opened', 'Opened', 'Bought')
 })
 
