@@ -99,7 +99,9 @@ test('an empty list counts as an empty map, as PHP writes it', () => {
 test('the same content with its keys in another order is a duplicate', () => {
   const one = '{"a":{"x":1,"y":[{"p":1,"q":2}]},"b":2,"receivedAt":"1","context":{"library":{"name":"x"}}}'
 
-  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2","context":{}}')).toBe(true)
+  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2","context":{}}')).toBe(
+    true,
+  )
   expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1},"context":{}}')).toBe(false)
   expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"context":{"locale":"de"}}')).toBe(false)
 })
@@ -170,7 +172,9 @@ test('an item with a number that a double does not hold has a warning, and the o
     items: [],
     warnings: ['number'],
   })
-  expect(roundedIn('{"batch":[{"a":1.50000000000000000,"b":9007199254740992,"c":123456789012345680000}]}')).toEqual({
+  expect(
+    roundedIn('{"batch":[{"a":1.50000000000000000,"b":9007199254740992,"c":123456789012345680000}]}'),
+  ).toEqual({
     items: [],
     warnings: [],
   })

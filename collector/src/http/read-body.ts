@@ -104,7 +104,13 @@ export function replyProblemEarly(
   onBody: (beginning: Buffer) => void,
 ): void {
   const { status, headers } = problem
-  replyEarly(request, response, { status, headers, body: JSON.stringify(problemBody(problem)) }, clock, onBody)
+  replyEarly(
+    request,
+    response,
+    { status, headers, body: JSON.stringify(problemBody(problem)) },
+    clock,
+    onBody,
+  )
 }
 
 // How much of a refused body is still read, and for how long.

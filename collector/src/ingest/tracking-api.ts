@@ -198,7 +198,12 @@ export class TrackingApi {
     this.#reply(request, response, problem, notes)
   }
 
-  #reply(request: IncomingMessage, response: ServerResponse, problem: HttpProblem, notes: RequestNotes): void {
+  #reply(
+    request: IncomingMessage,
+    response: ServerResponse,
+    problem: HttpProblem,
+    notes: RequestNotes,
+  ): void {
     const keep = (bytes: Buffer) => notes.sawBeginning(request, bytes)
     replyProblemEarly(request, response, problem, this.#parts.clock, keep)
   }

@@ -88,9 +88,7 @@ async function open(count: number, settings: object = {}, user = '') {
   /** Wakes the deliverer, and resolves when it rests: then its timer is set, or nothing is pending. */
   const work = async () => {
     deliverer.wake()
-    await expect
-      .poll(() => clock.delays().length > 0 || pending.length === 0)
-      .toBe(true)
+    await expect.poll(() => clock.delays().length > 0 || pending.length === 0).toBe(true)
   }
   return { receiver, headers, clock, deliverer, pending, updates, calls, work }
 }
