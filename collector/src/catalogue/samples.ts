@@ -1,6 +1,6 @@
 import type { Message } from '../record.ts'
 import { type FoundField, Inference } from './infer.ts'
-import { type JsonSchema, type Known, schemaOf } from './schema.ts'
+import { type JsonSchema, schemaOf } from './schema.ts'
 
 /** The inferred schema of the events with one key, for example `track:Order Completed`. */
 export interface EventSchema {
@@ -31,13 +31,12 @@ export function readKey(key: string): { type: string; name: string } {
 /** The structure of the events with one key. */
 export class Shape {
   readonly #inference = new Inference()
-  #violations = 0
-  known: Known = 'nowhere'
+  /** Whether all events with the key were added. */
+  isWhole = false
 
-  add(kind: string, message: Message, id: string, isViolation: boolean): void {
+  add(kind: string, message: Message, id: string): void {
     const root = isNamed(kind) ? 'properties' : 'traits'
     this.#inference.add(root, message[root], id)
-    if (isViolation) this.#violations++
   }
 
   get sampled(): number {
@@ -49,16 +48,15 @@ export class Shape {
   }
 
   get schema(): JsonSchema {
-    return schemaOf(this.fields, this.known)
+    return schemaOf(this.fields, this.isWhole)
   }
 
-  /** Number of fields, number of fields with contradicting types, and number of samples that violate the plan. */
-  get counts(): { properties: number; inconsistent: number; violations: number } {
+  /** Number of fields, and number of fields with contradicting types. */
+  get counts(): { properties: number; inconsistent: number } {
     const { fields } = this
     return {
       properties: fields.length,
       inconsistent: fields.filter(({ isInconsistent }) => isInconsistent).length,
-      violations: this.#violations,
     }
   }
 }
@@ -72,13 +70,13 @@ export class Samples {
   }
 
   /** Ignores an event that was added before. */
-  add(kind: string, name: string | null, message: Message, id: string, isViolation: boolean): void {
+  add(kind: string, name: string | null, message: Message, id: string): void {
     if (this.#ids.has(id)) return
     this.#ids.add(id)
     const key = keyOf(kind, name)
     const shape = this.#byKey.get(key) ?? new Shape()
     this.#byKey.set(key, shape)
-    shape.add(kind, message, id, isViolation)
+    shape.add(kind, message, id)
   }
 
   shape(key: string): Shape | undefined {

@@ -14,11 +14,12 @@ interface Node {
   children: Map<string, Node>
 }
 
-/** Where a key that all sampled events have is also in all other events. Arrays are known only if all events were sampled. */
-export type Known = 'everywhere' | 'outside arrays' | 'nowhere'
-
-/** A key is required only if all events have it, not just those from which the fields were inferred. */
-export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchema {
+/**
+ * A key is required only if all events have it, not just those from which the fields were inferred.
+ *
+ * @param isWhole Whether the fields were inferred from all events.
+ */
+export function schemaOf(fields: readonly FoundField[], isWhole: boolean): JsonSchema {
   const root: Node = { children: new Map() }
   for (const field of fields) {
     let node = root
@@ -32,16 +33,7 @@ export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchem
     }
     node.field = field
   }
-  return { type: 'object', ...objectParts(root, known) }
-}
-
-/** The innermost paths outside of arrays that all sampled events have. */
-export function commonPaths(fields: readonly FoundField[]): string[][] {
-  const paths = fields.filter(({ presence }) => presence === 1).map(({ path }) => keysOf(path))
-  const isWithin = (outer: string[], inner: string[]) =>
-    inner.length > outer.length && outer.every((key, index) => inner[index] === key)
-  const outside = paths.filter((path) => !path.includes('[]'))
-  return outside.filter((path) => !outside.some((other) => isWithin(path, other)))
+  return { type: 'object', ...objectParts(root, isWhole) }
 }
 
 function keysOf(path: string): string[] {
@@ -52,13 +44,13 @@ function keysOf(path: string): string[] {
   return keys
 }
 
-function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 'required'> {
+function objectParts(node: Node, isWhole: boolean): Pick<JsonSchema, 'properties' | 'required'> {
   const properties: Array<[string, JsonSchema]> = []
   const required: string[] = []
   for (const [key, child] of node.children) {
     if (key === '[]') continue
-    properties.push([key, nodeSchema(child, known)])
-    if (child.field?.presence === 1 && known !== 'nowhere') required.push(key)
+    properties.push([key, nodeSchema(child, isWhole)])
+    if (child.field?.presence === 1 && isWhole) required.push(key)
   }
   return {
     properties: Object.fromEntries(properties),
@@ -66,7 +58,7 @@ function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 
   }
 }
 
-function nodeSchema(node: Node, known: Known): JsonSchema {
+function nodeSchema(node: Node, isWhole: boolean): JsonSchema {
   const types = merged(node.field?.types.map(({ type }) => type) ?? ['object'])
   const schema: JsonSchema =
     types.length === 1 && types[0] !== undefined ? { type: types[0] } : { type: types }
@@ -75,14 +67,13 @@ function nodeSchema(node: Node, known: Known): JsonSchema {
   )
   const [format] = formats
   if (formats.size === 1 && format !== undefined) schema.format = format
-  if (types.includes('object')) Object.assign(schema, objectParts(node, known))
+  if (types.includes('object')) Object.assign(schema, objectParts(node, isWhole))
   const element = node.children.get('[]')
   if (types.includes('array') && element !== undefined) {
-    const inside = known === 'everywhere' ? known : 'nowhere'
     schema.items =
       element.field === undefined
-        ? { type: 'object', ...objectParts(element, inside) }
-        : nodeSchema(element, inside)
+        ? { type: 'object', ...objectParts(element, isWhole) }
+        : nodeSchema(element, isWhole)
   }
   return schema
 }

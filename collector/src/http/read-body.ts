@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import type { Reason } from '../record.ts'
-import { BodyBudget, type HeldBody } from './body-budget.ts'
-import { type HttpProblem, jsonHeaders, problemBody } from './reply.ts'
+import { HttpProblem, jsonHeaders, problemBody } from './reply.ts'
 
-/** One for the process, like its memory. */
-const BUDGET = new BodyBudget()
+/** Bytes of all bodies of the process that have arrived and are not handled yet. */
+const MAX_BYTES_IN_MEMORY = 64 * 1024 * 1024
+let bytesInMemory = 0
 
 export interface RefusedBody {
   refused: Extract<Reason, 'body_too_large' | 'bad_encoding'>
@@ -19,130 +19,53 @@ export type BodyResult = { body: Buffer; sentBytes: number } | RefusedBody | 'ab
  * Reads a body, and decompresses gzip. The limit applies to the bytes sent and to the decompressed bytes. A `content-length`
  * over the limit is refused before anything is read.
  *
- * @throws HttpProblem 408 or 503 when too many bodies are in memory, see {@link BodyBudget}.
+ * @throws HttpProblem 503 when too many bodies are in memory.
  */
-export async function readBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  budget: BodyBudget = BUDGET,
-): Promise<BodyResult> {
-  const received = await receiveBody(request, maxBytes, '', budget)
-  if (!(received instanceof ReceivedBody)) return received
-  try {
-    await received.turn()
-    return received.decode()
-  } finally {
-    received.release()
-  }
-}
-
-/**
- * Receives a body, which counts in the budget until `release` is called. The limit is as for {@link readBody}.
- *
- * @throws HttpProblem 408 or 503 when too many bodies are in memory.
- */
-export async function receiveBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  sender: string,
-  budget: BodyBudget = BUDGET,
-): Promise<ReceivedBody | RefusedBody | 'aborted'> {
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyResult> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const toldBytes = Number(request.headers['content-length'] ?? 0)
   if (encoding !== 'identity' && encoding !== 'gzip') return { refused: 'bad_encoding', sentBytes: toldBytes }
   if (toldBytes > maxBytes) return { refused: 'body_too_large', sentBytes: toldBytes }
   // It may have been closed while its caller was identified: then no event of it follows.
-  const received = request.destroyed ? 'aborted' : await collect(request, maxBytes, sender, budget)
-  if (received === 'aborted') return 'aborted'
-  if (received === 'too large') return { refused: 'body_too_large', sentBytes: maxBytes + 1 }
-  return new ReceivedBody(received.sent, encoding === 'gzip', maxBytes, budget, received.held)
-}
-
-/** A body that has arrived completely. gzip is decompressed only when its turn comes. */
-export class ReceivedBody {
-  readonly sentBytes: number
-  readonly #sent: Buffer
-  readonly #isGzip: boolean
-  readonly #maxBytes: number
-  readonly #budget: BodyBudget
-  readonly #held: HeldBody
-
-  constructor(sent: Buffer, isGzip: boolean, maxBytes: number, budget: BodyBudget, held: HeldBody) {
-    this.sentBytes = sent.length
-    this.#sent = sent
-    this.#isGzip = isGzip
-    this.#maxBytes = maxBytes
-    this.#budget = budget
-    this.#held = held
-  }
-
-  /** The size after decompression, according to the last bytes of gzip. The client may have written anything there. */
-  get likelyBytes(): number {
-    const { length } = this.#sent
-    if (!this.#isGzip || length < 4) return length
-    return Math.min(this.#maxBytes, Math.max(length, this.#sent.readUInt32LE(length - 4)))
-  }
-
-  /** Resolves when there is memory for the decompressed body. */
-  async turn(): Promise<void> {
-    if (this.#isGzip) await this.#budget.inflate(this.#held, this.#maxBytes)
-  }
-
-  /** Must be called once, after `turn`. */
-  decode(): { body: Buffer; sentBytes: number } | RefusedBody {
-    const { sentBytes } = this
-    if (!this.#isGzip) return { body: this.#sent, sentBytes }
-    try {
-      // In the thread of the event loop: the thread pool would inflate several bodies that have to wait for each other afterwards.
-      const body = gunzipSync(this.#sent, { maxOutputLength: this.#maxBytes })
-      this.#budget.inflated(this.#held, this.#maxBytes - body.length)
-      return { body, sentBytes }
-    } catch (cause) {
-      const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-      return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding', sentBytes }
-    }
-  }
-
-  release(): void {
-    this.#budget.release(this.#held)
+  const sent = request.destroyed ? 'aborted' : await collect(request, maxBytes)
+  if (sent === 'aborted') return 'aborted'
+  if (sent === 'too large') return { refused: 'body_too_large', sentBytes: maxBytes + 1 }
+  const sentBytes = sent.length
+  if (encoding === 'identity') return { body: sent, sentBytes }
+  try {
+    return { body: gunzipSync(sent, { maxOutputLength: maxBytes }), sentBytes }
+  } catch (cause) {
+    const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+    return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding', sentBytes }
   }
 }
 
-function collect(
-  request: IncomingMessage,
-  maxBytes: number,
-  sender: string,
-  budget: BodyBudget,
-): Promise<{ sent: Buffer; held: HeldBody } | 'too large' | 'aborted'> {
+function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too large' | 'aborted'> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const stop = () => request.off('data', take).off('end', finish).off('close', abort).off('error', abort)
-    const held = budget.open(sender, (problem) => {
-      stop()
-      request.pause()
-      reject(problem)
-    })
-    const fail = (result: 'too large' | 'aborted') => {
-      stop()
-      budget.release(held)
-      resolve(result)
+    const stop = () => {
+      bytesInMemory -= size
+      request.off('data', take).off('end', finish).off('close', abort).off('error', abort)
     }
     const take = (chunk: Buffer) => {
       size += chunk.length
-      if (size > maxBytes) {
-        request.pause()
-        fail('too large')
-      } else if (budget.add(held, chunk.length)) {
-        chunks.push(chunk)
-      }
+      bytesInMemory += chunk.length
+      chunks.push(chunk)
+      if (size <= maxBytes && bytesInMemory <= MAX_BYTES_IN_MEMORY) return
+      stop()
+      request.pause()
+      if (size > maxBytes) resolve('too large')
+      else reject(new HttpProblem(503, 'busy', 'too many bodies are in memory', { 'retry-after': '1' }))
     }
     const finish = () => {
       stop()
-      budget.completed(held)
-      resolve({ sent: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size), held })
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
     }
-    const abort = () => fail('aborted')
+    const abort = () => {
+      stop()
+      resolve('aborted')
+    }
     request.on('data', take).on('end', finish).on('close', abort).on('error', abort)
   })
 }
@@ -191,4 +114,29 @@ export function endEarly(request: IncomingMessage, response: ServerResponse, clo
   request.on('data', drain).on('end', finish).on('close', finish)
   request.on('error', () => {})
   request.resume()
+}
+
+/**
+ * The beginning of a body that is refused for another reason, so that the record of the request has it. Reads for at most half a
+ * second.
+ */
+export function readBeginning(request: IncomingMessage, maxBytes: number, clock: Clock): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const finish = () => {
+      cancelTimer()
+      request.off('data', take).off('end', finish).off('close', finish).off('error', finish)
+      request.pause()
+      resolve(Buffer.concat(chunks).subarray(0, maxBytes))
+    }
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size >= maxBytes) finish()
+    }
+    const cancelTimer = clock.setTimer(finish, LINGER_MS)
+    if (request.complete || request.destroyed) return finish()
+    request.on('data', take).on('end', finish).on('close', finish).on('error', finish)
+  })
 }
