@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     name: 'cluster',
     ...filesOfTier(),
-    globalSetup: [],
+    globalSetup: ['../collector/test/temporary-folder.setup.ts', 'test/build.setup.ts'],
     // Most files wait for servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,
     // Loading the modules anew for each file would take two thirds more CPU time.

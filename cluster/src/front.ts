@@ -1,4 +1,4 @@
-import { type ConfigInput, createFront, type Front, type NewEvent } from 'trackpost-collector'
+import { type CollectorConfig, createFront, type Front, type NewEvent } from 'trackpost-collector'
 import { histogram, metric } from './metrics.ts'
 import { type ConnectionParts, StreamConnection } from './stream/connection.ts'
 import { encode, keyOf } from './stream/message.ts'
@@ -9,7 +9,7 @@ const MAX_PENDING_BYTES = 64 * 1024 * 1024
 
 export interface FrontParts extends Omit<ConnectionParts, 'needsDestination'> {
   /** The config of the collector, or its file. */
-  config?: ConfigInput | string | undefined
+  config?: CollectorConfig | string | undefined
   port: number
   host: string
   /** Whether the front may listen on an address that other machines can reach. */

@@ -16,15 +16,15 @@ export interface OpsServer {
 
 /** Serves `/healthz`, `/readyz` and `/metrics`, which have no data of events. */
 export async function startOpsServer({ port, host, whyNotReady, metrics }: OpsParts): Promise<OpsServer> {
-  const server = createServer(async (request, response) => {
-    const path = request.url?.split('?')[0]
+  const answer = async (path: string | undefined, response: ServerResponse): Promise<void> => {
     if (path === '/metrics') return reply(response, 200, 'text/plain; version=0.0.4', await metrics())
     if (path === '/healthz') return reply(response, 200, 'application/json', '{"status":"ok"}')
     if (path !== '/readyz') return reply(response, 404, 'application/json', '{"status":"not_found"}')
     const reason = whyNotReady()
     const status = reason === null ? { status: 'ready' } : { status: 'not_ready', reason }
     return reply(response, reason === null ? 200 : 503, 'application/json', JSON.stringify(status))
-  })
+  }
+  const server = createServer((request, response) => void answer(request.url?.split('?')[0], response))
   server.listen(port, host)
   await once(server, 'listening')
   return {

@@ -9,8 +9,16 @@ import { DurableConsumer, type Lag } from './stream/consumer.ts'
 import { decodeAccepted, type StreamEvent } from './stream/message.ts'
 import { ACCEPTED, ACK_WAIT_MS, DEAD_STREAM, STREAM } from './stream/streams.ts'
 
-/** Batches of one worker at a time: while one is written, the next one is fetched. */
+/** Batches that one worker writes at a time. */
 const LANES = 2
+/** A batch that is not full is written when its first event has waited for this long. */
+const BATCH_MS = 1000
+/** Pause between two looks at what waits. */
+const LOOK_MS = 50
+/** How long one request for messages lasts. */
+const READ_MS = 10_000
+/** With dead letters: how long without one means that there is none any more. Another process may have held the last ones. */
+const LAST_READ_MS = ACK_WAIT_MS + 1000
 /** A batch with more bytes is written in several steps. */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** Wait after the first failure of a destination. It is doubled after each further one. */
@@ -51,6 +59,11 @@ export class Worker {
   readonly #counts = { written: 0, skipped: 0, refused: 0, failed: 0 }
   /** How often an event has failed while others of its batch were written, by its number in the stream. */
   readonly #failedAlone = new Map<number, number>()
+  /** Messages that this worker has to acknowledge. */
+  readonly #held = new Set<JsMsg>()
+  /** Those among them that no lane writes yet. */
+  readonly #waiting: JsMsg[] = []
+  #waitingSinceMs = 0
   /** Batches in a row of which nothing was written. */
   #failures = 0
   #restUntilMs = 0
@@ -74,8 +87,22 @@ export class Worker {
 
   /** Resolves when the worker is closed, or when it has tried all dead letters. */
   run(): Promise<unknown> {
-    this.#running = Promise.all(Array.from({ length: LANES }, () => this.#lane()))
+    this.#running = this.#run()
     return this.#running
+  }
+
+  async #run(): Promise<void> {
+    // Otherwise the server would give what waits here to another worker, if the destination is slow.
+    const heartbeat = setInterval(() => {
+      for (const message of this.#held) message.working()
+    }, ACK_WAIT_MS / 3)
+    const watch = setInterval(() => {
+      // A server that was started again knows nothing of this request.
+      if (this.#parts.stream.reason !== null || this.#isClosing) this.#consumer.stop()
+    }, LOOK_MS)
+    await Promise.all([this.#read(), ...Array.from({ length: LANES }, () => this.#lane())])
+    clearInterval(heartbeat)
+    clearInterval(watch)
   }
 
   /** Why the worker cannot do its work now; null = it can. */
@@ -83,53 +110,71 @@ export class Worker {
     return this.#parts.stream.reason ?? this.#reason
   }
 
-  /** Resolves when the running batches are written and acknowledged. */
+  /** Resolves when the running batches are written and acknowledged. What waits here goes to another worker. */
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#running
+    for (const message of this.#held) message.nak()
+    this.#held.clear()
   }
 
-  async #lane(): Promise<void> {
+  /** Takes messages as they come, as long as this worker has room for them. */
+  async #read(): Promise<void> {
+    const { destination, fromDeadLetters, onFault } = this.#parts
+    const limit = LANES * destination.batchSize
     const startedAtMs = Date.now()
     while (!this.#isClosing) {
-      await this.#rest()
+      const room = limit - this.#held.size
+      if (room <= limit / 2) {
+        await wait(LOOK_MS)
+        continue
+      }
+      let isOver = true
       try {
-        const batch = await this.#consumer.fetch(this.#parts.destination.batchSize)
-        const isOver = batch.some(({ timestampNanos }) => Number(timestampNanos) / 1e6 > startedAtMs)
-        await this.#deliver(batch)
-        if (this.#parts.fromDeadLetters && (batch.length === 0 || isOver)) return
+        for await (const message of this.#consumer.read(room, fromDeadLetters ? LAST_READ_MS : READ_MS)) {
+          // What was refused again is newer: each dead letter is tried once.
+          isOver = Number(message.timestampNanos) / 1e6 > startedAtMs
+          if (fromDeadLetters && isOver) {
+            message.nak()
+            break
+          }
+          if (this.#waiting.length === 0) this.#waitingSinceMs = performance.now()
+          this.#waiting.push(message)
+          this.#held.add(message)
+        }
+        if (fromDeadLetters && isOver) this.#isClosing = true
       } catch (cause) {
-        this.#parts.onFault('the stream cannot be read', cause)
+        onFault('the stream cannot be read', cause)
         await wait(AGAIN_MS)
       }
     }
   }
 
-  async #rest(): Promise<void> {
-    while (!this.#isClosing && performance.now() < this.#restUntilMs) await wait(50)
-  }
-
-  async #deliver(batch: readonly JsMsg[]): Promise<void> {
-    const open = new Set(batch)
-    // Otherwise the server would give them to another worker, if the destination is slow.
-    const heartbeat = setInterval(() => {
-      for (const message of open) message.working()
-    }, ACK_WAIT_MS / 3)
-    try {
-      const events = new Map<JsMsg, StreamEvent>()
-      for (const message of batch) {
-        const event = await this.#read(message)
-        if (event === undefined) open.delete(message)
-        else events.set(message, event)
-      }
-      for (const step of steps([...events.keys()])) await this.#write(step, events, open)
-    } finally {
-      clearInterval(heartbeat)
+  async #lane(): Promise<void> {
+    const { batchSize } = this.#parts.destination
+    while (!this.#isClosing || (this.#parts.fromDeadLetters && this.#waiting.length > 0)) {
+      const now = performance.now()
+      const isDue = this.#waiting.length >= batchSize || now >= this.#waitingSinceMs + BATCH_MS
+      if (this.#waiting.length > 0 && isDue && now >= this.#restUntilMs) {
+        const batch = this.#waiting.splice(0, batchSize)
+        this.#waitingSinceMs = now
+        await this.#deliver(batch)
+      } else await wait(LOOK_MS)
     }
   }
 
+  async #deliver(batch: readonly JsMsg[]): Promise<void> {
+    const events = new Map<JsMsg, StreamEvent>()
+    for (const message of batch) {
+      const event = await this.#decode(message)
+      if (event === undefined) this.#held.delete(message)
+      else events.set(message, event)
+    }
+    for (const step of steps([...events.keys()])) await this.#write(step, events)
+  }
+
   /** Returns undefined if the event does not go to the destination; it is then acknowledged. */
-  async #read(message: JsMsg): Promise<StreamEvent | undefined> {
+  async #decode(message: JsMsg): Promise<StreamEvent | undefined> {
     let event: StreamEvent
     let integrations: unknown
     try {
@@ -145,11 +190,7 @@ export class Worker {
     return undefined
   }
 
-  async #write(
-    messages: readonly JsMsg[],
-    events: ReadonlyMap<JsMsg, StreamEvent>,
-    open: Set<JsMsg>,
-  ): Promise<void> {
+  async #write(messages: readonly JsMsg[], events: ReadonlyMap<JsMsg, StreamEvent>): Promise<void> {
     const { destination, onFault, name } = this.#parts
     const startMs = performance.now()
     let outcomes: Outcome[]
@@ -161,8 +202,10 @@ export class Worker {
       this.#counts.failed++
       const delayMs = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#failures++)
       this.#restUntilMs = performance.now() + delayMs
-      for (const message of messages) message.nak(delayMs)
-      for (const message of messages) open.delete(message)
+      for (const message of messages) {
+        message.nak(delayMs)
+        this.#held.delete(message)
+      }
       return
     }
     this.#reason = null
@@ -170,7 +213,7 @@ export class Worker {
     this.#seconds.saw((performance.now() - startMs) / 1000)
     for (const [index, message] of messages.entries()) {
       await this.#conclude(message, outcomes[index] as Outcome)
-      open.delete(message)
+      this.#held.delete(message)
     }
   }
 

@@ -1,9 +1,6 @@
-import type { Consumer, JsMsg } from '@nats-io/jetstream'
+import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import type { StreamConnection } from './connection.ts'
 import { ensureConsumer } from './streams.ts'
-
-/** A batch that is not full is handed out after this time. The NATS client allows no shorter one. */
-const BATCH_MS = 1000
 
 export interface Lag {
   /** Events that the destination does not have yet. */
@@ -19,6 +16,7 @@ export class DurableConsumer {
   readonly #subject: string
   readonly #name: string
   #consumer: Consumer | undefined
+  #messages: ConsumerMessages | undefined
 
   constructor(connection: StreamConnection, stream: string, subject: string, name: string) {
     this.#connection = connection
@@ -28,25 +26,30 @@ export class DurableConsumer {
   }
 
   /**
-   * Resolves with up to `limit` messages, which may be none.
+   * Yields up to `limit` messages as they come, until there are none for `idleMs` (at least 1,000) or `stop` is called.
    *
    * @throws when the stream cannot be read now.
    */
-  async fetch(limit: number): Promise<JsMsg[]> {
+  async *read(limit: number, idleMs: number): AsyncGenerator<JsMsg> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)
     try {
       this.#consumer ??= await this.#open()
-      const messages = await this.#consumer.fetch({ max_messages: limit, expires: BATCH_MS })
-      const batch: JsMsg[] = []
-      for await (const message of messages) batch.push(message)
-      return batch
+      this.#messages = await this.#consumer.fetch({ max_messages: limit, expires: idleMs })
+      yield* this.#messages
     } catch (cause) {
       // It may be gone, for example because the server is another one.
       this.#consumer = undefined
       this.#connection.suspect(cause)
       throw cause
+    } finally {
+      this.#messages = undefined
     }
+  }
+
+  /** Ends `read`. The stream delivers again what was on its way. */
+  stop(): void {
+    void this.#messages?.close()
   }
 
   async #open(): Promise<Consumer> {
@@ -61,8 +64,10 @@ export class DurableConsumer {
     const { num_pending, num_ack_pending, ack_floor } = await manager.consumers.info(this.#stream, this.#name)
     const events = num_pending + num_ack_pending
     if (events === 0) return { events, seconds: 0 }
+    // The server knows `next_by_subj`; the type of the client has it only for direct requests.
+    const next = { seq: ack_floor.stream_seq + 1, next_by_subj: this.#subject } as { seq: number }
     const oldest = await manager.streams
-      .getMessage(this.#stream, { seq: ack_floor.stream_seq + 1, next_by_subj: this.#subject })
+      .getMessage(this.#stream, next)
       // Acknowledged in the meantime.
       .catch(() => null)
     return { events, seconds: oldest === null ? 0 : Math.max(0, (Date.now() - oldest.time.getTime()) / 1000) }

@@ -4,8 +4,8 @@ import type { NewEvent } from 'trackpost-collector'
 /** A larger body of an event that was not accepted is left out: only a debugger shows it. */
 const MAX_BODY_CHARACTERS = 250_000
 
-/** An event on its way to a destination. */
-export type StreamEvent = Omit<NewEvent, 'deliveries' | 'requestId' | 'body'> & {
+/** An accepted event on its way to a destination. */
+export type StreamEvent = NewEvent & {
   /** JSON text of the whole message. */
   body: string
 }

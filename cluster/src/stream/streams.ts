@@ -28,7 +28,7 @@ const NANOS = 1_000_000
 /** How long the stream recognises an event by its `Nats-Msg-Id`. Destinations recognise older ones. */
 const DUPLICATE_WINDOW_MS = 120_000
 /** A worker that says nothing about an event for this long has lost it to another worker. */
-export const ACK_WAIT_MS = 10_000
+export const ACK_WAIT_MS = 5000
 /** Events of one destination that all its workers together may hold, with those that wait after a failure. */
 const MAX_HELD_EVENTS = 10_000
 const DEAD_BYTES = 1024 ** 3

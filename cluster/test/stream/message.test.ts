@@ -15,7 +15,7 @@ test('an event comes out as it went in', () => {
 })
 
 test('an event without a message has none afterwards', () => {
-  const event = newEvent('a', { reason: 'invalid_json', body: null, messageId: null })
+  const event = { ...newEvent('a'), reason: 'invalid_json' as const, body: null, messageId: null }
 
   expect(decode(encode(event))).toEqual(event)
   expect(() => decodeAccepted(encode(event))).toThrow('the event has no message')

@@ -20,6 +20,8 @@ const program = fileURLToPath(new URL('./clickhouse-server.mjs', import.meta.url
 /** `test`, or `test.skip` without chdb, so that the tests count as skipped. */
 export const clickHouseTest = chdb === undefined ? test.skip : test
 
+export const hasClickHouse = chdb !== undefined
+
 export const PASSWORD = 'pass"wörd\'\\'
 
 /** Runs clickhouse-server.mjs in a separate process. */

@@ -1,7 +1,11 @@
 import type { NewEvent } from 'trackpost-collector'
+import type { StreamEvent } from '../../src/stream/message.ts'
 
 /** An accepted event as a front puts it into the stream. */
-export function newEvent(messageId: string, given: Partial<NewEvent> & { message?: object } = {}): NewEvent {
+export function newEvent(
+  messageId: string,
+  given: Partial<Omit<NewEvent, 'body'>> & { body?: string; message?: object } = {},
+): StreamEvent {
   const { message, ...fields } = given
   const receivedAtMs = Date.UTC(2026, 1, 3, 4, 5, 6)
   const receivedAt = new Date(receivedAtMs).toISOString()

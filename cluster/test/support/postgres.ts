@@ -14,6 +14,8 @@ const bin = TIER === 'default' ? undefined : findPostgres()
 /** `test`, or `test.skip` without PostgreSQL, so that the tests count as skipped. */
 export const postgresTest = bin === undefined ? test.skip : test
 
+export const hasPostgres = bin !== undefined
+
 export interface PostgresServer {
   readonly port: number
   /** Creates an empty database; resolves with its address. */
