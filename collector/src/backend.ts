@@ -56,7 +56,9 @@ export class Backend {
     )
     this.#deliverers = config.destinations
       .filter(({ enabled }) => enabled)
-      .map((destination) => new Deliverer(destination, { queue: store.deliveries, clock, onFault, onRecovery }))
+      .map(
+        (destination) => new Deliverer(destination, { queue: store.deliveries, clock, onFault, onRecovery }),
+      )
   }
 
   /** What every query reads from, now. */

@@ -201,14 +201,17 @@ export class RunningCollector implements Collector {
     response: ServerResponse,
   ): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
-    const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
+    const [{ handleFaults }, { handleTokens }, { handleResend }, { handleApi }] = await Promise.all([
       import('./api/faults.ts'),
       import('./api/tokens.ts'),
+      import('./api/resend.ts'),
       import('./api/api.ts'),
     ])
-    const { faults, tokens } = this.#parts
+    const { faults, tokens, config } = this.#parts
     if (await handleFaults(faults, url, request, response)) return true
     if (handleTokens(tokens && (() => tokens.revokeTokens()), url.pathname, request, response)) return true
+    const resend = { context: () => this.#backend.context, config, url: this.url }
+    if (await handleResend(resend, url.pathname, request, response)) return true
     return handleApi(this.#apiParts(), caller, url, request, response)
   }
 

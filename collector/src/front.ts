@@ -106,7 +106,11 @@ export async function createFront(options: FrontOptions): Promise<Front> {
     metrics: () => `${metricsText(counts.state)}${options.metrics?.() ?? ''}`,
   }
 
-  async function route(request: IncomingMessage, response: ServerResponse, notes: RequestNotes): Promise<void> {
+  async function route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    notes: RequestNotes,
+  ): Promise<void> {
     const path = readTarget(request.url ?? '')?.pathname ?? ''
     guard.checkHost(request)
     if (await routes.handle(path, request, response, notes)) return

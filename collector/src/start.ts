@@ -9,7 +9,14 @@ import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
 import { listenersOf } from './listeners.ts'
 import { withoutBrackets } from './network-address.ts'
-import { adminAccess, type CollectorOptions, checkAddress, readConfig, readPlan, readRelease } from './options.ts'
+import {
+  adminAccess,
+  type CollectorOptions,
+  checkAddress,
+  readConfig,
+  readPlan,
+  readRelease,
+} from './options.ts'
 import { MEMORY } from './store/database.ts'
 import { Store } from './store/store.ts'
 import type { TokenMemory } from './store/token-memory.ts'

@@ -47,7 +47,8 @@ export async function handleAction(
   const replay = /^\/api\/events\/([^/]+)\/replay$/.exec(path)
   if (path === '/api/events/delete' && request.method === 'POST') {
     const body = await readJson(request)
-    if (body !== undefined) replyJson(response, 200, { deleted: actions.delete(parsed(chosenSchema, body).ids) })
+    if (body !== undefined)
+      replyJson(response, 200, { deleted: actions.delete(parsed(chosenSchema, body).ids) })
     return true
   }
   const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
@@ -61,24 +62,14 @@ export async function handleAction(
   return true
 }
 
-function replyRetry(
-  actions: Actions,
-  name: string,
-  body: unknown,
-  response: ServerResponse,
-): void {
+function replyRetry(actions: Actions, name: string, body: unknown, response: ServerResponse): void {
   const retried = actions.retry(name, parsed(retrySchema, body).ids)
   if (retried === undefined)
     throw new HttpProblem(404, 'no_destination', 'there is no destination of this name')
   replyJson(response, 200, { retried })
 }
 
-function replyReplay(
-  actions: Actions,
-  id: string,
-  body: unknown,
-  response: ServerResponse,
-): void {
+function replyReplay(actions: Actions, id: string, body: unknown, response: ServerResponse): void {
   const destinations = actions.replay(id, parsed(replaySchema, body).destinations)
   if (destinations === undefined) throw new HttpProblem(404, 'no_event', 'there is no event of this id')
   if (destinations === null) throw new HttpProblem(409, 'not_accepted', 'only accepted events are delivered')
@@ -102,7 +93,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
 }
 
 /** @throws HttpProblem 400 when the body does not match the schema. */
-function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
+export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const [issue] = result.error.issues

@@ -18,8 +18,9 @@ import type { QueryContext } from '../store/queries/context.ts'
 import { countEvents, listEvents } from '../store/queries/events.ts'
 import { overview } from '../store/queries/overview.ts'
 import { problems } from '../store/queries/problems.ts'
-import { listRequests } from '../store/queries/requests.ts'
+import { listRequests, requestDetail } from '../store/queries/requests.ts'
 import { listUsers } from '../store/queries/users.ts'
+import type { EventDetail } from '../store/query-results.ts'
 import { type Actions, handleAction } from './actions.ts'
 import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
@@ -143,6 +144,8 @@ const ROUTES: Readonly<Record<string, (asking: Asking) => unknown>> = {
   },
 }
 
+/** One event with everything that is known about it, as a file for a colleague. */
+const EVENT_FILE = /^\/api\/events\/(\d+)\/file$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
 /** Returns false if there is no such path. */
@@ -176,6 +179,12 @@ async function route(
 ): Promise<boolean> {
   const { pathname, searchParams: parameters } = url
   if (await handleAction(parts.actions, pathname, request, response)) return true
+  const file = EVENT_FILE.exec(pathname)?.[1]
+  if (file !== undefined) {
+    requireMethod(request, 'GET')
+    sendEventFile(parts.context(), file, url, response)
+    return true
+  }
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined
   const entry = ENTRY.exec(pathname)
   if (handler === undefined && entry === null) return false
@@ -186,6 +195,19 @@ async function route(
       : await handler({ ...parts, caller, parameters, request, response })
   if (value !== DONE) replyJson(response, 200, value)
   return true
+}
+
+/** The event with its attempts and repeats, and the request in which it came. */
+function sendEventFile(context: QueryContext, id: string, url: URL, response: ServerResponse): void {
+  const event = oneEntry(context, 'events', id, url) as EventDetail
+  const request = event.request === null ? null : requestDetail(context, event.request)
+  const text = `${JSON.stringify({ event, request }, null, 2)}\n`
+  response.writeHead(200, {
+    ...SECURITY_HEADERS,
+    'content-type': JSON_TYPE,
+    'content-disposition': `attachment; filename="event-${id}.json"`,
+  })
+  response.end(text)
 }
 
 function about({ about, actions, context, caller }: Asking): unknown {

@@ -33,7 +33,10 @@ function findEntry(context: QueryContext, list: string, id: string, parameters: 
       readQuery('none', parameters)
       return requestDetail(context, id)
     case 'catalogue':
-      return catalogueDetail(context, { key: id, ...readRange(readQuery('range', parameters), context.nowMs) })
+      return catalogueDetail(context, {
+        key: id,
+        ...readRange(readQuery('range', parameters), context.nowMs),
+      })
     default:
       return userDetail(context, { id, ...readQuery('user', parameters) })
   }

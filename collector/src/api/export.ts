@@ -27,7 +27,10 @@ type Cells<T> = Readonly<Record<string, (item: T) => unknown>>
 const ofEvent = (name: keyof EventRecord) => ({ [name]: (event: EventRecord) => event[name] })
 
 const EVENT_CELLS: Cells<EventRecord> = {
-  ...Object.assign({}, ...(['id', 'receivedAt', 'timestamp', 'source', 'status', 'reason', 'type'] as const).map(ofEvent)),
+  ...Object.assign(
+    {},
+    ...(['id', 'receivedAt', 'timestamp', 'source', 'status', 'reason', 'type'] as const).map(ofEvent),
+  ),
   ...Object.assign({}, ...TEXT_NAMES.map(ofEvent)),
   message: ({ message }) => JSON.stringify(message),
 }

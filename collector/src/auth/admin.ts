@@ -65,11 +65,7 @@ export class AdminGate {
   }
 
   /** @throws HttpProblem 401 when the token is wrong. */
-  async login(
-    request: IncomingMessage,
-    response: ServerResponse,
-    isSecure: boolean,
-  ): Promise<void> {
+  async login(request: IncomingMessage, response: ServerResponse, isSecure: boolean): Promise<void> {
     const read = await readBody(request, MAX_FORM_BYTES)
     if (read === 'aborted') return
     const token =

@@ -25,11 +25,7 @@ export class Authenticator {
   readonly #tokens: TokenServer | undefined
   readonly #rejectsUnknownKeys: boolean
 
-  constructor(
-    config: Pick<Config, 'rejectUnknownKeys'>,
-    sources: Sources,
-    tokens: TokenServer | undefined,
-  ) {
+  constructor(config: Pick<Config, 'rejectUnknownKeys'>, sources: Sources, tokens: TokenServer | undefined) {
     this.#sources = sources
     this.#tokens = tokens
     this.#rejectsUnknownKeys = config.rejectUnknownKeys

@@ -138,7 +138,11 @@ export class TokenServer {
     return key
   }
 
-  async #verifyWith(key: TokenKey, token: string, nowMs: number): Promise<TokenOwner | 'expired' | 'invalid'> {
+  async #verifyWith(
+    key: TokenKey,
+    token: string,
+    nowMs: number,
+  ): Promise<TokenOwner | 'expired' | 'invalid'> {
     let payload: JWTPayload
     try {
       const verified = await jwtVerify(token, createSecretKey(key.secret, 'base64'), {

@@ -28,11 +28,7 @@ export interface PlanReport {
  *
  * @throws ConfigError when there is no such database; SearchSyntaxError when the search cannot be read.
  */
-export function checkDatabase(
-  path: string,
-  plan: TrackingPlan,
-  filter: EventFilter = {},
-): PlanReport {
+export function checkDatabase(path: string, plan: TrackingPlan, filter: EventFilter = {}): PlanReport {
   // Opening the store would create an empty database, in which nothing violates the plan.
   if (!existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
   const search = searchOf({ ...filter, status: 'accepted' })
@@ -43,7 +39,10 @@ export function checkDatabase(
     const context = { database, persons, plan: null, nowMs: systemClock.now() }
     const events = allEvents(context, { search, order: 'oldest' })
     for (const event of events) checkOne(event, plan, broken)
-    return { checked: events.length, broken: [...broken.values()].sort((one, other) => other.count - one.count) }
+    return {
+      checked: events.length,
+      broken: [...broken.values()].sort((one, other) => other.count - one.count),
+    }
   } finally {
     store.close()
   }

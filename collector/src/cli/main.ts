@@ -142,7 +142,12 @@ async function serve(values: Values, log: Log): Promise<number> {
   if (values.allowPublic && values.adminToken === undefined) {
     log.info('the page and /api are closed to other machines: set --admin-token to open them')
   }
-  if (values.allowPublic && options.config !== undefined && typeof options.config === 'object' && options.config.sources === undefined)
+  if (
+    values.allowPublic &&
+    options.config !== undefined &&
+    typeof options.config === 'object' &&
+    options.config.sources === undefined
+  )
     log.info('any write key is accepted, so anybody can send events: name your sources in --config')
   const signal = await signalled
   systemClock.setTimer(() => {

@@ -57,8 +57,13 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     })
   option('--port <number>', 'port, 0 = any free one', 8787).argParser(wholeNumber(0, 65_535))
   option('--host <address>', 'address to listen on', '127.0.0.1')
-  option('--store <path>', "SQLite file, or :memory:; default: trackpost-collector.db in the user's data folder")
-  option('--keep <number>', 'newest events that are kept, default 100000').argParser(wholeNumber(1, 1_000_000))
+  option(
+    '--store <path>',
+    "SQLite file, or :memory:; default: trackpost-collector.db in the user's data folder",
+  )
+  option('--keep <number>', 'newest events that are kept, default 100000').argParser(
+    wholeNumber(1, 1_000_000),
+  )
   option('--log <address>', 'nats://<host>: also show the events of a trackpost-cluster')
   option('--config <path>', 'sources, destinations, OAuth ...; without, any write key is accepted')
   option('--region <name>', 'region of the real service').choices(['default', 'eu'])

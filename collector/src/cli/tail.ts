@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EventsPage } from '../store/query-results.ts'
 import type { EventSummary } from '../record.ts'
+import type { EventsPage } from '../store/query-results.ts'
 import { printable } from './log.ts'
 
 export interface TailOptions {
@@ -56,7 +56,8 @@ export async function tail({ address, q, isJson, token, write, tell, signal }: T
       return 1
     }
     const page = (await response.json()) as EventsPage
-    if (head !== undefined) for (const event of page.events) write(isJson ? `${JSON.stringify(event)}\n` : lineOf(event))
+    if (head !== undefined)
+      for (const event of page.events) write(isJson ? `${JSON.stringify(event)}\n` : lineOf(event))
     const isFull = head !== undefined && page.next !== null
     head = isFull ? String(page.events.at(-1)?.seq) : page.head
     if (!isFull) await sleep(POLL_MS, undefined, { ...(signal && { signal }) }).catch(() => {})
@@ -65,8 +66,18 @@ export async function tail({ address, q, isJson, token, write, tell, signal }: T
 }
 
 /** One line for people: time, outcome, kind and name, who, and the first values. */
-export function lineOf({ receivedAt, reason, type, name, userId, anonymousId, preview }: EventSummary): string {
-  const values = preview.map(({ path, value }) => `${path.replace(/^(?:properties|traits)\./, '')}=${JSON.stringify(value)}`)
+export function lineOf({
+  receivedAt,
+  reason,
+  type,
+  name,
+  userId,
+  anonymousId,
+  preview,
+}: EventSummary): string {
+  const values = preview.map(
+    ({ path, value }) => `${path.replace(/^(?:properties|traits)\./, '')}=${JSON.stringify(value)}`,
+  )
   const parts = [
     receivedAt.slice(11, 23),
     reason ?? 'accepted',

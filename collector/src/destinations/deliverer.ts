@@ -42,7 +42,8 @@ export class Deliverer {
   constructor(destination: DestinationConfig, parts: DelivererParts) {
     this.#name = destination.name
     this.#parts = parts
-    this.#sender = destination.type === 'file' ? new FileSender(destination.path) : new WebhookSender(destination)
+    this.#sender =
+      destination.type === 'file' ? new FileSender(destination.path) : new WebhookSender(destination)
     this.#pace = new Pace(this.#sender.limit)
     this.#outage = new Outage(destination.name, parts)
     // Each request in flight listens: up to 256 of them.
@@ -154,7 +155,14 @@ export class Deliverer {
     if (result.result === 'retry' && !this.#sender.isGivenUp(delivery, attempts, nowMs, wasPaused)) {
       const { reason } = result
       const dueAtMs = nowMs + this.#delayMs(attempts)
-      return { eventId, state: 'pending', reason, attempts, dueAtMs, attempt: { ...measured, result: 'retry' } }
+      return {
+        eventId,
+        state: 'pending',
+        reason,
+        attempts,
+        dueAtMs,
+        attempt: { ...measured, result: 'retry' },
+      }
     }
     const state = result.result === 'delivered' ? 'delivered' : 'failed'
     const reason = result.result === 'delivered' ? null : result.reason

@@ -39,12 +39,7 @@ export class WebhookSender implements Sender {
     this.#agent = this.#url.protocol === 'https:' ? new HttpsAgent(settings) : new HttpAgent(settings)
   }
 
-  isGivenUp(
-    { receivedAtMs }: DueDelivery,
-    attempts: number,
-    nowMs: number,
-    wasPaused: boolean,
-  ): boolean {
+  isGivenUp({ receivedAtMs }: DueDelivery, attempts: number, nowMs: number, wasPaused: boolean): boolean {
     const { giveUpAfterHours, maxAttempts } = this.#config
     if (maxAttempts !== undefined && attempts >= maxAttempts) return true
     // A failure during a pause says nothing about the delivery, so it gets more time.

@@ -11,6 +11,8 @@ let bytesInMemory = 0
 export interface RefusedBody {
   refused: Extract<Reason, 'body_too_large' | 'bad_encoding'>
   sentBytes: number
+  /** What has arrived, as it was sent. */
+  beginning?: Buffer
 }
 
 export type BodyResult = { body: Buffer; sentBytes: number } | RefusedBody | 'aborted'
@@ -29,18 +31,19 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   // It may have been closed while its caller was identified: then no event of it follows.
   const sent = request.destroyed ? 'aborted' : await collect(request, maxBytes)
   if (sent === 'aborted') return 'aborted'
-  if (sent === 'too large') return { refused: 'body_too_large', sentBytes: maxBytes + 1 }
   const sentBytes = sent.length
+  if (sentBytes > maxBytes) return { refused: 'body_too_large', sentBytes, beginning: sent }
   if (encoding === 'identity') return { body: sent, sentBytes }
   try {
     return { body: gunzipSync(sent, { maxOutputLength: maxBytes }), sentBytes }
   } catch (cause) {
     const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-    return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding', sentBytes }
+    return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding', sentBytes, beginning: sent }
   }
 }
 
-function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too large' | 'aborted'> {
+/** A body over the limit is cut somewhere behind it. */
+function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'aborted'> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -55,7 +58,7 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | '
       if (size <= maxBytes && bytesInMemory <= MAX_BYTES_IN_MEMORY) return
       stop()
       request.pause()
-      if (size > maxBytes) resolve('too large')
+      if (size > maxBytes) resolve(Buffer.concat(chunks, size))
       else reject(new HttpProblem(503, 'busy', 'too many bodies are in memory', { 'retry-after': '1' }))
     }
     const finish = () => {
@@ -70,17 +73,44 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | '
   })
 }
 
-/** Responds to a request whose body was not read completely, and closes the connection. */
+/**
+ * Responds to a request whose body was not read to its end, perhaps because it is not complete: then the connection is closed.
+ *
+ * @param onBody Gets the beginning of the body, as it was sent, before the response ends.
+ */
 export function replyEarly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, body, headers }: { status: number; body: string; headers: Readonly<Record<string, string>> },
+  clock: Clock,
+  onBody: (beginning: Buffer) => void,
+): void {
+  const all = { ...jsonHeaders(body), ...headers }
+  if (request.complete) {
+    const rest: Buffer | null = request.readableEnded ? null : request.read()
+    if (rest !== null) onBody(rest)
+    response.writeHead(status, all).end(body)
+  } else {
+    response.writeHead(status, { ...all, connection: 'close' }).write(body)
+    endEarly(request, response, clock, onBody)
+  }
+}
+
+export function replyProblemEarly(
   request: IncomingMessage,
   response: ServerResponse,
   problem: HttpProblem,
   clock: Clock,
+  onBody: (beginning: Buffer) => void,
 ): void {
-  const body = JSON.stringify(problemBody(problem))
-  const headers = { ...jsonHeaders(body), ...problem.headers, connection: 'close' }
-  response.writeHead(problem.status, headers).write(body)
-  endEarly(request, response, clock)
+  const { status, headers } = problem
+  replyEarly(
+    request,
+    response,
+    { status, headers, body: JSON.stringify(problemBody(problem)) },
+    clock,
+    onBody,
+  )
 }
 
 // How much of a refused body is still read, and for how long.
@@ -93,50 +123,29 @@ const LINGER_MS = 500
  * A socket that is closed with unread bytes sends a TCP reset, and the client may see the reset before it has read the
  * response. So a little more of the request is read first.
  */
-export function endEarly(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
-  if (request.complete) {
-    response.end()
-    return
-  }
+function endEarly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  clock: Clock,
+  onBody: (beginning: Buffer) => void,
+): void {
+  const chunks: Buffer[] = []
   let read = 0
   const finish = () => {
     cancelTimer()
     request.off('data', drain).off('end', finish).off('close', finish)
     request.pause()
+    if (read > 0) onBody(Buffer.concat(chunks, read))
     response.end()
     request.socket.destroySoon()
   }
   const drain = (chunk: Buffer) => {
     read += chunk.length
+    chunks.push(chunk)
     if (read >= LINGER_BYTES) request.pause()
   }
   const cancelTimer = clock.setTimer(finish, LINGER_MS)
   request.on('data', drain).on('end', finish).on('close', finish)
   request.on('error', () => {})
   request.resume()
-}
-
-/**
- * The beginning of a body that is refused for another reason, so that the record of the request has it. Reads for at most half a
- * second.
- */
-export function readBeginning(request: IncomingMessage, maxBytes: number, clock: Clock): Promise<Buffer> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const finish = () => {
-      cancelTimer()
-      request.off('data', take).off('end', finish).off('close', finish).off('error', finish)
-      request.pause()
-      resolve(Buffer.concat(chunks).subarray(0, maxBytes))
-    }
-    const take = (chunk: Buffer) => {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size >= maxBytes) finish()
-    }
-    const cancelTimer = clock.setTimer(finish, LINGER_MS)
-    if (request.complete || request.destroyed) return finish()
-    request.on('data', take).on('end', finish).on('close', finish).on('error', finish)
-  })
 }

@@ -1,4 +1,5 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { gunzipSync } from 'node:zlib'
 import type { RequestProblem } from '../record.ts'
 import { redactBody } from './redact.ts'
 import type { HttpProblem } from './reply.ts'
@@ -58,10 +59,29 @@ export class RequestNotes {
     }) as typeof end
   }
 
+  /** Keeps the beginning of a body that was refused, as it was sent. */
+  sawBeginning({ headers }: IncomingMessage, beginning: Buffer): void {
+    if (this.body !== null) return
+    this.bodyBytes = Math.max(this.bodyBytes, Number(headers['content-length'] ?? 0) || 0, beginning.length)
+    const isGzip = headers['content-encoding']?.trim().toLowerCase() === 'gzip'
+    const text = isGzip ? inflated(beginning) : beginning
+    if (text !== undefined) this.tookBody(text)
+    this.bodyIsCut ||= beginning.length < this.bodyBytes
+  }
+
   /** Keeps the beginning of the body for display, without write keys. */
   tookBody(body: Buffer): void {
     this.inflatedBytes = body.length
     this.bodyIsCut = body.length > MAX_BODY_KEPT
     this.body = redactBody(body.toString('utf8', 0, MAX_BODY_KEPT))
+  }
+}
+
+/** Undefined if the data are broken, or too large. */
+function inflated(data: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(data, { maxOutputLength: 16 * MAX_BODY_KEPT })
+  } catch {
+    return undefined
   }
 }

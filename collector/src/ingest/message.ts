@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isoTime } from '../iso-time.ts'
-import { idText, isBlank, textOrNull } from '../plain-text.ts'
 import type { SentDifference } from '../new-event.ts'
+import { idText, isBlank, textOrNull } from '../plain-text.ts'
 import { type EventTexts, isKind, type Kind, type Reason, textsOf, type Warning } from '../record.ts'
 import { fits, type Inheritance, type InheritedField } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'

@@ -4,9 +4,9 @@ import type { RateLimit } from '../auth/rate-limit.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
-import { endEarly, type RefusedBody, readBeginning, readBody, replyEarly } from '../http/read-body.ts'
-import { HttpProblem, jsonHeaders, replyJson, replyProblem } from '../http/reply.ts'
-import { MAX_BODY_KEPT, type RequestNotes } from '../http/request-notes.ts'
+import { type RefusedBody, readBody, replyEarly, replyProblemEarly } from '../http/read-body.ts'
+import { HttpProblem, replyJson, replyProblem } from '../http/reply.ts'
+import type { RequestNotes } from '../http/request-notes.ts'
 import type { NewEvent } from '../new-event.ts'
 import { type Kind, REASONS, type Reason } from '../record.ts'
 import { inheritanceOf } from './inheritance.ts'
@@ -73,7 +73,6 @@ export class TrackingApi {
     if (early !== undefined && this.#slowsDown(request, response, early, notes)) return
     const isJson = isJsonType(request.headers['content-type'])
     if (!isJson && config.strictContentType) {
-      notes.tookBody(await readBeginning(request, MAX_BODY_KEPT, this.#parts.clock))
       return this.#refuse(request, response, path, refusal('bad_content_type'), notes)
     }
     const read = await readBody(request, maxBodyBytes(path))
@@ -87,6 +86,7 @@ export class TrackingApi {
       notes.fault = fault.id
       return
     }
+    if ('refused' in read && read.beginning !== undefined) notes.sawBeginning(request, read.beginning)
     if ('refused' in read) return this.#refuse(request, response, path, refusal(reasonOn(path, read)), notes)
     const parsed = readRequest(read.body, path)
     if ('refused' in parsed) return this.#refuse(request, response, path, parsed, notes)
@@ -163,13 +163,8 @@ export class TrackingApi {
     notes.problem = problem
     notes.events = items?.length ?? 0
     const body = JSON.stringify({ success: false, ...problem })
-    const headers = jsonHeaders(body)
-    if (request.complete) {
-      response.writeHead(400, headers).end(body)
-    } else {
-      response.writeHead(400, { ...headers, connection: 'close' }).write(body)
-      endEarly(request, response, this.#parts.clock)
-    }
+    const keep = (bytes: Buffer) => notes.sawBeginning(request, bytes)
+    replyEarly(request, response, { status: 400, body, headers: {} }, this.#parts.clock, keep)
     await this.#record(
       items === undefined
         ? [refusedRequest(refused, path, receivedAtMs, source, notes.id)]
@@ -177,13 +172,13 @@ export class TrackingApi {
     )
   }
 
-  async #refuseCaller(
+  #refuseCaller(
     request: IncomingMessage,
     response: ServerResponse,
     path: Kind | 'batch',
     caller: Exclude<Caller, KnownCaller>,
     notes: RequestNotes,
-  ): Promise<void> {
+  ): void {
     const { reason, challenge } = caller
     const receivedAtMs = this.#parts.clock.now()
     void this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
@@ -200,19 +195,17 @@ export class TrackingApi {
             },
           )
         : new HttpProblem(403, reason, REASONS[reason], { 'www-authenticate': challenge })
-    return this.#reply(request, response, problem, notes)
+    this.#reply(request, response, problem, notes)
   }
 
-  async #reply(
+  #reply(
     request: IncomingMessage,
     response: ServerResponse,
     problem: HttpProblem,
     notes: RequestNotes,
-  ): Promise<void> {
-    const { clock } = this.#parts
-    if (notes.body === null) notes.tookBody(await readBeginning(request, MAX_BODY_KEPT, clock))
-    if (request.complete) replyProblem(response, problem)
-    else replyEarly(request, response, problem, clock)
+  ): void {
+    const keep = (bytes: Buffer) => notes.sawBeginning(request, bytes)
+    replyProblemEarly(request, response, problem, this.#parts.clock, keep)
   }
 
   /** Never rejects. */
@@ -237,7 +230,7 @@ export class TrackingApi {
     const wait = { 'retry-after': seconds, 'x-ratelimit-reset': seconds }
     const problem = new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, wait)
     notes.refused(problem)
-    void this.#reply(request, response, problem, notes)
+    this.#reply(request, response, problem, notes)
     return true
   }
 }

@@ -63,6 +63,8 @@ export function metricsText(counted: Counted, gauges: readonly Gauge[] = []): st
     value,
   }))
   return [...lines, ...gauges.map((gauge) => ({ ...gauge, type: 'gauge' }))]
-    .map(({ name, help, type, value }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`)
+    .map(
+      ({ name, help, type, value }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`,
+    )
     .join('')
 }

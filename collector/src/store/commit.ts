@@ -52,7 +52,10 @@ function repeatOf(database: Database, event: NewEvent, dedupWindowMs: number): R
   const { messageId, source, body, receivedAtMs } = event
   if (messageId === null) return null
   const sinceMs = Number.isFinite(dedupWindowMs) ? receivedAtMs - dedupWindowMs : Number.MIN_SAFE_INTEGER
-  const first = database.get<{ body: string | null }>({ text: FIND_FIRST, values: [messageId, source, sinceMs] })
+  const first = database.get<{ body: string | null }>({
+    text: FIND_FIRST,
+    values: [messageId, source, sinceMs],
+  })
   if (first === undefined) return null
   return isSameContent(first.body, body) ? 'duplicate' : 'dedup_conflict'
 }

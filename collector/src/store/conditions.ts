@@ -21,7 +21,9 @@ export function conditionOf(search: Search, table: SearchedTable): Sql {
         part.kind === 'compare' && part.operator === '=' && together?.has(part) === true
       const joint = search.parts.filter(isJoint)
       const others = search.parts.filter((part) => !isJoint(part)).map((part) => conditionOf(part, table))
-      return allOf(together === undefined || joint.length === 0 ? others : [...others, together.condition(joint)])
+      return allOf(
+        together === undefined || joint.length === 0 ? others : [...others, together.condition(joint)],
+      )
     }
     case 'or':
       return anyOf(search.parts.map((part) => conditionOf(part, table)))
@@ -50,9 +52,7 @@ export function anyValue(
 export function textColumn(comparison: Comparison, column: string): Sql {
   const hasText = raw(`(${column} IS NOT NULL AND ${column} <> '')`)
   return anyValue(comparison, hasText, ({ is, text }) =>
-    is === 'prefix'
-      ? begins(raw(column), text)
-      : sql`${raw(column)} ${raw(comparison.operator)} ${text}`,
+    is === 'prefix' ? begins(raw(column), text) : sql`${raw(column)} ${raw(comparison.operator)} ${text}`,
   )
 }
 
@@ -86,7 +86,10 @@ export function timeColumn(comparison: Comparison, column: string, nowMs: number
   })
 }
 
-export function invalidValue({ field, position = 0, length = 0 }: Comparison, message: string): SearchSyntaxError {
+export function invalidValue(
+  { field, position = 0, length = 0 }: Comparison,
+  message: string,
+): SearchSyntaxError {
   return new SearchSyntaxError(`${field}: ${message}`, position, length)
 }
 

@@ -180,11 +180,15 @@ function checkFile(path: string): void {
     : header.readUInt32BE(68) === 0 && header.readUInt32BE(60) === 4
       ? 'an earlier version of the collector made it'
       : 'it is the database of another program'
-  throw new ConfigError(`store: ${path} was not touched: ${what}; name another file with --store, or move it away`)
+  throw new ConfigError(
+    `store: ${path} was not touched: ${what}; name another file with --store, or move it away`,
+  )
 }
 
 function isOwn(header: Buffer): boolean {
-  return header.toString('latin1').startsWith('SQLite format 3\0') && header.readUInt32BE(68) === APPLICATION_ID
+  return (
+    header.toString('latin1').startsWith('SQLite format 3\0') && header.readUInt32BE(68) === APPLICATION_ID
+  )
 }
 
 function makePrivate(path: string): void {
@@ -195,7 +199,7 @@ function makePrivate(path: string): void {
   }
 }
 
-function cannotOpen(path: string, cause: unknown): ConfigError {
+export function cannotOpen(path: string, cause: unknown): ConfigError {
   if (cause instanceof ConfigError && cause.message.startsWith('store:')) return cause
   const { message } = cause as Error
   const reason = /locked|busy/i.test(message)

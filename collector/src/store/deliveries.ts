@@ -66,7 +66,9 @@ export class Deliveries {
     )
     return rows.map(({ seq, attempts, round, source, message_id, received_at, body }) => {
       // After a restore from a backup, new events get numbers that other events had before.
-      const digest = createHash('sha256').update(JSON.stringify([source, message_id, received_at])).digest('hex')
+      const digest = createHash('sha256')
+        .update(JSON.stringify([source, message_id, received_at]))
+        .digest('hex')
       const end = round === 0 ? '' : `-${round}`
       return {
         eventId: String(seq),

@@ -30,7 +30,10 @@ export interface ShownProblem {
 }
 
 export interface RequestSummary
-  extends Omit<NewRequest, 'atMs' | 'events' | 'accepted' | 'repeated' | 'problem' | 'headers' | 'body' | 'bodyIsCut' | 'answer'> {
+  extends Omit<
+    NewRequest,
+    'atMs' | 'events' | 'accepted' | 'repeated' | 'problem' | 'headers' | 'body' | 'bodyIsCut' | 'answer'
+  > {
   at: string
   code: string | null
   events: { total: number; accepted: number; rejected: number; repeated: number }

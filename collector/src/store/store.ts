@@ -5,7 +5,7 @@ import type { EventSummary } from '../record.ts'
 import { Changes } from './changes.ts'
 import { writeEvents, writeRequests } from './commit.ts'
 import { numbersOf } from './cursor.ts'
-import { DAMAGED, Database, isDamage } from './database.ts'
+import { cannotOpen, DAMAGED, Database, isDamage } from './database.ts'
 import { Deliveries } from './deliveries.ts'
 import type { NewRequest } from './new-request.ts'
 import { Persons } from './persons.ts'
@@ -27,8 +27,8 @@ const BODIES_KEPT = 1000
 const OLD_BODY_CHARACTERS = 2048
 /** Bytes of messages after which the size of the file is looked at. */
 const BYTES_BETWEEN_CHECKS = 16 * 1024 * 1024
-/** Of a file at its limit, this share of the events is deleted, so that not every commit has to delete. */
-const TRIM_SHARE = 0.05
+/** A file over its limit is brought to this share of it, so that not every commit has to delete. */
+const TRIM_TO = 0.95
 
 const DEFAULT_KEEP = 100_000
 const DEFAULT_MAX_BYTES = 2 * 1024 ** 3
@@ -94,16 +94,27 @@ export class Store implements TokenMemory {
     this.keep = keep
     this.#maxBytes = maxBytes
     this.database = new Database(path, durability === 'power')
-    const id = this.#meta('id', () => randomBytes(6).toString('hex'))
-    this.persons = new Persons(this.database)
-    const last = this.database.number('SELECT max(seq) AS value FROM event')
-    this.#lastSeq = Math.max(last, this.#meta('last_seq', () => 0))
-    const ofEvents = this.database.number('SELECT max(request_id) AS value FROM event')
-    this.#lastRequestId = Math.max(ofEvents, this.database.number('SELECT max(id) AS value FROM request'))
-    // No earlier file had this epoch, so a page that is still open in a browser does not mix the events of two files.
-    this.changes = new Changes(this.#lastSeq, this.#meta('epoch', () => options.clock.now()))
-    this.totals.load(this.database)
-    this.deliveries = new Deliveries(this.database, id, options.clock, () => this.changes.changed())
+    try {
+      this.persons = new Persons(this.database)
+      const id = this.#meta('id', () => randomBytes(6).toString('hex'))
+      const last = this.database.number('SELECT max(seq) AS value FROM event')
+      this.#lastSeq = Math.max(
+        last,
+        this.#meta('last_seq', () => 0),
+      )
+      const ofEvents = this.database.number('SELECT max(request_id) AS value FROM event')
+      this.#lastRequestId = Math.max(ofEvents, this.database.number('SELECT max(id) AS value FROM request'))
+      // No earlier file had this epoch, so a page that is still open in a browser does not mix the events of two files.
+      this.changes = new Changes(
+        this.#lastSeq,
+        this.#meta('epoch', () => options.clock.now()),
+      )
+      this.totals.load(this.database)
+      this.deliveries = new Deliveries(this.database, id, options.clock, () => this.changes.changed())
+    } catch (cause) {
+      this.database.close()
+      throw cannotOpen(path, cause)
+    }
     this.#trim()
   }
 
@@ -137,7 +148,8 @@ export class Store implements TokenMemory {
   append(events: readonly NewEvent[]): Promise<EventSummary[]> {
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'))
     if (events.length === 0) return Promise.resolve([])
-    if (this.#waitingEvents > MAX_WAITING) return Promise.reject(new Error('too many events wait for the disk'))
+    if (this.#waitingEvents > MAX_WAITING)
+      return Promise.reject(new Error('too many events wait for the disk'))
     this.#waitingEvents += events.length
     this.#schedule()
     return new Promise((resolve, reject) => this.#appends.push({ events, resolve, reject }))
@@ -237,10 +249,11 @@ export class Store implements TokenMemory {
     try {
       const slack = Math.floor(this.keep / 100)
       if (this.totals.events > this.keep + slack) this.#deleteOldest(this.totals.events - this.keep)
-      if (this.#bytesSinceCheck >= BYTES_BETWEEN_CHECKS) {
+      if (this.#bytesSinceCheck >= Math.min(BYTES_BETWEEN_CHECKS, this.#maxBytes / 20)) {
         this.#bytesSinceCheck = 0
-        const isOver = this.database.usedBytes > this.#maxBytes
-        if (isOver) this.#deleteOldest(Math.ceil(this.totals.events * TRIM_SHARE))
+        const { usedBytes } = this.database
+        const share = (usedBytes - TRIM_TO * this.#maxBytes) / usedBytes
+        if (usedBytes > this.#maxBytes) this.#deleteOldest(Math.ceil(this.totals.events * share))
         this.#deleteExpired()
       }
       this.#trimRequests(slack)
@@ -250,7 +263,9 @@ export class Store implements TokenMemory {
   }
 
   #deleteOldest(count: number): void {
-    const last = this.database.number(sql`SELECT seq AS value FROM event ORDER BY seq LIMIT 1 OFFSET ${count - 1}`)
+    const last = this.database.number(
+      sql`SELECT seq AS value FROM event ORDER BY seq LIMIT 1 OFFSET ${count - 1}`,
+    )
     if (last > 0) this.#delete(sql`seq <= ${last}`)
   }
 
@@ -264,7 +279,9 @@ export class Store implements TokenMemory {
     const { database } = this
     if (this.totals.requests > this.keep + slack) {
       const excess = this.totals.requests - this.keep
-      const last = database.number(sql`SELECT id AS value FROM request ORDER BY id LIMIT 1 OFFSET ${excess - 1}`)
+      const last = database.number(
+        sql`SELECT id AS value FROM request ORDER BY id LIMIT 1 OFFSET ${excess - 1}`,
+      )
       const old = sql`id <= ${last}`
       this.totals.addRequests(database, old, -1)
       database.run(sql`DELETE FROM request WHERE ${old}`)
@@ -281,8 +298,9 @@ export class Store implements TokenMemory {
   /** Deletes the events for which a condition holds, with their deliveries. Returns their number. */
   #delete(where: Sql): number {
     const { database } = this
+    const gone = new Totals()
     const deleted = database.transaction(() => {
-      this.totals.add(database, where, -1)
+      gone.add(database, where)
       const seqs = sql`SELECT seq FROM event WHERE ${where}`
       for (const table of ['attempt', 'delivery'])
         database.run(sql`DELETE FROM ${raw(table)} WHERE seq IN (${seqs})`)
@@ -291,6 +309,7 @@ export class Store implements TokenMemory {
       this.#setMeta('last_seq', this.#lastSeq)
       return count
     })
+    this.totals.subtract(gone)
     if (deleted > 0) this.changes.changed()
     return deleted
   }
@@ -329,7 +348,9 @@ export class Store implements TokenMemory {
     if (this.#failure === undefined) return null
     try {
       this.database.transaction(() => {
-        this.database.exec("INSERT INTO meta VALUES ('trial', zeroblob(65536)); DELETE FROM meta WHERE key = 'trial'")
+        this.database.exec(
+          "INSERT INTO meta VALUES ('trial', zeroblob(65536)); DELETE FROM meta WHERE key = 'trial'",
+        )
       })
       this.#failure = undefined
       return null

@@ -1,8 +1,9 @@
 import { isoTime } from '../iso-time.ts'
+import type { NewEvent } from '../new-event.ts'
 import {
   type DestinationOutcome,
-  type EventSummary,
   type EventStatus,
+  type EventSummary,
   isKind,
   type PreviewEntry,
   type Reason,
@@ -11,7 +12,6 @@ import {
   type Warning,
 } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
-import type { NewEvent } from '../new-event.ts'
 import { TEXT_COLUMNS, type TextColumn } from './schema.ts'
 import { storedJson } from './stored-message.ts'
 

@@ -28,16 +28,27 @@ export class Totals {
   /** Counts what is stored. */
   load(database: Database): void {
     this.clear()
-    this.add(database, raw('TRUE'), 1)
+    this.add(database, raw('TRUE'))
     this.addRequests(database, raw('TRUE'), 1)
   }
 
-  /** Counts the stored events for which a condition holds; with `by` -1, before they are deleted. */
-  add(database: Database, where: Sql, by: 1 | -1): void {
+  /** Counts the stored events for which a condition holds. */
+  add(database: Database, where: Sql): void {
     const groups = database.all<Group>(
       sql`SELECT source, kind, reason, count(*) AS count FROM event WHERE ${where} GROUP BY source, kind, reason`,
     )
-    for (const { source, kind, reason, count } of groups) this.count(source, kind, reason, count * by)
+    for (const { source, kind, reason, count } of groups) this.count(source, kind, reason, count)
+  }
+
+  /** Takes off events that were counted before they were deleted. */
+  subtract({ events, accepted, rejected, repeated, byReason, byType, bySource }: Totals): void {
+    this.events -= events
+    this.accepted -= accepted
+    this.rejected -= rejected
+    this.repeated -= repeated
+    for (const [name, count] of byReason) increase(this.byReason, name, -count)
+    for (const [name, count] of byType) increase(this.byType, name, -count)
+    for (const [name, count] of bySource) increase(this.bySource, name, -count)
   }
 
   addRequests(database: Database, where: Sql, by: 1 | -1): void {

@@ -73,7 +73,7 @@ function countedEntries(
   const end = Math.max(...groups.map(({ last }) => last)) + 1
   const width = Math.max(1, Math.ceil((end - start) / SPARKS))
   const sparks = database.all<{ kind: string; name: string; slot: number; count: number }>(
-    sql`SELECT kind, ${NAME} AS name, (received_at - ${start}) / ${width} AS slot, count(*) AS count
+    sql`SELECT kind, ${NAME} AS name, CAST((received_at - ${start}) / ${width} AS INTEGER) AS slot, count(*) AS count
         FROM event WHERE ${where} GROUP BY 1, 2, 3`,
   )
   for (const { kind, name, slot, count } of sparks) {
@@ -152,10 +152,11 @@ export function catalogueDetail(
     ...(sampled > 0 && counts),
     sampled,
     fields,
-    example: recordsOf(
-      context,
-      rows.slice(0, 1).map(({ seq }) => seq),
-    )[0] ?? null,
+    example:
+      recordsOf(
+        context,
+        rows.slice(0, 1).map(({ seq }) => seq),
+      )[0] ?? null,
     schema,
   }
 }
@@ -211,6 +212,7 @@ function newEntry(
     inconsistent: null,
     violations: 0,
     isPlanned: plan === null ? null : plan.has(key),
-    q: kind === 'track' ? term('event', name) : `type:${kind}${isNamed(kind) ? ` ${term('name', name)}` : ''}`,
+    q:
+      kind === 'track' ? term('event', name) : `type:${kind}${isNamed(kind) ? ` ${term('name', name)}` : ''}`,
   }
 }

@@ -39,8 +39,15 @@ export function eventDetail(context: QueryContext, id: string): EventDetail | nu
   }
 }
 
-function neighbour({ database }: QueryContext, which: 'max' | 'min', side: '<' | '>', seq: number): string | null {
-  const found = database.number(sql`SELECT ${raw(which)}(seq) AS value FROM event WHERE seq ${raw(side)} ${seq}`)
+function neighbour(
+  { database }: QueryContext,
+  which: 'max' | 'min',
+  side: '<' | '>',
+  seq: number,
+): string | null {
+  const found = database.number(
+    sql`SELECT ${raw(which)}(seq) AS value FROM event WHERE seq ${raw(side)} ${seq}`,
+  )
   return found === 0 ? null : String(found)
 }
 

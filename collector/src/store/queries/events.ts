@@ -42,7 +42,8 @@ export function listEvents(
   query: EventSearch & Paging & { isFull: boolean },
 ): EventsPage {
   const { order, limit, cursor, isFull } = query
-  const start = cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
+  const start =
+    cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
   // Reads one more event than the page can have, to find out whether there is a next page.
   const seqs = context.database
     .all<{ seq: number }>(
@@ -120,7 +121,10 @@ export function recordsOf(
   return records
 }
 
-function outcomesOf(database: QueryContext['database'], seqs: readonly number[]): Map<number, DestinationOutcome[]> {
+function outcomesOf(
+  database: QueryContext['database'],
+  seqs: readonly number[],
+): Map<number, DestinationOutcome[]> {
   const rows = database.all<Parameters<typeof outcome>[0] & { seq: number }>(
     sql`SELECT seq, destination, state, reason, attempts FROM delivery WHERE ${among('seq', seqs)} ORDER BY seq, destination`,
   )
@@ -129,7 +133,10 @@ function outcomesOf(database: QueryContext['database'], seqs: readonly number[])
   return outcomes
 }
 
-export function summariesOf(context: Pick<QueryContext, 'database'>, seqs: readonly number[]): EventSummary[] {
+export function summariesOf(
+  context: Pick<QueryContext, 'database'>,
+  seqs: readonly number[],
+): EventSummary[] {
   return recordsOf(context, seqs).map(withoutMessage)
 }
 

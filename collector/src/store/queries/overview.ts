@@ -34,7 +34,7 @@ export function overview({ database, nowMs }: QueryContext, given: TimeRange): O
   )
   const bucketMs = slotWidthMs(toMs - fromMs)
   const slots = database.all<{ slot: number; accepted: number; repeated: number; rejected: number }>(
-    sql`SELECT (received_at - ${fromMs}) / ${bucketMs} AS slot, count(*) FILTER (WHERE reason IS NULL) AS accepted,
+    sql`SELECT CAST((received_at - ${fromMs}) / ${bucketMs} AS INTEGER) AS slot, count(*) FILTER (WHERE reason IS NULL) AS accepted,
           count(*) FILTER (WHERE reason = 'duplicate') AS repeated, count(*) FILTER (WHERE reason <> 'duplicate') AS rejected
         FROM event WHERE ${received} GROUP BY slot`,
   )
@@ -54,7 +54,7 @@ export function overview({ database, nowMs }: QueryContext, given: TimeRange): O
   }
 }
 
-/** The time between two points in `series`. A whole number, so that SQLite divides whole numbers. */
+/** The time between two points in `series`. */
 function slotWidthMs(lengthMs: number): number {
   const fitting = WIDTHS_S.find((seconds) => lengthMs / (seconds * 1000) <= MAX_SLOTS)
   return fitting === undefined ? Math.ceil(lengthMs / MAX_SLOTS / 86_400_000) * 86_400_000 : fitting * 1000

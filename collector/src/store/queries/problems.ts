@@ -15,9 +15,7 @@ export function problems(context: QueryContext, range: TimeRange): Problems {
     ...ofDeliveries(context, range),
     ...ofPlan(context, range),
   ]
-  found.sort(
-    (a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count,
-  )
+  found.sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
   return { problems: found.slice(0, MAX_PROBLEMS), isComplete: true }
 }
 
@@ -71,7 +69,13 @@ function ofRequests({ database }: QueryContext, range: TimeRange): Problem[] {
 }
 
 function ofDeliveries({ database }: QueryContext, range: TimeRange): Problem[] {
-  const rows = database.all<{ destination: string; reason: string | null; count: number; at: number; seq: number }>(
+  const rows = database.all<{
+    destination: string
+    reason: string | null
+    count: number
+    at: number
+    seq: number
+  }>(
     sql`SELECT destination, reason, count(*) AS count, ${NEWEST} FROM delivery
         WHERE ${within('received_at', range)} AND state = 'failed' GROUP BY destination, reason`,
   )
@@ -101,7 +105,8 @@ function ofPlan({ database }: QueryContext, range: TimeRange): Problem[] {
       reason: 'violation',
       count: row.count,
       meaning: 'the event violates the tracking plan',
-      remedy: 'Open an event: it names each wrong field and what the plan expects. Mend the call or the plan.',
+      remedy:
+        'Open an event: it names each wrong field and what the plan expects. Mend the call or the plan.',
       severity: 'warning',
       field: null,
       lastSeen: new Date(row.at).toISOString(),

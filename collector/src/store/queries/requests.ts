@@ -22,7 +22,8 @@ export function listRequests(
   query: TimeRange & Paging & { search: Search; after?: EventSearch['after'] },
 ): RequestsPage {
   const { search, after, order, limit, cursor } = query
-  const start = cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
+  const start =
+    cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
   const since = after === undefined ? raw('TRUE') : sql`id > ${seqOf(after)}`
   const rows = context.database.all<RequestRow>(
     sql`SELECT ${SUMMARY_COLUMNS} FROM request

@@ -87,7 +87,11 @@ function linksOf({ database }: QueryContext, person: string): UserLink[] {
             WHERE person = ${person} AND kind = 'alias' AND reason IS NULL AND name IS NOT NULL AND user_id IS NOT NULL)
         GROUP BY "from", "to" ORDER BY seq LIMIT ${MAX_LINKS}`,
   )
-  return rows.map(({ at, seq, ...link }) => ({ ...link, at: new Date(at).toISOString(), eventId: String(seq) }))
+  return rows.map(({ at, seq, ...link }) => ({
+    ...link,
+    at: new Date(at).toISOString(),
+    eventId: String(seq),
+  }))
 }
 
 interface Setter {

@@ -1,5 +1,5 @@
-import { type Cursor, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
 import { containsAny } from '../conditions.ts'
+import { type Cursor, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
 import type { UserEntry, UsersPage } from '../query-results.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
@@ -64,7 +64,9 @@ function nameOf(database: QueryContext['database'], person: string): Pick<UserEn
   const first = database.get<{ body: string | null }>(one('ASC'))
   const traits = [newest, first].map((row) => Object(storedMessage(row?.body ?? null)?.traits))
   const text = (trait: string): string | null => {
-    const value = traits.map((one) => one[trait] as unknown).find((one) => typeof one === 'string' && one.trim())
+    const value = traits
+      .map((one) => one[trait] as unknown)
+      .find((one) => typeof one === 'string' && one.trim())
     return typeof value === 'string' ? value.slice(0, MAX_TRAIT) : null
   }
   return { name: text('name'), email: text('email') }
