@@ -44,7 +44,7 @@ const LAYERS = {
     ['options.ts', 'ingest'],
     ['destinations'],
     ['handle.ts', 'auth'],
-    ['assets.ts', 'faults', 'live', 'ops'],
+    ['assets.ts', 'changes', 'faults', 'live', 'ops'],
     ['http'],
     ['store'],
     ['catalogue', 'trackpost-cluster.d.ts'],
@@ -86,7 +86,7 @@ const LAYERS = {
 
 /** Source files of other packages that a package may import and bundle. */
 const FROM_OTHERS = {
-  'collector/page/src': ['^collector/src/(?:faults|live|record|store|search)\\b'],
+  'collector/page/src': ['^collector/src/(?:changes|faults|live|record|store|search)\\b'],
   'cli/src': ['^collector/src/json\\b', '^collector/src/plan/mistake\\.ts$'],
 }
 

@@ -9,6 +9,7 @@ import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import { Backend } from './backend.ts'
+import { EventChanges } from './changes/changes.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/schema.ts'
 import type { ReleaseTarget } from './destinations/release.ts'
@@ -55,6 +56,7 @@ export interface CollectorParts {
 export class RunningCollector implements Collector {
   readonly #parts: CollectorParts
   readonly #backend: Backend
+  readonly #changes: EventChanges
   readonly #injector: FaultInjector
   readonly #recorder: RequestRecorder
   readonly #router: Router
@@ -78,6 +80,8 @@ export class RunningCollector implements Collector {
       activeFaults: () => faults.active,
       ...listeners,
     })
+    this.#changes = new EventChanges(store.database, clock, listeners.onFault)
+    store.changes.subscribe({ committed: () => this.#changes.news() })
     this.#injector = new FaultInjector(faults, clock)
     this.#recorder = new RequestRecorder(store, clock, this.#counts)
     this.#router = this.#newRouter()
@@ -156,6 +160,7 @@ export class RunningCollector implements Collector {
     this.url = urlOf(this.#server.address)
     tokens?.setAddress(this.url)
     this.#backend.start()
+    this.#changes.news()
   }
 
   /**
@@ -201,17 +206,21 @@ export class RunningCollector implements Collector {
     response: ServerResponse,
   ): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
-    const [{ handleFaults }, { handleTokens }, { handleResend }, { handleApi }] = await Promise.all([
-      import('./api/faults.ts'),
-      import('./api/tokens.ts'),
-      import('./api/resend.ts'),
-      import('./api/api.ts'),
-    ])
-    const { faults, tokens, config } = this.#parts
+    const [{ handleFaults }, { handleTokens }, { handleResend }, { handleChanges }, { handleApi }] =
+      await Promise.all([
+        import('./api/faults.ts'),
+        import('./api/tokens.ts'),
+        import('./api/resend.ts'),
+        import('./api/changes.ts'),
+        import('./api/api.ts'),
+      ])
+    const { faults, tokens, config, store, clock } = this.#parts
     if (await handleFaults(faults, url, request, response)) return true
     if (handleTokens(tokens && (() => tokens.revokeTokens()), url.pathname, request, response)) return true
     const resend = { context: () => this.#backend.context, config, url: this.url }
     if (await handleResend(resend, url.pathname, request, response)) return true
+    const changes = { changes: this.#changes, store, now: () => clock.now() }
+    if (await handleChanges(changes, url, request, response)) return true
     return handleApi(this.#apiParts(), caller, url, request, response)
   }
 
@@ -279,6 +288,7 @@ export class RunningCollector implements Collector {
     await this.#feed?.close()
     this.#backend.hangUp()
     this.#injector.close()
+    this.#changes.close()
     await this.#server?.close(CLOSE_GRACE_MS)
     await this.#recorder.settled()
     await this.#backend.close()

@@ -5,13 +5,13 @@ import type { EventChanges, Question } from '../changes/changes.ts'
 import { markDeploy, removeDeploy } from '../changes/deploys.ts'
 import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
 import { parseTime } from '../search/time.ts'
-import type { Database } from '../store/database.ts'
+import type { Store } from '../store/store.ts'
 import { parsed, readJson } from './actions.ts'
 import { readQuery, readRange } from './query.ts'
 
 export interface ChangesParts {
   changes: EventChanges
-  database: Database
+  store: Pick<Store, 'database' | 'changes'>
   now(): number
 }
 
@@ -39,8 +39,9 @@ export async function handleChanges(
   const id = match[1]
   requireMethod(request, ...(id === undefined ? ['GET', 'POST'] : ['DELETE']))
   if (id !== undefined) {
-    if (!removeDeploy(parts.database, id))
+    if (!removeDeploy(parts.store.database, id))
       throw new HttpProblem(404, 'no_deploy', 'there is no deploy of this id')
+    parts.store.changes.changed()
     replyJson(response, 200, { success: true })
   } else if (request.method === 'POST') await replyMarked(parts, request, response)
   else replyJson(response, 200, await parts.changes.overview())
@@ -48,7 +49,7 @@ export async function handleChanges(
 }
 
 async function replyMarked(
-  { database, now }: ChangesParts,
+  { store, now }: ChangesParts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -59,7 +60,10 @@ async function replyMarked(
   if (atMs === undefined) {
     throw new HttpProblem(400, 'bad_request', 'at: expected ISO-8601, milliseconds or -15m')
   }
-  replyJson(response, 201, markDeploy(database, atMs, name))
+  const deploy = markDeploy(store.database, atMs, name)
+  // Open pages ask again.
+  store.changes.changed()
+  replyJson(response, 201, deploy)
 }
 
 async function changesOf({ changes, now }: ChangesParts, parameters: URLSearchParams): Promise<ChangesReply> {

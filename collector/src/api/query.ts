@@ -56,6 +56,12 @@ const SCHEMAS = {
     order: order.default('oldest'),
     safe: z.enum(['0', '1']).default('1'),
   }),
+  changes: z.strictObject({
+    ...rangeFields,
+    since: textField.optional(),
+    before: textField.optional(),
+    after: textField.optional(),
+  }),
   wait: z.strictObject({
     ...searchFields,
     count: integer.min(1).max(1_000_000).default(1),

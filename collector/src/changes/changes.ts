@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isNamed } from '../catalogue/samples.ts'
 import type { Clock } from '../clock.ts'
-import type { Message } from '../record.ts'
 import { term } from '../search/syntax.ts'
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/sql.ts'
+import { storedMessage } from '../store/stored-message.ts'
 import type { Change, ChangesAnswer, ChangesOverview, ShownSeen, ShownSide } from './answer.ts'
 import { type Difference, differencesOf, type Seen } from './compare.ts'
 import { listDeploys } from './deploys.ts'
@@ -31,20 +31,22 @@ interface Row {
   name: string | null
   source: string
   user: string | null
-  body: string
+  body: string | null
 }
 
 /** Follows the accepted events of the store, and compares them. */
 export class EventChanges {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #onFault: (what: string, cause: unknown) => void
   readonly #shapes = new EventShapes()
   #cancel: (() => void) | undefined
   #isClosed = false
 
-  constructor(database: Database, clock: Clock) {
+  constructor(database: Database, clock: Clock, onFault: (what: string, cause: unknown) => void) {
     this.#database = database
     this.#clock = clock
+    this.#onFault = onFault
   }
 
   /** Has to be called at the start and when events have arrived. Reads them in the background. */
@@ -55,7 +57,13 @@ export class EventChanges {
   #schedule(ms: number): void {
     this.#cancel = this.#clock.setTimer(() => {
       this.#cancel = undefined
-      if (!this.#isClosed && this.#readMore()) this.#schedule(REST_MS)
+      if (this.#isClosed) return
+      try {
+        if (this.#readMore()) this.#schedule(REST_MS)
+      } catch (cause) {
+        // Who asks gets the error too.
+        this.#onFault('the events could not be read to compare them', cause)
+      }
     }, ms)
   }
 
@@ -66,7 +74,7 @@ export class EventChanges {
           WHERE seq > ${this.#shapes.lastSeq} AND reason IS NULL ORDER BY seq LIMIT ${STEP}`,
     )
     for (const { seq, received_at, body, ...rest } of rows) {
-      this.#shapes.add({ ...rest, seq, receivedAtMs: received_at, message: JSON.parse(body) as Message })
+      this.#shapes.add({ ...rest, seq, receivedAtMs: received_at, message: storedMessage(body) ?? {} })
     }
     return rows.length === STEP
   }

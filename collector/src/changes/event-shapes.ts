@@ -1,4 +1,4 @@
-import { keyOf } from '../catalogue/samples.ts'
+import { isNamed, keyOf } from '../catalogue/samples.ts'
 import type { Message } from '../record.ts'
 import { eachField, type Field, type Origin, originOf } from './shape.ts'
 
@@ -207,7 +207,8 @@ export class EventShapes {
 }
 
 function shapeWith(kind: string, name: string | null, origin: Origin, fields: readonly Field[]): Shape {
-  return { kind, name: name ?? '', origin, fields }
+  // The groupId of a group is no name.
+  return { kind, name: isNamed(kind) ? (name ?? '') : '', origin, fields }
 }
 
 /** FNV-1a. Two users with the same hash count as one, which happens to one in 40,000 of 100,000. */

@@ -57,7 +57,7 @@ type Found = (path: string, type: ValueType, parent: string) => void
 export function eachField(kind: string, message: Message, found: Found): void {
   const root = isNamed(kind) ? 'properties' : 'traits'
   const data: unknown = message[root]
-  if (typeOf(data) === 'object') visitObject(data as object, root, '', 1, found)
+  if (data !== undefined && typeOf(data) === 'object') visitObject(data as object, root, '', 1, found)
 }
 
 function visitObject(data: object, path: string, parent: string, depth: number, found: Found): void {

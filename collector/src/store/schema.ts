@@ -48,6 +48,7 @@ CREATE TABLE event (
   warnings TEXT,
   violations TEXT
 );
+CREATE TABLE deploy (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, name TEXT NOT NULL);
 CREATE INDEX event_facts ON event (received_at, kind, name, reason, source);
 CREATE INDEX event_name ON event (name) WHERE name IS NOT NULL;
 CREATE INDEX event_message ON event (message_id, source) WHERE message_id IS NOT NULL;

@@ -20,7 +20,7 @@ function sides(before: readonly Given[], after: readonly Given[]) {
     const context = { ...(os && { os: { name: os } }), ...(version && { app: { version } }) }
     const data = kind === 'identify' ? { traits: properties } : { properties }
     const message = { event, ...data, context }
-    const name = kind === 'identify' ? null : event
+    const name = kind === 'identify' ? null : kind === 'group' ? `company-${shapes.size}` : event
     shapes.add({ seq: shapes.size + 1, receivedAtMs, kind, name, source: 'shop', user, message })
   }
   for (const one of before) add(one, 1)
@@ -163,6 +163,13 @@ test('traits are compared like properties, and a property of any name is', () =>
   ])
 })
 
+test('groups and aliases are no names of events: each is told once, as a kind', () => {
+  const groups = times(10, () => ({ kind: 'group', properties: { plan: 1 } }))
+  expect(sentences([...groups, ...of(20, 'Looked')], of(20, 'Looked'))).toEqual([
+    'group is gone: before, it came 10 times.',
+  ])
+})
+
 test('two versions of an app are compared whenever their events came, and are listed with the newest first', () => {
   const { shapes } = sides(
     [...times(20, () => ({ version: '1.0', properties: { total: 1 } }))],
@@ -177,6 +184,16 @@ test('two versions of an app are compared whenever their events came, and are li
     ['1.1', 20],
     ['1.0', 40],
   ])
+})
+
+test('an event without properties, or with odd ones, is counted', () => {
+  const shapes = new EventShapes()
+  for (const properties of [undefined, null, 'text', 5, [1]]) {
+    const message = { event: 'Odd', ...(properties !== undefined && { properties }), context: 'none' }
+    const seq = shapes.size + 1
+    shapes.add({ seq, receivedAtMs: 1, kind: 'track', name: 'Odd', source: '', user: null, message })
+  }
+  expect(shapes.side({})).toMatchObject({ events: 5, users: 0, shapes: [{ count: 5 }] })
 })
 
 test('deleted events are forgotten, and the others stay', () => {

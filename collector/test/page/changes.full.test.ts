@@ -26,7 +26,7 @@ test('what a deploy has changed stands first on the screen, and each number lead
   await line('twice as often').getByRole('link', { name: '240 after' }).click()
   await page.locator('.screen-state', { hasText: 'the newest 200 events' }).waitFor()
   await page.goBack()
-  await line('gone on iOS').getByRole('link', { name: '40 before' }).click()
+  await line('gone on iOS').getByRole('link', { name: '40 without it' }).click()
   await page.locator('.screen-state', { hasText: '40 events' }).waitFor()
   await page.goBack()
   await line('now a text').getByRole('link', { name: 'Compare' }).click()
@@ -53,6 +53,7 @@ test('two versions can be chosen, and a mark can be removed', async () => {
   await page.getByLabel('Version after').selectOption('1.0')
   await sentence.getByText('“total” of “Bought” is now a number').waitFor()
   await post(collector, '/api/deploys', { name: 'x' })
+  await page.reload()
   await page.getByRole('button', { name: 'Before and after' }).click()
   await page.getByRole('heading', { name: 'Nothing has come since then' }).waitFor()
   await page.getByRole('button', { name: 'Remove this mark' }).click()
@@ -112,5 +113,5 @@ test('a request can be copied as curl and sent again, and an event is saved as a
   await panel(page).getByRole('link', { name: 'Save as a file' }).click()
   let text = ''
   for await (const chunk of await (await waiting).createReadStream()) text += chunk
-  expect(JSON.parse(text)).toMatchObject({ event: { name: 'Asked' }, repeats: [{ status: 'repeated' }] })
+  expect(JSON.parse(text)).toMatchObject({ event: { name: 'Asked' }, repeats: [{ reason: 'duplicate' }] })
 })

@@ -1,5 +1,5 @@
 // The responses of the collector's API: see docs/api.md. Those of a query are imported from the store.
-import type { Stats } from '../../../src/live/stats.ts'
+import type { Stats } from '../../../src/live/shown-stats.ts'
 import type { EventRecord, EventSummary } from '../../../src/record.ts'
 import type {
   CatalogueDetail,

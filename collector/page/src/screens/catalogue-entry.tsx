@@ -93,7 +93,7 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
       {entry.violations !== null && entry.violations > 0 && (
         <Fact name="Plan">
           <a href={href('events', { q: `${entry.q} violation:*` })}>
-            {plural(entry.violations, 'violation')}
+            {plural(entry.violations, 'event breaks', 'events break')} it
           </a>
         </Fact>
       )}

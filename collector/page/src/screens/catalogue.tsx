@@ -104,8 +104,10 @@ function Plan({
   return (
     <p>
       Tracking plan <strong>{plan.title}</strong> with {plural(plan.events, 'event')}:{' '}
-      <a href={href('events', { q: 'violation:*' })}>{plural(violations, 'violation')}</a>, {unplanned} not in
-      the plan
+      <a href={href('events', { q: 'violation:*' })}>
+        {plural(violations, 'event breaks', 'events break')} it
+      </a>
+      , {unplanned} not in the plan
       {plan.unseen.length > 0 && (
         <>
           , {plan.unseen.length} not seen yet (
@@ -182,7 +184,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
               {entry.violations !== null && entry.violations > 0 && (
                 <>
                   {' '}
-                  <Pill tone="warn">{plural(entry.violations, 'violation')}</Pill>
+                  <Pill tone="warn">{plural(entry.violations, 'breaks', 'break')} the plan</Pill>
                 </>
               )}
               {hasPlan && entry.isPlanned === false && entry.name && (

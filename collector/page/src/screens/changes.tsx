@@ -304,7 +304,7 @@ function Examples({ seen, when }: { seen: Change['before']; when: string }) {
     <a href={href('events', range)}>example {when}</a>
   ) : (
     <a href={href('events', { ...range, q })}>
-      {count(seen.count)} {when}
+      {seen.count === 0 ? `${count(seen.of)} without it` : `${count(seen.count)} ${when}`}
     </a>
   )
 }
