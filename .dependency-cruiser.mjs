@@ -62,7 +62,14 @@ const LAYERS = {
       'version.ts',
     ],
   ],
-  'cluster/src': [['index.ts'], ['clickhouse', 'nats', 'postgres'], ['log']],
+  'cluster/src': [
+    ['index.ts', 'cli.ts'],
+    ['front.ts', 'work.ts', 'feed.ts'],
+    ['worker.ts'],
+    ['destinations'],
+    ['stream'],
+    ['arguments.ts', 'metrics.ts', 'ops-server.ts', 'version.ts'],
+  ],
   'collector/page/src': [['main.tsx'], ['app.tsx'], ['screens'], ['components'], ['lib']],
   'cli/src': [
     ['main.ts'],

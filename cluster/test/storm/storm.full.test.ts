@@ -1,0 +1,12 @@
+import { hasClickHouse } from '../support/clickhouse.ts'
+import { natsTest } from '../support/nats.ts'
+import { hasPostgres } from '../support/postgres.ts'
+import { storm } from './storm.ts'
+
+natsTest.skipIf(!hasClickHouse || !hasPostgres)(
+  'each event that got 200 is once in both databases, though each part is killed',
+  async () => {
+    await storm({ events: 2000, pauseMs: 3500, outageMs: 3000, isFull: false })
+  },
+  300_000,
+)
