@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fakeClock, openCollector, post, track } from './support.ts'
+import { openCollector, post, track } from './support.ts'
 
 const adminToken = 'correct-horse-battery'
 /** The collector does not treat this address as loopback, although only this machine can reach it. */

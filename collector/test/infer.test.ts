@@ -7,7 +7,7 @@ test('objects beside null in an array are a type of its elements', () => {
 
   inference.add('properties', { items: [null, { id: 1 }, {}], others: [{}, 'x'] }, '1')
 
-  const { properties } = schemaOf(inference.fields(), true)
+  const { properties } = schemaOf(inference.fields(), 'everywhere')
   expect(properties?.['items']?.items).toEqual({
     type: ['object', 'null'],
     properties: { id: { type: 'integer' } },
@@ -27,7 +27,7 @@ test('a key that is missing once in 60,000 times is not required, and not presen
   inference.add('properties', { items }, '1')
 
   expect(inference.fields().find(({ path }) => path.endsWith('name'))?.presence).toBe(0.9999)
-  expect(schemaOf(inference.fields(), true).properties?.['items']?.items?.required).toEqual(['id'])
+  expect(schemaOf(inference.fields(), 'everywhere').properties?.['items']?.items?.required).toEqual(['id'])
 })
 
 test('a key of objects in arrays is required only if all these objects have it', () => {
@@ -56,7 +56,7 @@ test('a key of objects in arrays is required only if all these objects have it',
     'properties.tags': 0.3333,
     'properties.tags[]': 0.6667,
   })
-  expect(schemaOf(inference.fields(), true)).toMatchObject({
+  expect(schemaOf(inference.fields(), 'everywhere')).toMatchObject({
     required: ['items'],
     properties: { items: { items: { required: ['id'] } } },
   })

@@ -1,9 +1,8 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import type { Collector, CollectorOptions } from '../src/index.ts'
-import { systemClock } from '../src/system-clock.ts'
 import { type AssertionParts, assertion, config, publicPem, requestToken, startMs } from './support/oauth.ts'
-import { basic, exchange, fakeClock, openCollector, postPlain, track } from './support.ts'
+import { basic, fakeClock, openCollector, postPlain, track } from './support.ts'
 
 const theirs = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const nowSeconds = startMs / 1000

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Collector } from '../src/index.ts'
-import { basic, exchange, fakeClock, openCollector, post, postPlain, track } from './support.ts'
+import { basic, exchange, openCollector, post, track } from './support.ts'
 
 interface RequestLine {
   id: string

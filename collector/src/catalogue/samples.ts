@@ -1,6 +1,6 @@
 import type { Message } from '../record.ts'
 import { type FoundField, Inference } from './infer.ts'
-import { type JsonSchema, schemaOf } from './schema.ts'
+import { type JsonSchema, type Known, schemaOf } from './schema.ts'
 
 /** The inferred schema of the events with one key, for example `track:Order Completed`. */
 export interface EventSchema {
@@ -31,8 +31,7 @@ export function readKey(key: string): { type: string; name: string } {
 /** The structure of the events with one key. */
 export class Shape {
   readonly #inference = new Inference()
-  /** Whether all events with the key were added. */
-  isWhole = false
+  known: Known = { required: new Set() }
 
   add(kind: string, message: Message, id: string): void {
     const root = isNamed(kind) ? 'properties' : 'traits'
@@ -48,7 +47,7 @@ export class Shape {
   }
 
   get schema(): JsonSchema {
-    return schemaOf(this.fields, this.isWhole)
+    return schemaOf(this.fields, this.known)
   }
 
   /** Number of fields, and number of fields with contradicting types. */
@@ -81,11 +80,5 @@ export class Samples {
 
   shape(key: string): Shape | undefined {
     return this.#byKey.get(key)
-  }
-
-  schemas(): EventSchema[] {
-    return [...this.#byKey]
-      .map(([key, { schema }]) => ({ key, ...readKey(key), schema }))
-      .sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

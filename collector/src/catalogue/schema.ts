@@ -10,30 +10,38 @@ export interface JsonSchema {
 }
 
 interface Node {
+  keys: readonly string[]
   field?: FoundField
   children: Map<string, Node>
 }
 
-/**
- * A key is required only if all events have it, not just those from which the fields were inferred.
- *
- * @param isWhole Whether the fields were inferred from all events.
- */
-export function schemaOf(fields: readonly FoundField[], isWhole: boolean): JsonSchema {
-  const root: Node = { children: new Map() }
+/** Which keys all events have: `everywhere` if the fields were inferred from all; otherwise the paths that were asked for. */
+export type Known = 'everywhere' | { required: ReadonlySet<string> }
+
+/** A key is required only if all events have it, not just those from which the fields were inferred. */
+export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchema {
+  const root: Node = { keys: [], children: new Map() }
   for (const field of fields) {
     let node = root
-    for (const key of keysOf(field.path).slice(1)) {
+    for (const key of keysOf(field.path)) {
       let child = node.children.get(key)
       if (child === undefined) {
-        child = { children: new Map() }
+        child = { keys: [...node.keys, key], children: new Map() }
         node.children.set(key, child)
       }
       node = child
     }
     node.field = field
   }
-  return { type: 'object', ...objectParts(root, isWhole) }
+  // The first key is `properties` or `traits`.
+  const [top] = root.children.values()
+  return { type: 'object', ...objectParts(top ?? root, known) }
+}
+
+/** The paths outside of arrays that all sampled events have. */
+export function commonPaths(fields: readonly FoundField[]): string[][] {
+  const paths = fields.filter(({ presence }) => presence === 1).map(({ path }) => keysOf(path))
+  return paths.filter((path) => !path.includes('[]'))
 }
 
 function keysOf(path: string): string[] {
@@ -44,13 +52,13 @@ function keysOf(path: string): string[] {
   return keys
 }
 
-function objectParts(node: Node, isWhole: boolean): Pick<JsonSchema, 'properties' | 'required'> {
+function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 'required'> {
   const properties: Array<[string, JsonSchema]> = []
   const required: string[] = []
   for (const [key, child] of node.children) {
     if (key === '[]') continue
-    properties.push([key, nodeSchema(child, isWhole)])
-    if (child.field?.presence === 1 && isWhole) required.push(key)
+    properties.push([key, nodeSchema(child, known)])
+    if (child.field?.presence === 1 && isKnown(child.keys, known)) required.push(key)
   }
   return {
     properties: Object.fromEntries(properties),
@@ -58,7 +66,11 @@ function objectParts(node: Node, isWhole: boolean): Pick<JsonSchema, 'properties
   }
 }
 
-function nodeSchema(node: Node, isWhole: boolean): JsonSchema {
+function isKnown(keys: readonly string[], known: Known): boolean {
+  return known === 'everywhere' || known.required.has(JSON.stringify(keys))
+}
+
+function nodeSchema(node: Node, known: Known): JsonSchema {
   const types = merged(node.field?.types.map(({ type }) => type) ?? ['object'])
   const schema: JsonSchema =
     types.length === 1 && types[0] !== undefined ? { type: types[0] } : { type: types }
@@ -67,13 +79,13 @@ function nodeSchema(node: Node, isWhole: boolean): JsonSchema {
   )
   const [format] = formats
   if (formats.size === 1 && format !== undefined) schema.format = format
-  if (types.includes('object')) Object.assign(schema, objectParts(node, isWhole))
+  if (types.includes('object')) Object.assign(schema, objectParts(node, known))
   const element = node.children.get('[]')
   if (types.includes('array') && element !== undefined) {
     schema.items =
       element.field === undefined
-        ? { type: 'object', ...objectParts(element, isWhole) }
-        : nodeSchema(element, isWhole)
+        ? { type: 'object', ...objectParts(element, known) }
+        : nodeSchema(element, known)
   }
   return schema
 }

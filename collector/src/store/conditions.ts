@@ -104,19 +104,16 @@ export function pathCondition({ path, operator, values }: Comparison): Sql {
   return anyOf(jsonPaths(path).flatMap((at) => values.map((value) => valueCondition(at, operator, value))))
 }
 
-/** A message that is damaged must not break the searches for others. */
-const BODY = 'CASE WHEN json_valid(body) THEN body END'
-
 function valueCondition(path: string, operator: string, value: Value): Sql {
-  const type = sql`json_type(${raw(BODY)}, ${path})`
-  const found = sql`json_extract(${raw(BODY)}, ${path})`
+  const type = sql`json_type(body, ${path})`
+  const found = sql`json_extract(body, ${path})`
   if (value.is === 'anything') return sql`${type} IS NOT NULL`
   const { text } = value
   if (value.is === 'prefix') return sql`(${type} = 'text' AND ${begins(found, text)})`
-  const asText = sql`(${type} = 'text' AND ${found} ${raw(operator)} ${text})`
+  const asText = sql`(${found} ${raw(operator)} ${text} AND ${type} = 'text')`
   const number = value.isQuoted ? undefined : numberIn(text)
   if (number !== undefined) {
-    const asNumber = sql`(${type} IN ('integer', 'real') AND ${found} ${raw(operator)} ${number})`
+    const asNumber = sql`(${found} ${raw(operator)} ${number} AND ${type} IN ('integer', 'real'))`
     return operator === '=' ? anyOf([asNumber, asText]) : asNumber
   }
   const isLiteral = !value.isQuoted && operator === '=' && ['true', 'false', 'null'].includes(text)

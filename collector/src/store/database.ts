@@ -11,6 +11,7 @@ const APPLICATION_ID = 0x5452504b
 const HEADER_BYTES = 100
 /** Another process may just be closing the file. */
 const LOCK_WAIT_MS = 1500
+const JSON_OF_BODY = /\b(json_type|json_extract|json_each)\(body,/g
 /** Different searches need different statements. */
 const MAX_STATEMENTS = 300
 
@@ -89,13 +90,26 @@ export class Database {
   }
 
   all<T>(statement: Sql | string): T[] {
-    const { text, values } = typeof statement === 'string' ? { text: statement, values: [] } : statement
-    return this.#statement(text).all(...values) as T[]
+    return this.#read(statement, (prepared, values) => prepared.all(...values)) as T[]
   }
 
   get<T>(statement: Sql | string): T | undefined {
+    return this.#read(statement, (prepared, values) => prepared.get(...values)) as T | undefined
+  }
+
+  #read(
+    statement: Sql | string,
+    read: (prepared: StatementSyncInstance, values: readonly SqlValue[]) => unknown,
+  ): unknown {
     const { text, values } = typeof statement === 'string' ? { text: statement, values: [] } : statement
-    return this.#statement(text).get(...values) as T | undefined
+    try {
+      return read(this.#statement(text), values)
+    } catch (cause) {
+      const guarded = text.replace(JSON_OF_BODY, '$1(CASE WHEN json_valid(body) THEN body END,')
+      if (guarded === text || !/malformed JSON/.test((cause as Error).message)) throw cause
+      // A message that is damaged must not break the searches for others. To test each is slow, so it is done only then.
+      return read(this.#statement(guarded), values)
+    }
   }
 
   /** The column `value` of the first row; 0 if there is none or it is null. */

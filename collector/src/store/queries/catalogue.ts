@@ -1,4 +1,5 @@
 import { isNamed, keyOf, readKey, Samples, Shape } from '../../catalogue/samples.ts'
+import { commonPaths } from '../../catalogue/schema.ts'
 import type { TrackingPlan } from '../../plan/plan.ts'
 import { term } from '../../search/syntax.ts'
 import type { Catalogue, CatalogueDetail, CatalogueEntry, InferredSchemas } from '../query-results.ts'
@@ -11,10 +12,11 @@ const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
 /** The entries of the list are inferred from this many newest events, and from `RARE_SAMPLES` for each that is rare among these. */
-const LIST_SAMPLES = 2000
+const LIST_SAMPLES = 1000
 const RARE_SAMPLES = 20
 /** One entry is inferred from this many of its newest events. */
-const ENTRY_SAMPLES = 1000
+const ENTRY_SAMPLES = 500
+const MAX_COMMON_PATHS = 100
 /** The name under which an event is counted: for other kinds, the column has an id. */
 const NAME = raw("CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END")
 const KINDS = raw("kind IN ('track', 'page', 'screen', 'identify', 'group', 'alias')")
@@ -97,7 +99,8 @@ function sum(one: EntryCount, other: EntryCount): EntryCount {
 
 function isEntry({ type, name }: { type: string; name: string }): Sql {
   const isKind = sql`kind = ${type}`
-  return isNamed(type) ? sql`${isKind} AND coalesce(name, '') = ${name}` : isKind
+  if (!isNamed(type)) return isKind
+  return name === '' ? sql`${isKind} AND (name IS NULL OR name = '')` : sql`${isKind} AND name = ${name}`
 }
 
 interface Sampled {
@@ -139,42 +142,60 @@ export function catalogueDetail(
   const kind = readKey(query.key)
   const [entry] = countedEntries(context, query, kind)
   if (entry === undefined) return null
-  const rows = newest(context, allOf([within('received_at', query), isEntry(kind)]), ENTRY_SAMPLES)
-  const shape = new Shape()
-  for (const { seq, body } of rows) {
-    const message = storedMessage(body)
-    if (message !== null) shape.add(entry.type, message, String(seq))
-  }
-  shape.isWhole = shape.sampled >= entry.accepted
+  const { shape, newest: seq } = shapeOf(context, query, entry)
   const { counts, sampled, fields, schema } = shape
   return {
     ...entry,
     ...(sampled > 0 && counts),
     sampled,
     fields,
-    example:
-      recordsOf(
-        context,
-        rows.slice(0, 1).map(({ seq }) => seq),
-      )[0] ?? null,
+    example: seq === undefined ? null : (recordsOf(context, [seq])[0] ?? null),
     schema,
   }
 }
 
-/** Reads every accepted event, so that a key is required only if all have it. */
 export function schemas(context: QueryContext, range: TimeRange): InferredSchemas {
   const entries = countedEntries(context, range)
-  const samples = new Samples()
-  for (const { key, type, name } of entries.slice(0, MAX_ENTRIES)) {
-    const rows = newest(context, allOf([within('received_at', range), isEntry(readKey(key))]), -1)
-    for (const { seq, body } of rows) {
-      const message = storedMessage(body)
-      if (message !== null) samples.add(type, name, message, String(seq))
-    }
-    const shape = samples.shape(key)
-    if (shape !== undefined) shape.isWhole = true
+  return {
+    schemas: entries.slice(0, MAX_ENTRIES).map((entry) => {
+      const { key, type, name } = entry
+      return { key, type, name, schema: shapeOf(context, range, entry).shape.schema }
+    }),
+    isComplete: entries.length <= MAX_ENTRIES,
   }
-  return { schemas: samples.schemas(), isComplete: entries.length <= MAX_ENTRIES }
+}
+
+/** Inferred from the newest events. Which keys are required is asked of all. */
+function shapeOf(
+  context: QueryContext,
+  range: TimeRange,
+  { key, type, accepted }: CatalogueEntry,
+): { shape: Shape; newest: number | undefined } {
+  const where = allOf([within('received_at', range), isEntry(readKey(key))])
+  const rows = newest(context, where, ENTRY_SAMPLES)
+  const shape = new Shape()
+  for (const { seq, body } of rows) {
+    const message = storedMessage(body)
+    if (message !== null) shape.add(type, message, String(seq))
+  }
+  if (shape.sampled >= accepted) shape.known = 'everywhere'
+  else shape.known = { required: pathsInAll(context, where, commonPaths(shape.fields)) }
+  return { shape, newest: rows[0]?.seq }
+}
+
+/** Those of the paths that every accepted event has. */
+function pathsInAll({ database }: QueryContext, where: Sql, paths: readonly string[][]): ReadonlySet<string> {
+  const asked = paths.slice(0, MAX_COMMON_PATHS)
+  if (asked.length === 0) return new Set()
+  const columns = asked.map((path, index) => {
+    const steps = path.map((one) => `."${JSON.stringify(one).slice(1, -1).replaceAll('\\"', '\\u0022')}"`)
+    return sql`min(json_type(body, ${`$${steps.join('')}`}) IS NOT NULL) AS ${raw(`p${index}`)}`
+  })
+  const list = columns.reduce((before, one) => sql`${before}, ${one}`)
+  const row = database.get<Record<string, number>>(
+    sql`SELECT ${list} FROM event WHERE ${where} AND reason IS NULL`,
+  )
+  return new Set(asked.filter((_, index) => row?.[`p${index}`] === 1).map((path) => JSON.stringify(path)))
 }
 
 interface EntryCount {

@@ -30,7 +30,7 @@ export function listUsers(
 function matching(q: string): Sql {
   if (q === '') return raw('TRUE')
   const traits = sql`kind = 'identify' AND reason IS NULL AND EXISTS (
-    SELECT 1 FROM json_each(CASE WHEN json_valid(body) THEN body ELSE '{}' END, '$.traits')
+    SELECT 1 FROM json_each(body, '$.traits')
     WHERE type = 'text' AND ${containsAny(['value'], q)})`
   return sql`person IN (
     SELECT person FROM event WHERE ${containsAny(['person', 'user_id', 'anonymous_id'], q)} OR (${traits}))`
