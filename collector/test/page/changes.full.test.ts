@@ -113,5 +113,8 @@ test('a request can be copied as curl and sent again, and an event is saved as a
   await panel(page).getByRole('link', { name: 'Save as a file' }).click()
   let text = ''
   for await (const chunk of await (await waiting).createReadStream()) text += chunk
-  expect(JSON.parse(text)).toMatchObject({ event: { name: 'Asked' }, repeats: [{ reason: 'duplicate' }] })
+  expect(JSON.parse(text)).toMatchObject({
+    event: { name: 'Asked', repeats: [{ reason: 'duplicate' }] },
+    request: { path: '/v1/track' },
+  })
 })
