@@ -1,6 +1,5 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Kind } from 'trackpost'
-import { createCompletion, SHELLS } from './commands/completion.ts'
 import type { CommandContext } from './commands/context.ts'
 import { type DoctorFlags, runDoctor } from './commands/doctor.ts'
 import { type ImportFlags, runImport } from './commands/import.ts'
@@ -44,22 +43,6 @@ export function createProgram(context: CommandContext, onExit: OnExit): Command 
   addImport(program, context, onExit)
   addTypes(program, context, onExit)
   addTail(program, context, onExit)
-  program
-    .command('completion')
-    .description('print a script that makes your shell complete commands and options')
-    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
-    .addHelpText(
-      'after',
-      `
-bash: trackpost completion bash > ~/.local/share/bash-completion/completions/trackpost
-zsh:  trackpost completion zsh > "\${fpath[1]}/_trackpost"
-fish: trackpost completion fish > ~/.config/fish/completions/trackpost.fish
-`,
-    )
-    .action((shell: (typeof SHELLS)[number]) => {
-      context.stdout.write(createCompletion(program, shell))
-      onExit(0)
-    })
   return program
 }
 
