@@ -7,7 +7,7 @@ import { createTarget, type State } from '../src/import/state.ts'
 import type { PendingLine } from '../src/import/window.ts'
 import { newFolder } from './support.ts'
 
-const STYLE = { format: 'ndjson', delimiter: ',', header: [] } as const
+const STYLE = { format: 'ndjson', dialect: { delimiter: ',', isSpaced: false }, header: [] } as const
 
 function refused(line: number): PendingLine {
   return {
