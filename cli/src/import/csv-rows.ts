@@ -1,4 +1,4 @@
-import { type RawLine, RawLines, toRecord, withoutLineEnd } from './lines.ts'
+import { addRecord, RawLines, withoutLineEnd } from './lines.ts'
 import {
   MAX_RECORD_BYTES,
   NEWLINE,
@@ -27,7 +27,7 @@ export class CsvRowSplitter implements Splitter {
   readonly #delimiter: number
   readonly #isSpaced: boolean
   /** The lines of a row whose last field is still open. */
-  #open: RawLine[] = []
+  #open: SourceRecord[] = []
   #openBytes = 0
 
   constructor(
@@ -54,7 +54,7 @@ export class CsvRowSplitter implements Splitter {
     return this.#take(this.#lines.finish(), true)
   }
 
-  #take(lines: readonly RawLine[], isEnd: boolean): SourceRecord[] {
+  #take(lines: readonly SourceRecord[], isEnd: boolean): SourceRecord[] {
     const records: SourceRecord[] = []
     const todo = [...lines].reverse()
     for (;;) {
@@ -65,9 +65,9 @@ export class CsvRowSplitter implements Splitter {
         this.#giveUp(todo, records)
         continue
       }
-      const state = line.isTooLong ? 'broken' : this.#read(line.bytes, isInside)
+      const state = line.problem !== undefined ? 'broken' : this.#read(line.bytes, isInside)
       this.#openBytes += line.bytes.length
-      if (state === 'whole') records.push(...this.#close(line))
+      if (state === 'whole') this.#close(line, records)
       else {
         this.#open.push(line)
         if (state === 'broken' || this.#openBytes > this.#limit) this.#giveUp(todo, records)
@@ -75,21 +75,21 @@ export class CsvRowSplitter implements Splitter {
     }
   }
 
-  #close(last: RawLine): SourceRecord[] {
-    const [first = last] = this.#open
-    const bytes = Buffer.concat([...this.#open, last].map((line) => line.bytes))
-    const row = { ...last, line: first.line, bytes: this.#open.length === 0 ? last.bytes : bytes }
-    this.#open = []
+  #close(last: SourceRecord, records: SourceRecord[]): void {
+    const [first] = this.#open
     this.#openBytes = 0
-    return toRecord(row, this.#limit)
+    if (first === undefined) return addRecord(records, last)
+    const bytes = Buffer.concat([...this.#open, last].map((line) => line.bytes))
+    this.#open = []
+    addRecord(records, { ...last, line: first.line, bytes })
   }
 
   /** The first of the open lines is broken. The others are read again. */
-  #giveUp(todo: RawLine[], records: SourceRecord[]): void {
-    const [first, ...others] = this.#open as [RawLine, ...RawLine[]]
+  #giveUp(todo: SourceRecord[], records: SourceRecord[]): void {
+    const [first, ...others] = this.#open as [SourceRecord, ...SourceRecord[]]
     this.#open = []
     this.#openBytes = 0
-    records.push(...(first.isTooLong ? toRecord(first, this.#limit) : [broken(first)]))
+    records.push(first.problem === undefined ? broken(first) : first)
     todo.push(...others.reverse())
   }
 
@@ -120,7 +120,7 @@ export class CsvRowSplitter implements Splitter {
   }
 }
 
-function broken({ isTooLong, ...line }: RawLine): SourceRecord {
+function broken(line: SourceRecord): SourceRecord {
   const bytes = withoutLineEnd(line.bytes)
   const hint = bytes.includes('\\"') ? '; inside quotes, a quote is written twice, not as \\"' : ''
   const message = `a quoted field has no closing quote, or text after its closing quote${hint}`

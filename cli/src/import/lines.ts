@@ -8,10 +8,7 @@ import {
   tooLong,
 } from './record.ts'
 
-/** The bytes of a line with its line end; none if it is over the limit. */
-export type RawLine = SourceRecord & { readonly isTooLong: boolean }
-
-/** Cuts a stream after each line end. Keeps at most one line of `limit` bytes in memory. */
+/** Cuts a stream after each line end, which the lines keep. Keeps at most one line of `limit` bytes in memory. */
 export class RawLines {
   readonly #limit: number
   readonly #newline: number
@@ -34,8 +31,8 @@ export class RawLines {
     return this.#line
   }
 
-  push(chunk: Buffer): RawLine[] {
-    const lines: RawLine[] = []
+  push(chunk: Buffer): SourceRecord[] {
+    const lines: SourceRecord[] = []
     let start = 0
     for (let end = chunk.indexOf(this.#newline); end !== -1; end = chunk.indexOf(this.#newline, start)) {
       this.#keep(chunk.subarray(start, end + 1))
@@ -46,7 +43,7 @@ export class RawLines {
     return lines
   }
 
-  finish(): RawLine[] {
+  finish(): SourceRecord[] {
     return this.#partBytes > 0 ? [this.#endLine()] : []
   }
 
@@ -58,13 +55,15 @@ export class RawLines {
     else if (part.length > 0) this.#parts.push(part)
   }
 
-  #endLine(): RawLine {
+  #endLine(): SourceRecord {
     const line = this.#line++
     const all = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
     const isTooLong = this.#partBytes > this.#limit + 2 || withoutLineEnd(all).length > this.#limit
     this.#parts = []
     this.#partBytes = 0
-    return { line, nextLine: this.#line, end: this.#offset, bytes: isTooLong ? EMPTY : all, isTooLong }
+    const place = { line, nextLine: this.#line, end: this.#offset }
+    if (isTooLong) return { ...place, bytes: EMPTY, problem: tooLong(line, this.#limit) }
+    return { ...place, bytes: all }
   }
 }
 
@@ -73,11 +72,9 @@ const EMPTY = Buffer.alloc(0)
 /** Each line is a record, but for blank ones. */
 export class LineSplitter implements Splitter {
   readonly #lines: RawLines
-  readonly #limit: number
 
   constructor(start: Position, limit = MAX_RECORD_BYTES, newline = NEWLINE) {
     this.#lines = new RawLines(start, limit, newline)
-    this.#limit = limit
   }
 
   get line(): number {
@@ -85,19 +82,28 @@ export class LineSplitter implements Splitter {
   }
 
   push(chunk: Buffer): SourceRecord[] {
-    return this.#lines.push(chunk).flatMap((line) => toRecord(line, this.#limit))
+    return toRecords(this.#lines.push(chunk))
   }
 
   finish(): SourceRecord[] {
-    return this.#lines.finish().flatMap((line) => toRecord(line, this.#limit))
+    return toRecords(this.#lines.finish())
   }
 }
 
-/** Returns the record of a line, without its line end; nothing for a blank line. */
-export function toRecord({ isTooLong, ...place }: RawLine, limit: number): SourceRecord[] {
-  if (isTooLong) return [{ ...place, problem: tooLong(place.line, limit) }]
-  const bytes = withoutLineEnd(place.bytes)
-  return isBlank(bytes) ? [] : [{ ...place, bytes }]
+function toRecords(lines: readonly SourceRecord[]): SourceRecord[] {
+  const records: SourceRecord[] = []
+  for (const line of lines) addRecord(records, line)
+  return records
+}
+
+/** Adds a line without its line end, unless it is blank. */
+export function addRecord(records: SourceRecord[], line: SourceRecord): void {
+  const bytes = withoutLineEnd(line.bytes)
+  if (line.problem !== undefined) records.push(line)
+  else if (!isBlank(bytes)) {
+    const { line: number, nextLine, end } = line
+    records.push({ line: number, nextLine, end, bytes })
+  }
 }
 
 /** Removes LF, CR or CR LF. */

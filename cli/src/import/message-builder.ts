@@ -107,7 +107,7 @@ export class MessageBuilder {
       this.#merge(target, value, column)
       return undefined
     }
-    const replaced = put(this.#params, target.split('.'), value)
+    const replaced = put(this.#params, target.includes('.') ? target.split('.') : [target], value)
     if (replaced === 'blocked') {
       const message = `${target}: a part of this path has a value already, so it cannot be an object`
       return { reason: 'invalid', message, column }

@@ -52,8 +52,11 @@ export function without(fields: object, path: readonly string[]): Record<string,
   return copy
 }
 
-function define(object: object, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+function define(object: Record<string, unknown>, key: string, value: unknown): void {
+  // An assignment to this key would set the prototype.
+  if (key === '__proto__')
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+  else object[key] = value
 }
 
 export function isSame(one: unknown, other: unknown): boolean {

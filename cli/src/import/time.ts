@@ -92,8 +92,8 @@ export function readTime(value: unknown, rules: TimeRules): ReadTime {
     return { wrong: `expected a date in ISO 8601, such as 2024-02-01T09:30:00Z, got ${quoted(value)}${hint}` }
   }
   const { date, time = '00:00', half, zone } = parts
-  const dayMs = Date.parse(`${date}T00:00:00Z`)
-  const isDay = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(date)
+  // `Date.parse` reads 30 February as 1 March.
+  const isDay = new Date(Date.parse(`${date}T00:00:00Z`)).getUTCDate() === Number(date.slice(8))
   const clock = clockOf(time, half)
   const ms = isDay && clock !== undefined ? Date.parse(`${date}T${clock}${zoneOf(zone)}`) : Number.NaN
   if (Number.isNaN(ms))
@@ -152,6 +152,7 @@ function twoDigits(number: number | string): string {
 }
 
 function clockOf(time: string, half: string | undefined): string | undefined {
+  if (half === undefined && time[2] === ':') return time.replace(',', '.')
   const [hours = '', ...rest] = time.replace(',', '.').split(':')
   if (half === undefined) return [twoDigits(hours), ...rest].join(':')
   const hour = Number(hours)

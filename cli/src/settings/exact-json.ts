@@ -65,6 +65,8 @@ const DOUBLE_DIGITS = 17
 
 /** @param literal A number as JSON writes it. */
 export function lossOf(literal: string): 'large' | 'rounded' | undefined {
+  // Fast path: a double holds 15 digits.
+  if (literal.length < 16 && !/e/i.test(literal)) return undefined
   const value = Number(literal)
   if (!Number.isFinite(value)) return 'large'
   if (/^-?\d+$/.test(literal)) return Number.isSafeInteger(value) ? undefined : 'large'
