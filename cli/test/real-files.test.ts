@@ -426,6 +426,27 @@ describe('what an import cannot read is refused with the option that helps', () 
         /column "properties.n".*--large-numbers text/,
       ],
       [
+        'line ends of two kinds',
+        'a.csv',
+        'userId,event\ra,A\nb,B\n',
+        ['--type=track'],
+        /some lines end in CR alone/,
+      ],
+      [
+        'no time',
+        'a.csv',
+        'userId,event,timestamp\na,A,null\n',
+        ['--type=track'],
+        /--null 'null' leaves it out/,
+      ],
+      [
+        'a number as a time',
+        'a.csv',
+        'userId,event,timestamp\na,A,-5\n',
+        ['--type=track'],
+        /timestamp:s, :ms, :us or :ns/,
+      ],
+      [
         'quotes of MySQL',
         'a.csv',
         'userId,event\nada,"say \\"hi\\""\n',

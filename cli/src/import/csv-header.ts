@@ -61,6 +61,10 @@ export async function readCsvHeader(
   const [{ value: header, problem } = {}] = parseRows([row], dialect)
   if (header === undefined)
     throw new UsageError(`line ${row.line}: the header cannot be read: ${problem?.message}`)
+  if (header.some((name) => name.includes('\r')))
+    throw new UsageError(
+      `line ${row.line}: some lines end in CR alone, and others in LF: convert them first (tr '\\r' '\\n')`,
+    )
   requireHeader(row, header, head.bytes, newline, options)
   return { dialect, header, start: { offset: row.end, line: row.nextLine } }
 }

@@ -54,7 +54,10 @@ export class MessageBuilder {
       return undefined
     }
     const result = this.#read(target, isId, value, to)
-    if ('wrong' in result) return { reason: 'invalid', message: result.wrong, column }
+    if ('wrong' in result) {
+      const hint = isNullWord(value) ? `; --null '${value}' leaves it out` : ''
+      return { reason: 'invalid', message: result.wrong + hint, column }
+    }
     for (const [path, kind] of result.notes ?? []) {
       if (kind === 'large' && this.#mapping.rules.largeNumbers === 'refuse') return refuseLarge(column)
       this.#note(kind, join(target, path), column)

@@ -80,7 +80,8 @@ export function readTime(value: unknown, rules: TimeRules): ReadTime {
   const text = String(value).trim()
   if (/^-?\d+(?:\.\d+)?$/.test(text)) {
     const wrong = unlikely(quoted(value), Number.NaN, text.replace(/^-|\..*/g, ''))
-    return { wrong: wrong.replace(RANGE, 'expected a date') }
+    const unit = 'for a number since 1970: timestamp:s, :ms, :us or :ns'
+    return { wrong: wrong.replace(RANGE, 'expected a date').replace('--any-time accepts it', unit) }
   }
   const [, net] = /^\/Date\((\d+)\)\/$/.exec(text) ?? []
   if (net !== undefined) return fromEpoch(net, 'ms', rules)
