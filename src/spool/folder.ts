@@ -119,6 +119,8 @@ export class Folder {
   /** Gives up what is left: another process may take it over. */
   close(): void {
     this.#remove(this.#lock)
+    // Removes the locks of those whose files were taken over.
+    if (this.#count > 0) this.scan()
   }
 
   #nextPath(): string {

@@ -10,16 +10,14 @@ import { type Processes, systemProcesses } from './owner.ts'
 /** A file is full when it has so many messages, or bytes. */
 const MAX_MESSAGES = 1_000
 const MAX_BYTES = 1_000_000
-/** A file that is longer was not written by a journal. */
-const MAX_READ_BYTES = 268_435_456
 const SYNC_MS = 1_000
 /** After a failure, nothing is written for this long. */
 const RETRY_MS = 1_000
 /** Interval of the sign of life, and of the search for files of processes that are gone. */
 const BEAT_MS = 15_000
-/** That a file is there is asked at most so often. */
-const LOOK_MS = 50
 const NEWLINE = 10
+const SYNC_DENIED =
+  'fsync is denied, as the permission model of Node.js always does: events survive the process, but perhaps not a power cut'
 /** Codes of systems on which a directory cannot be opened or synced. There, its entries need no sync. */
 const NOT_FOR_DIRECTORIES = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP', 'ERR_ACCESS_DENIED']
 
@@ -45,26 +43,12 @@ class JournalFile implements JournalRecord {
   /** Whether something was written since the last sync. */
   isDirty = false
   isSyncing = false
-  /** Whether its data may not be on the disk, although it was synced. */
-  isUnsafe = false
-  /** Whether somebody has removed it. */
-  isGone = false
-  lookedMs = Number.NEGATIVE_INFINITY
-  readonly #look: (file: JournalFile) => void
+  /** `false` when somebody has removed it, or its data may not be on the disk although it was synced. */
+  isKept = true
 
-  constructor(path: string, file: number | undefined, look: (file: JournalFile) => void) {
+  constructor(path: string, file?: number) {
     this.path = path
     this.file = file
-    this.#look = look
-  }
-
-  get isKept(): boolean {
-    this.#look(this)
-    return !this.isGone
-  }
-
-  get isFull(): boolean {
-    return this.count >= MAX_MESSAGES || this.bytes >= MAX_BYTES
   }
 }
 
@@ -107,8 +91,9 @@ export class FileJournal implements Journal {
   append(messages: readonly Uint8Array[]): readonly (JournalRecord | undefined)[] {
     const records: (JournalRecord | undefined)[] = []
     const nowMs = this.#client.clock.monotonic()
-    // The process was frozen, and others may have taken over its files.
+    // If the process was frozen, others may have taken over its files.
     if (nowMs > this.#beatMs + 2 * BEAT_MS) this.#beat()
+    else if (this.#current !== undefined && !this.#files.existsSync(this.#current.path)) this.#lookAtAll()
     try {
       while (!this.#isClosed && nowMs >= this.#retryMs && records.length < messages.length) {
         const file = this.#writable()
@@ -185,10 +170,11 @@ export class FileJournal implements Journal {
 
   /** The file for the next message. @throws when there is none, and none can be made. */
   #writable(): JournalFile {
-    if (this.#current !== undefined && !this.#current.isFull) return this.#current
+    const current = this.#current
+    if (current !== undefined && current.count < MAX_MESSAGES && current.bytes < MAX_BYTES) return current
     this.#rotate()
     const { path, file } = this.#folder.create()
-    this.#current = new JournalFile(path, file, this.#look)
+    this.#current = new JournalFile(path, file)
     this.#all.add(this.#current)
     this.#isFolderDirty = true
     return this.#current
@@ -215,22 +201,17 @@ export class FileJournal implements Journal {
       for (let done = 0; done < bytes; )
         done += this.#files.writeSync(descriptor, lines, done, bytes - done, file.bytes + done)
     } catch (error) {
-      this.#cut(file)
+      try {
+        this.#files.ftruncateSync(descriptor, file.bytes)
+      } catch {
+        // The last line stays torn, which costs only itself.
+      }
       throw error
     }
     file.bytes += bytes
     file.count += to - from
     file.isDirty = true
     return to - from
-  }
-
-  /** Removes what a failed write has left. */
-  #cut(file: JournalFile): void {
-    try {
-      this.#files.ftruncateSync(file.file as number, file.bytes)
-    } catch {
-      // Then the last line is torn, which costs only itself.
-    }
   }
 
   #fail(error: unknown): void {
@@ -278,21 +259,18 @@ export class FileJournal implements Journal {
     }
   }
 
-  readonly #look = (file: JournalFile): void => {
-    const nowMs = this.#client.clock.monotonic()
-    if (file.isGone || nowMs < file.lookedMs + LOOK_MS) return
-    file.lookedMs = nowMs
-    if (this.#files.existsSync(file.path)) return
-    file.isGone = true
-    if (file === this.#current) this.#rotate()
-    this.#tell('its files were removed')
-  }
-
   #lookAtAll(): void {
     for (const file of this.#all) {
-      file.lookedMs = Number.NEGATIVE_INFINITY
-      this.#look(file)
+      if (!this.#files.existsSync(file.path)) this.#giveUp(file, 'its files were removed')
     }
+  }
+
+  /** The file is not trusted any more. */
+  #giveUp(file: JournalFile, problem: string): void {
+    if (!file.isKept) return
+    file.isKept = false
+    if (file === this.#current) this.#rotate()
+    this.#tell(problem)
   }
 
   async #sync(): Promise<boolean> {
@@ -302,8 +280,7 @@ export class FileJournal implements Journal {
     const syncs = [...this.#all].filter(({ isDirty }) => isDirty).map((file) => this.#syncFile(file))
     if (this.#isFolderDirty) syncs.push(this.#syncFolder())
     await Promise.all(syncs)
-    for (const { open, isGone, isUnsafe } of this.#all) if (open > 0 && (isGone || isUnsafe)) return false
-    return true
+    return [...this.#all].every(({ open, isKept }) => open === 0 || isKept)
   }
 
   async #syncFile(file: JournalFile): Promise<void> {
@@ -320,18 +297,12 @@ export class FileJournal implements Journal {
 
   #failSync(file: JournalFile, error: unknown): void {
     if (codeOf(error) === 'ERR_ACCESS_DENIED') {
-      if (!this.#hasToldOfSync) {
-        this.#client.warn(
-          'fsync is denied, as always by the permission model of Node.js: events survive the process, but perhaps not a power cut',
-        )
-      }
+      if (!this.#hasToldOfSync) this.#client.warn(SYNC_DENIED)
       this.#hasToldOfSync = true
       return
     }
     // The system may have dropped the data, and a second sync would not tell.
-    file.isUnsafe = true
-    if (file === this.#current) this.#rotate()
-    this.#tell(describeCause(error))
+    this.#giveUp(file, describeCause(error))
   }
 
   async #syncFolder(): Promise<void> {
@@ -355,7 +326,7 @@ export class FileJournal implements Journal {
     const bytes = this.#read(name)
     const path = bytes === undefined ? undefined : this.#folder.take(name)
     if (bytes === undefined || path === undefined) return []
-    const file = new JournalFile(path, undefined, this.#look)
+    const file = new JournalFile(path)
     this.#all.add(file)
     const { messages, damaged } = readLines(bytes)
     if (damaged > 0) {
@@ -371,8 +342,6 @@ export class FileJournal implements Journal {
   #read(name: string): Buffer | undefined {
     const path = join(this.#folder.path, name)
     try {
-      const { size } = this.#files.statSync(path)
-      if (size > MAX_READ_BYTES) throw new Error(`it has ${size} bytes`)
       return this.#files.readFileSync(path)
     } catch (error) {
       // The next scan finds it again, unless another process has taken it over.
