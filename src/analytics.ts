@@ -1,16 +1,16 @@
 import { Emitter, emit, type Listeners } from './client/emitter.ts'
-import type { AnalyticsEvents, EmittedEvents, FlushOptions, FlushResult } from './client/events.ts'
-import type { Status } from './client/monitor.ts'
+import type { AnalyticsEvents, EmittedEvents, FlushOptions } from './client/events.ts'
 import { Registry } from './client/registry.ts'
 import { createPromises, createScope, readOptions, type ScopedTracker } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
 import { accept } from './core/accept.ts'
-import { CLOSE_TIMEOUT_MS, close, limitOf } from './core/close.ts'
+import { CLOSE_TIMEOUT_MS, close } from './core/close.ts'
 import type { Core } from './core/core.ts'
-import { type Stats, statsOf } from './core/counts.ts'
+import { type FlushSummary, type Stats, statsOf } from './core/counts.ts'
 import { createCore, type Seams } from './core/create.ts'
-import { flush, handled, stored } from './core/flush.ts'
-import { statusOf } from './core/status.ts'
+import { flush, limitOf, stored } from './core/flush.ts'
+import { type Status, statusOf } from './core/status.ts'
+import { endOfTurn } from './core/turn.ts'
 import { describeCause } from './errors/cause.ts'
 import { fromCaller } from './errors/guard.ts'
 import type { Scope } from './message/scope.ts'
@@ -76,8 +76,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     }
     this.#settings = resolved
     const core = this.#core
-    this.#registry = new Registry(core.pipeline, core.warnings, this as Emitter<AnalyticsEvents>, (name) =>
-      core.pipeline.deregister(name, core.counts.accepted, handled(core)),
+    this.#registry = new Registry(core.pipeline, core.observer, this as Emitter<AnalyticsEvents>, (name) =>
+      core.pipeline.deregister(name, endOfTurn(core)),
     )
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
@@ -97,7 +97,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /** The state of the client at this instant: queued events, requests in flight, pauses, and the last error. */
   get status(): Status {
-    return statusOf(this.#core, this.#settings.host + this.#settings.path)
+    return statusOf(this.#core)
   }
 
   /** Resolves when every plugin registered so far has loaded, or has failed to load. Never rejects. */
@@ -161,10 +161,10 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
-  flush(options: FlushOptions = {}): Promise<FlushResult> {
+  flush(options: FlushOptions = {}): Promise<FlushSummary> {
     const { close: isClose, timeout } = readOptions(options)
     if (isClose === true) return this.#close(options)
-    return flush(this.#core, limitOf(this.#core, timeout, undefined)) as Promise<FlushResult>
+    return flush(this.#core, limitOf(this.#core, timeout))
   }
 
   /**
@@ -178,16 +178,16 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
-  closeAndFlush(options: Pick<FlushOptions, 'timeout'> = {}): Promise<FlushResult> {
+  closeAndFlush(options: Pick<FlushOptions, 'timeout'> = {}): Promise<FlushSummary> {
     return this.#close(options)
   }
 
   /**
-   * Waits until the plugins have finished with the events accepted so far, and then until the spool has stored these events.
-   * Never rejects.
+   * Waits until the plugins have finished with the events accepted so far, and then until the spool has them on disk. Never
+   * rejects.
    *
-   * @returns Whether everything accepted before this call is as safe as the spool promises: with `sync: 'never'`, written to a
-   * file; in the other modes, also synced to disk (fsync). `false` without a spool, and while the spool cannot write.
+   * @returns Whether everything accepted before this call would survive the death of the process, and a power cut where fsync is
+   * allowed. `false` without a spool, and while the spool cannot write.
    * @example
    * analytics.track({ userId: 'ada', event: 'Order Completed' })
    * if (await analytics.stored()) response.end('thank you')
@@ -249,22 +249,22 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   protected override onListenerError(error: unknown, name: keyof AnalyticsEvents): boolean {
-    this.#core.warnings.reportListener(error, name)
+    this.#core.observer.onListenerError(error, name)
     return true
   }
 
-  #close(options: FlushOptions): Promise<FlushResult> {
+  #close(options: FlushOptions): Promise<FlushSummary> {
     const core = this.#core
-    return close(core, limitOf(core, readOptions(options).timeout, CLOSE_TIMEOUT_MS)) as Promise<FlushResult>
+    return close(core, limitOf(core, readOptions(options).timeout, CLOSE_TIMEOUT_MS))
   }
 }
 
 /** Loads the code of `verify()` on demand, because few programs call it. */
 async function verify(core: Core, url: string): Promise<Verification> {
-  const { settings, sender, credentials, clock } = core
+  const { settings, transport, credentials, clock } = core
   try {
     const { verify } = await import(/* webpackMode: "eager" */ './client/verify.ts')
-    return await verify({ url, settings, state: core, sender, credentials, clock })
+    return await verify({ url, settings, state: core, transport, credentials, clock })
   } catch (error) {
     // The code could not be loaded.
     return { reachable: false, authorized: undefined, status: undefined, url, hint: describeCause(error) }

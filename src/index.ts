@@ -5,14 +5,14 @@ export type {
   EmittedEvents,
   ErrorEvent,
   FlushOptions,
-  FlushResult,
   WarningEvent,
 } from './client/events.ts'
-export type { LastError, Status } from './client/monitor.ts'
+export type { LastError } from './client/observer.ts'
 export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
 export type { FlushSummary, Stats } from './core/counts.ts'
-export type { RequestInfo, ResponseInfo } from './delivery/observer.ts'
+export type { Status } from './core/status.ts'
+export type { RequestInfo, ResponseInfo } from './delivery/facts.ts'
 export {
   ContextCancelation,
   type ContextCancelationOptions,

@@ -2,10 +2,11 @@ import { copyCause, describeCause } from '../errors/cause.ts'
 import { DeliveryError, SettingsError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
-import { type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
+import { type Answer as Response, answerWithin, type Exchange, startExchange } from '../http/exchange.ts'
 import { MAX_RESPONSE_BYTES } from '../http/response.ts'
-import { redactor } from '../policy/redact.ts'
-import { headerValue, judge, parseHttpDate } from '../policy/response.ts'
+import { redactor } from '../http/redact.ts'
+import { wordOf } from '../http/verdict.ts'
+import { headerValue, parseHttpDate, statedMs } from '../http/waits.ts'
 import { type Clock, TIMEOUT, within } from '../runtime/clock.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
@@ -189,7 +190,7 @@ export class Tokens implements Authorization {
       const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedMs)))
       const exchange = this.#exchange(signed, leftMs)
       fetch.cancel = exchange.abort
-      return this.#read(await exchange.result, startedMs, [...signed.split('.'), clientId, keyId])
+      return this.#read(await answerWithin(exchange, leftMs, clock), startedMs, [...signed.split('.'), clientId, keyId])
     } catch (error) {
       // For instance from a clock that a test has mocked. The next request may succeed.
       return { failure: this.#failure('failed', `it failed (${nameOf(error)})`) }
@@ -229,12 +230,12 @@ export class Tokens implements Authorization {
     const request = { url: `${settings.authServer}/token`, headers, body, timeoutMs }
     return startExchange(
       client,
-      { ...request, keptBytes: MAX_RESPONSE_BYTES, bodyTimeoutMs: timeoutMs },
+      { ...request, keptBytes: MAX_RESPONSE_BYTES, bodyMs: timeoutMs, closesConnection: false },
       clock,
     )
   }
 
-  #read(response: ExchangeResult, startedMs: number, secrets: readonly string[]): Answer {
+  #read(response: Response, startedMs: number, secrets: readonly string[]): Answer {
     const redact = redactor(secrets)
     if (response.status === undefined) {
       const cause = copyCause(response.cause, redact)
@@ -243,8 +244,8 @@ export class Tokens implements Authorization {
     const { status, headers } = response
     const body = readObject(response.body)
     const message = printable(redact(`[${status}] ${response.statusText}`))
-    const { action, waitMs } = judge(response, false, this.#options.clock.now())
-    switch (action) {
+    const waitMs = statedMs((name) => headerValue(headers, name), this.#options.clock.now())
+    switch (wordOf(status)) {
       case 'delivered': {
         const token = readToken(body, startedMs)
         return (
@@ -253,7 +254,7 @@ export class Tokens implements Authorization {
           }
         )
       }
-      case 'retry':
+      case 'failed':
         return { failure: this.#failure('failed', message, { status, waitMs }) }
       case 'limited':
         return { failure: this.#failure('limited', message, { status, waitMs }) }

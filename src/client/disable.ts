@@ -1,6 +1,6 @@
 import { isThenable } from '../errors/guard.ts'
 import { describe } from '../message/describe.ts'
-import type { Warnings } from './warnings.ts'
+import type { Observer } from './observer.ts'
 
 /**
  * Returns a function that reads the setting `disable` for one event. If the user's function fails, the event is not sent:
@@ -10,7 +10,7 @@ import type { Warnings } from './warnings.ts'
  */
 export function disableReader(
   disable: boolean | (() => boolean),
-  warnings: Pick<Warnings, 'report' | 'reportMisuse'>,
+  observer: Pick<Observer, 'onUserError' | 'onMisuse'>,
 ): (() => boolean) | undefined {
   if (disable === false) return undefined
   if (disable === true) return () => true
@@ -26,9 +26,9 @@ export function disableReader(
       // Prevents an unhandled rejection.
       if (isPromise) given.then(undefined, () => {})
       const got = isPromise ? 'a promise' : describe(given)
-      warnings.reportMisuse('disable', `disable: expected a boolean, got ${got}; nothing is sent`)
+      observer.onMisuse('disable', `disable: expected a boolean, got ${got}; nothing is sent`)
     } catch (error) {
-      warnings.report('disable', error)
+      observer.onUserError('disable', error)
     } finally {
       isAsking = false
     }

@@ -1,5 +1,4 @@
-import type { FlushSummary } from '../core/counts.ts'
-import type { RequestInfo, ResponseInfo } from '../delivery/observer.ts'
+import type { RequestInfo, ResponseInfo } from '../delivery/facts.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { Message } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
@@ -85,20 +84,9 @@ export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'
 export interface FlushOptions {
   /**
    * Longest wait in milliseconds. 0: no limit, and so does what is not a number, with a warning; a negative number: no wait.
-   * Default: no limit for `flush`, 75,000 with `close` and for `closeAndFlush`.
+   * Default: no limit for `flush`, 25,000 with `close` and for `closeAndFlush`.
    */
   timeout?: number | undefined
   /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */
   close?: boolean | undefined
 }
-
-/**
- * The summary of `flush` and `closeAndFlush`. With `void` in the type, programs that were written for another SDK can declare
- * the promise as `Promise<void>` or `Promise<void[]>`. If the client may be `undefined`, declare the type of the summary as
- * below. Otherwise TypeScript narrows the summary to `never` after `?.` and after `if (summary)`.
- *
- * @example
- * const summary: FlushSummary | undefined = await client?.flush()
- */
-// biome-ignore lint/suspicious/noConfusingVoidType: programs for other SDKs declare `void`
-export type FlushResult = FlushSummary & void

@@ -5,25 +5,25 @@ import type { Plugin } from '../pipeline/plugin.ts'
 import { asPlugin, type PluginFunction } from '../pipeline/registration.ts'
 import { type Emitter, emit } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
-import type { Warnings } from './warnings.ts'
+import type { Observer } from './observer.ts'
 
 /** Registers and deregisters plugins, reports values that are not plugins, and emits `register` and `deregister`. */
 export class Registry {
   readonly #pipeline: Pipeline
-  readonly #warnings: Warnings
+  readonly #observer: Observer
   readonly #emitter: Emitter<AnalyticsEvents>
   readonly #deregister: (name: string) => Promise<boolean>
   #ready: Promise<unknown> = Promise.resolve()
 
   constructor(
     pipeline: Pipeline,
-    warnings: Warnings,
+    observer: Observer,
     emitter: Emitter<AnalyticsEvents>,
     deregister: (name: string) => Promise<boolean>,
   ) {
     this.#deregister = deregister
     this.#pipeline = pipeline
-    this.#warnings = warnings
+    this.#observer = observer
     this.#emitter = emitter
   }
 
@@ -56,7 +56,7 @@ export class Registry {
       return await this.#pipeline.register(asPlugin(plugin))
     } catch (error) {
       const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
-      this.#warnings.reportPlugin({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })
+      this.#observer.onPluginFailure({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })
       return undefined
     }
   }

@@ -1,31 +1,17 @@
-import type { MessageDefaults } from '../message/build.ts'
 import { toIsoTime } from '../message/build.ts'
 import { describe, isRecord } from '../message/describe.ts'
-import { mergeDeep } from '../message/merge.ts'
 import type { Scope } from '../message/scope.ts'
-import type { Warnings } from './warnings.ts'
+import type { Observer } from './observer.ts'
 
 type Fields = Record<string, unknown>
-
-/** Values of `over` win. `properties`, `context` and `integrations` are merged at every level, into a copy. */
-export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
-  return {
-    userId: over?.userId ?? base?.userId,
-    anonymousId: over?.anonymousId ?? base?.anonymousId,
-    timestamp: over?.timestamp ?? base?.timestamp,
-    properties: merge(base?.properties, over?.properties),
-    context: merge(base?.context, over?.context),
-    integrations: merge(base?.integrations, over?.integrations),
-  }
-}
 
 /** Marks scopes that never change. The symbol is global, because several copies of this module may be loaded. */
 const CONSTANT = Symbol.for('trackpost.constantScope')
 
 /** Marks a merged scope, which the `scope` setting may return for many calls, so that it is validated only once. */
-export function makeConstant(scope: MessageDefaults): Scope {
+export function makeConstant(scope: Scope): Scope {
   Object.defineProperty(scope, CONSTANT, { value: true })
-  return Object.freeze(scope) as Scope
+  return Object.freeze(scope)
 }
 
 /**
@@ -34,7 +20,7 @@ export function makeConstant(scope: MessageDefaults): Scope {
  */
 export function scopeReader(
   scope: (() => Scope | undefined) | undefined,
-  warnings: Pick<Warnings, 'report' | 'reportMisuse'>,
+  observer: Pick<Observer, 'onUserError' | 'onMisuse'>,
 ): () => Scope | undefined {
   let isAsking = false
   let constant: unknown
@@ -46,11 +32,11 @@ export function scopeReader(
     try {
       const given = scope()
       if (given !== undefined && given === constant) return readConstant
-      const read = readScope(given, warnings)
+      const read = readScope(given, observer)
       if (given?.[CONSTANT as never] === true) [constant, readConstant] = [given, read]
       return read
     } catch (error) {
-      warnings.report('scope', error)
+      observer.onUserError('scope', error)
       return undefined
     } finally {
       isAsking = false
@@ -69,11 +55,11 @@ function problemOf(value: unknown): string | undefined {
   return `scope: expected an object, got ${isRecord(value) ? 'a promise' : describe(value)}`
 }
 
-function readScope(value: unknown, warnings: Pick<Warnings, 'reportMisuse'>): Scope | undefined {
+function readScope(value: unknown, observer: Pick<Observer, 'onMisuse'>): Scope | undefined {
   if (value === undefined || value === null) return undefined
   const problem = problemOf(value)
   if (problem !== undefined) {
-    warnings.reportMisuse('scope', `${problem}; it was ignored`)
+    observer.onMisuse('scope', `${problem}; it was ignored`)
     return undefined
   }
   const scope: Fields = {}
@@ -82,7 +68,7 @@ function readScope(value: unknown, warnings: Pick<Warnings, 'reportMisuse'>): Sc
     if (field === undefined || field === null) continue
     if (isUsable(field)) scope[name] = field
     else
-      warnings.reportMisuse('scope', `scope: ${name}: ${describe(field)} is of no use here; it was ignored`)
+      observer.onMisuse('scope', `scope: ${name}: ${describe(field)} is of no use here; it was ignored`)
   }
   return scope as Scope
 }
@@ -98,11 +84,4 @@ const FIELDS = {
 
 function isId(value: unknown): boolean {
   return typeof value === 'string' ? value.trim() !== '' : Number.isFinite(value) || typeof value === 'bigint'
-}
-
-/** A value that cannot be merged stays as it is: the validation of the event then reports the value. */
-function merge(base: unknown, over: unknown): unknown {
-  if (over === undefined || over === null) return base
-  if (!isRecord(over)) return over
-  return mergeDeep(isRecord(base) ? base : {}, over)
 }

@@ -1,16 +1,14 @@
 import { accept } from '../core/accept.ts'
-import { limitOf } from '../core/close.ts'
 import type { Core } from '../core/core.ts'
-import { flush } from '../core/flush.ts'
+import type { FlushSummary } from '../core/counts.ts'
+import { flush, limitOf } from '../core/flush.ts'
 import type { DeliveryError } from '../errors/errors.ts'
-import type { MessageDefaults } from '../message/build.ts'
-import type { Scope } from '../message/scope.ts'
+import { mergeScopes, type Scope } from '../message/scope.ts'
 import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
-import type { FlushOptions, FlushResult } from './events.ts'
-import { mergeScopes } from './scopes.ts'
+import type { FlushOptions } from './events.ts'
 
 /** The six calls with the defaults of a scope. Uses the queue and connections of its client. Methods may be detached. */
 export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
@@ -20,12 +18,12 @@ export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = Gr
   /** Creates a scope inside this scope. Where both have a value, the inner value wins. */
   with(scope: Scope): ScopedTracker<Events, User, Group>
   /** Flushes the whole client, as `analytics.flush()` does. */
-  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
+  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushSummary>
 }
 
 export function createScope<Events, User, Group>(
   core: Core,
-  outer: MessageDefaults | undefined,
+  outer: Scope | undefined,
   scope: Scope,
 ): ScopedTracker<Events, User, Group> {
   let defaults = outer
@@ -33,7 +31,7 @@ export function createScope<Events, User, Group>(
     defaults = mergeScopes(outer, scope)
   } catch (error) {
     // No event may be lost because of its scope.
-    core.warnings.report('scope', error)
+    core.observer.onUserError('scope', error)
   }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
   return {
@@ -49,13 +47,13 @@ export function createScope<Events, User, Group>(
     },
     with: (inner) => createScope(core, defaults, inner),
     flush: (options: Pick<FlushOptions, 'timeout'> = {}) =>
-      flush(core, limitOf(core, readOptions(options).timeout, undefined)) as Promise<FlushResult>,
+      flush(core, limitOf(core, readOptions(options).timeout)),
   }
 }
 
 export function createPromises<Events, User, Group, Who>(
   core: Core,
-  defaults?: MessageDefaults,
+  defaults?: Scope,
 ): TrackerPromises<Events, User, Group, Who> {
   const submit = (kind: Kind, params: unknown): Promise<Context> =>
     new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
-import type { TokenCredentials } from '../auth/credentials.ts'
-import type { Sender } from '../delivery/sender.ts'
+import type { Authorization } from '../auth/authorization.ts'
+import type { Transport } from '../delivery/transport.ts'
 import { describeCause } from '../errors/cause.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
@@ -25,8 +25,8 @@ export interface VerifyOptions {
   readonly url: string
   readonly settings: Pick<ResolvedSettings, 'disable'>
   readonly state: { readonly isClosed: boolean }
-  readonly credentials: string | Pick<TokenCredentials, 'tryOnce'>
-  readonly sender: Pick<Sender, 'verify'>
+  readonly credentials: string | Pick<Authorization, 'tryOnce'>
+  readonly transport: Pick<Transport, 'verify'>
   readonly clock: Pick<Clock, 'hold'>
 }
 
@@ -46,7 +46,7 @@ export async function verify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-async function ask({ url, state, credentials, sender }: VerifyOptions): Promise<Verification> {
+async function ask({ url, state, credentials, transport }: VerifyOptions): Promise<Verification> {
   let authorization: string | undefined
   let tokenProblem: string | undefined
   try {
@@ -56,7 +56,7 @@ async function ask({ url, state, credentials, sender }: VerifyOptions): Promise<
   }
   // The client may have been closed while the token was fetched.
   if (state.isClosed) throw new Error('the client was closed')
-  const { status, problem } = await sender.verify(authorization)
+  const { status, problem } = await transport.verify(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')
   return {
     reachable: status !== undefined,

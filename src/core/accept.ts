@@ -1,24 +1,23 @@
 import { emit } from '../client/emitter.ts'
-import { mergeScopes } from '../client/scopes.ts'
 import { DeliveryError } from '../errors/errors.ts'
-import { createItem, type Item } from '../line/item.ts'
-import type { StoredMessage } from '../line/store.ts'
-import { buildMessage, type MessageDefaults } from '../message/build.ts'
-import type { Scope } from '../message/scope.ts'
+import { buildMessage } from '../message/build.ts'
+import { applyScope, type Scope } from '../message/scope.ts'
 import { serialize, toMessageError } from '../message/serialize.ts'
 import type { Kind, Message } from '../message/types.ts'
-import { byteLength } from '../message/utf8.ts'
+import { byteLength, read } from '../message/utf8.ts'
 import { copyToContextEvent, kindOf, toContextEvent } from '../message/wire.ts'
 import { type Callback, Context } from '../pipeline/context.ts'
 import { soon } from '../runtime/clock.ts'
 import { watchExit } from '../runtime/exit.node.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
-import type { CapturedContext } from '../runtime/platform.ts'
+import { handOverTurn } from './close.ts'
 import type { Core } from './core.ts'
-import { handOverTurn } from './hand-over.ts'
+import { pendingOf } from './counts.ts'
+import { createItem, type Item } from './item.ts'
+import type { RecoveredMessage } from '../settings/journal.ts'
 import { ELSEWHERE } from './owner.ts'
-import { countLoss, isWanted, settle } from './settle.ts'
-import { displaceFor, fullError, isCrowded, schedulePass, settleAtEnd } from './turn.ts'
+import { settle } from './settle.ts'
+import { fullError, schedulePass, store } from './turn.ts'
 
 /** Plugins may shorten an event, so it may be larger before them. */
 const MIN_COPY_BYTES = 1_048_576
@@ -27,17 +26,17 @@ const MIN_COPY_BYTES = 1_048_576
 interface Taken {
   readonly message: Message | undefined
   readonly error: DeliveryError | undefined
-  /** The message as JSON, if no plugin is registered; otherwise a copy for the plugins. */
+  /** The message as JSON; empty if there is a context instead. */
   readonly json: string
+  /** A copy for plugins, or for those who hear of an early failure. */
   readonly ctx: Context | undefined
   readonly isDisabled: boolean
 }
 
 /**
- * Takes one call: checks it, copies what it was given, keeps the bounds, and adds the event to the turn. No callback runs before
- * this function has returned.
+ * Takes one call: checks it, copies what it was given, keeps the bounds, and adds the event to the turn. Nothing else happens
+ * before the turn is over.
  *
- * @param defaults Values for fields that the call leaves out.
  * @param isPromised Whether the call is one of `analytics.promises`: it is sent at the end of the turn, and bad arguments reject.
  * @throws DeliveryError for a bad call, when `strict` is set, unless the call is a promise.
  * @see docs/spec.md, section 6
@@ -47,55 +46,60 @@ export function accept(
   kind: Kind,
   params: unknown,
   given: Callback | undefined,
-  defaults?: MessageDefaults,
+  scope?: Scope,
   isPromised = false,
 ): void {
+  const { settings, pipeline, counts } = core
   const callback = typeof given === 'function' ? given : undefined
   if (!core.owner.isMine()) return refuseElsewhere(core, kind, callback, isPromised)
-  const taken = take(core, kind, params, callback, defaults)
-  const { error, message } = taken
-  const { settings, line, pipeline } = core
-  if (error !== undefined && error.code !== 'queue_full' && settings.strict && !isPromised && !core.isClosed)
-    throw error
+  const taken = take(core, kind, params, callback, scope)
+  const { message, json, ctx, isDisabled } = taken
+  if (taken.error !== undefined && taken.error.code !== 'queue_full' && settings.strict && !isPromised && !core.isClosed)
+    throw taken.error
   // From here on no code of the user runs until the event has joined the turn.
+  const bytes = json === '' ? 0 : byteLength(json)
+  const error = core.isClosed ? closedError() : (taken.error ?? (hasRoom(core, bytes) ? undefined : fullError(core)))
   const hasContext = (callback !== undefined && !isPromised) || !pipeline.isEmpty
-  const captured = hasContext ? new AsyncResource('Trackpost') : undefined
-  const isUrgent = isPromised || (callback !== undefined && core.isCallbackUrgent)
-  const outcome = core.isClosed ? closedError() : error
-  const isEarly = outcome !== undefined || (taken.isDisabled && taken.ctx === undefined)
-  const bytes = taken.ctx === undefined && !isEarly ? byteLength(taken.json) : 0
-  if (isEarly) joinEarly(core, kind, taken, outcome, callback, captured)
-  else if (line.hasRoom(bytes) || displaceFor(core, bytes)) {
-    const item = count(core, kind, callback, captured, isUrgent)
-    item.isDisabled = taken.isDisabled
-    item.ctx = taken.ctx
-    if (taken.ctx === undefined) item.stored = core.memory.put(taken.json)
-    line.join(item, bytes)
-    if (isUrgent) core.isFlushRequested = true
-    schedulePass(core)
-  } else joinEarly(core, kind, taken, fullError(core), callback, captured)
+  const isHandedOver = settings.waitUntil !== undefined
+  const isAwaited = callback !== undefined || isHandedOver
+  const item = createItem(
+    kind,
+    ++counts.accepted,
+    callback,
+    hasContext ? new AsyncResource('Trackpost') : undefined,
+    isAwaited,
+    isPromised || isHandedOver || (callback !== undefined && core.isCallbackUrgent),
+    pipeline.depth,
+    isDisabled,
+    false,
+    error,
+    error === undefined || json === '' ? ctx : earlyContext(core, callback, json),
+  )
+  if (isAwaited) counts.awaited++
+  if (error === undefined && json !== '') store(core, item, json)
+  join(core, item)
   if (core.isClosed) emit(core.client, 'call_after_close', message ?? (params as Message))
   if (settings.waitUntil !== undefined) handOverTurn(core, settings.waitUntil)
 }
 
-/**
- * Takes a message from the spool.
- *
- * @param waiting The item of the message; `undefined` for a message of an earlier process.
- * @returns Whether `json` is a message.
- */
-export function admit(core: Core, json: string, stored: StoredMessage, waiting: Item | undefined): boolean {
+/** Takes a message that an earlier process left in the journal. Returns whether it is one. */
+export function admit(core: Core, { record, message }: RecoveredMessage): boolean {
+  const json = read(message)
   const kind = kindOf(json)
   if (kind === undefined) return false
-  if (waiting === undefined) core.counts.recovered++
-  const item = waiting ?? count(core, kind, undefined, undefined, true)
-  item.isHandled = true
-  item.stored = stored
-  if (item.passedPlugins) item.ctx ??= new Context(undefined, json, core.clock)
-  core.line.join(item, stored.bytes)
-  core.isFlushRequested = true
-  schedulePass(core)
+  const { counts } = core
+  counts.recovered++
+  const item = createItem(kind, ++counts.accepted, undefined, undefined, false, true, 0, false, true)
+  item.record = record
+  store(core, item, json)
+  join(core, item)
   return true
+}
+
+function join(core: Core, item: Item): void {
+  if (core.turn.length === 0) watchExit(core.exiting)
+  core.turn.push(item)
+  schedulePass(core)
 }
 
 /** Runs all code of the user that belongs to a call. */
@@ -104,84 +108,56 @@ function take(
   kind: Kind,
   params: unknown,
   callback: Callback | undefined,
-  defaults: MessageDefaults | undefined,
+  scope: Scope | undefined,
 ): Taken {
-  const { settings, pipeline, clock, line } = core
+  const { settings, pipeline, clock } = core
   let message: Message | undefined
   try {
-    const scope = settings.scope === undefined ? undefined : core.askScope()
-    const scoped = scope === undefined ? defaults : mergeScopes(scope, defaults as Scope | undefined)
-    message = buildMessage(kind, params, core.stamp, clock.now(), scoped)
+    const outer = settings.scope === undefined ? undefined : core.askScope()
+    const inner = scope === undefined ? params : applyScope(scope, params)
+    const merged = outer === undefined ? inner : applyScope(outer, inner)
+    message = buildMessage(kind, merged, core.stamp, clock.now())
     const isDisabled = core.askDisabled?.() ?? false
-    const isRefused = line.isFull && settings.overflow === 'drop-newest' && core.spool === undefined
-    if (isRefused && !isDisabled && !core.isClosed && !isWanted(core, callback)) {
-      // Nobody will see the event, so it need not be written.
+    if (pipeline.concerns(kind)) {
+      // A copy, because plugins may change it but must not change the caller's objects.
+      const copy = copyToContextEvent(message, Math.max(settings.maxMessageBytes, MIN_COPY_BYTES))
+      return { message, error: undefined, json: '', ctx: new Context(copy, '', clock), isDisabled }
+    }
+    // Nobody will see an event that finds no room and that nobody follows, so it need not be written.
+    if (!isHeard(core, callback) && !hasRoom(core, 0)) {
       return { message, error: fullError(core), json: '', ctx: undefined, isDisabled }
     }
-    if (!pipeline.concerns(kind)) {
-      const json = serialize(message, settings.maxMessageBytes)
-      return { message, error: undefined, json, ctx: undefined, isDisabled }
-    }
-    // A copy, because plugins may change it but must not change the caller's objects.
-    const copy = copyToContextEvent(message, Math.max(settings.maxMessageBytes, MIN_COPY_BYTES))
-    return { message, error: undefined, json: '', ctx: new Context(copy, '', clock), isDisabled }
-  } catch (error) {
-    return { message, error: toMessageError(error), json: '', ctx: undefined, isDisabled: false }
+    const json = serialize(message, settings.maxMessageBytes)
+    return { message, error: undefined, json, ctx: undefined, isDisabled }
+  } catch (thrown) {
+    const error = toMessageError(thrown)
+    const isReadable = message !== undefined && error.code !== 'unserializable'
+    const ctx = isReadable ? new Context(toContextEvent(message as Message), '', clock) : undefined
+    return { message, error, json: '', ctx, isDisabled: false }
   }
 }
 
-function count(
-  core: Core,
-  kind: Kind,
-  callback: Callback | undefined,
-  captured: CapturedContext | undefined,
-  isUrgent = false,
-): Item {
-  const { counts } = core
-  counts.accepted++
-  counts.open++
-  if (callback !== undefined) counts.awaited++
-  watchExit(core.exiting)
-  return createItem(kind, counts.accepted, callback, captured, isUrgent, core.pipeline.depth)
+/** The bounds count every event without an outcome: inside plugins by number alone. */
+function hasRoom({ counts, settings }: Core, bytes: number): boolean {
+  return pendingOf(counts) < settings.maxQueueSize && counts.bytes + bytes <= settings.maxQueueBytes
 }
 
-/** The call comes from another request, whose turn is none of this client's. */
-function refuseElsewhere(core: Core, kind: Kind, callback: Callback | undefined, isPromised: boolean): void {
-  const error = new DeliveryError('invalid', ELSEWHERE)
-  if (core.settings.strict && !isPromised) throw error
-  const item = count(core, kind, callback, new AsyncResource('Trackpost'))
-  soon(() => settle(core, item, error))
+function isHeard({ listeners }: Core, callback: Callback | undefined): boolean {
+  return callback !== undefined || listeners.has('error')
 }
 
-/** The outcome is known already; it is told at the end of the turn. */
-function joinEarly(
-  core: Core,
-  kind: Kind,
-  { message, json, ctx, isDisabled }: Taken,
-  error: DeliveryError | undefined,
-  callback: Callback | undefined,
-  captured: CapturedContext | undefined,
-): void {
-  const isFull = isCrowded(core)
-  if (error !== undefined && callback === undefined && (isFull || !isWanted(core, callback))) {
-    countLoss(core, error)
-    schedulePass(core)
-    return
-  }
-  const item = count(core, kind, callback, captured)
-  item.isDisabled = isDisabled
-  if (!isFull && message !== undefined && error?.code !== 'unserializable') {
-    item.ctx = ctx ?? contextOf(core, message, json)
-  }
-  settleAtEnd(core, item, error)
-}
-
-function contextOf(core: Core, message: Message, json: string): Context {
-  return json === ''
-    ? new Context(toContextEvent(message), '', core.clock)
-    : new Context(undefined, json, core.clock)
+function earlyContext(core: Core, callback: Callback | undefined, json: string): Context | undefined {
+  return isHeard(core, callback) ? new Context(undefined, json, core.clock) : undefined
 }
 
 function closedError(): DeliveryError {
   return new DeliveryError('closed', 'the client was closed')
+}
+
+/** The call comes from another request than the one that the client serves: its turn is none of this client's. */
+function refuseElsewhere(core: Core, kind: Kind, callback: Callback | undefined, isPromised: boolean): void {
+  const error = new DeliveryError('invalid', ELSEWHERE)
+  if (core.settings.strict && !isPromised) throw error
+  const item = createItem(kind, ++core.counts.accepted, callback, new AsyncResource('Trackpost'))
+  soon(() => settle(core, [item], error))
 }

@@ -1,14 +1,9 @@
-import type { Credentials } from '../auth/credentials.ts'
+import type { Authorization } from '../auth/authorization.ts'
 import type { Emitter, Listeners } from '../client/emitter.ts'
 import type { AnalyticsEvents } from '../client/events.ts'
-import type { Monitor } from '../client/monitor.ts'
-import type { Warnings } from '../client/warnings.ts'
-import type { Sender } from '../delivery/sender.ts'
+import type { Observer } from '../client/observer.ts'
 import type { DeliveryError } from '../errors/errors.ts'
-import type { Item } from '../line/item.ts'
-import type { Line } from '../line/line.ts'
-import type { SpoolConnection } from '../line/spool.ts'
-import type { MessageStore } from '../line/store.ts'
+import type { Transport } from '../delivery/transport.ts'
 import type { MessageStamp } from '../message/build.ts'
 import type { Scope } from '../message/scope.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
@@ -18,135 +13,128 @@ import type { Exiting } from '../runtime/exit.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Counts, FlushSummary } from './counts.ts'
+import type { Item } from './item.ts'
+import type { Journal } from '../settings/journal.ts'
+import type { Line } from './line.ts'
 import type { Owner } from './owner.ts'
-import type { Batch, Service } from './service.ts'
-import type { Shared } from './shared.ts'
+import type { Gate, Service } from './service.ts'
+import type { MessageStore } from '../message/store.ts'
 
-/** A pending flush: the calls up to `upTo` that it waits for. In a list until it resolves. */
-export interface Flush {
-  readonly upTo: number
-  /** Only events up to this place in the line: a handler that flushes does not wait for what is inside plugins. */
-  readonly upToOrder: number
-  /** Missing outcomes and, if `countsWork`, unfinished work of plugins. */
-  open: number
-  readonly countsWork: boolean
-  /** Events without an outcome when the flush began. */
-  readonly events: number
-  delivered: number
-  failed: number
-  deferred: number
-  /** The failures in a row when the flush began, and the number of failures after which it resolves. */
-  sinceFailures: number
-  readonly attempts: number
-  /** The end of the turn in which it began, when its events have become due; `Infinity` before. */
-  beganMs: number
-  readonly isClose: boolean
-  /** Whether failures of the service do not end the wait. */
-  readonly isPatient: boolean
-  /** When it times out, on the monotonic clock; `Infinity` without a limit. */
-  readonly deadlineMs: number
-  /** Resolves the flush. */
-  readonly end: () => void
-  /** Ends the wait before its time: a flush resolves, a close gives what is left its outcome. */
-  readonly expire: () => void
+/** Events that go out in one request. */
+export interface Batch {
+  items: Item[]
+  /** Whether it goes out as it is: a half, or one event that has failed while the service accepted others. */
+  readonly isPart: boolean
+  /** How many requests had been accepted when it last failed. */
+  readonly since: number | undefined
+  readonly notBeforeMs: number
+  /** Whether its connection was lost once, and it was tried again at once. */
+  wasLost: boolean
 }
 
-/** A request in flight. */
 export interface Request {
   readonly batch: Batch
-  /** Whether it asks if a service that has failed is up again. */
+  /** Whether it asks if the service is up: it was sent while the gate let one request through. */
   readonly isProbe: boolean
-  /** Whether it is a probe that carries the oldest event, to keep the order. */
-  readonly isOldest: boolean
-  /** The gate's generation, and the number of accepted requests, when it was sent. */
-  readonly generation: number
+  /** What was known of the service when it was sent. */
+  readonly epoch: number
   readonly accepted: number
+  readonly sentMs: number
+  /** When it has taken too long. */
+  endMs: number
+  abort(cause: Error): void
 }
 
-/** An outcome that is told at the end of the turn, because no callback may run before its call has returned. */
-export interface Early {
-  readonly item: Item
-  readonly error: DeliveryError | undefined
+/** A pending flush or close. In the list until it resolves. */
+export interface Flush {
+  /** It waits for the calls up to this number. */
+  readonly upTo: number
+  /** How many of them have no outcome. */
+  open: number
+  readonly summary: { delivered: number; failed: number; deferred: number }
+  /** When its turn was over; `Infinity` before. */
+  beganMs: number
+  endMs: number
+  /**
+   * `flush`: resolves also when the service is found to be failing. `exit`: only at its end. `close`, `handover`: what is open
+   * at its end gets its outcome.
+   */
+  readonly kind: 'flush' | 'exit' | 'close' | 'handover'
+  readonly resolve: () => void
 }
 
 /**
- * The state of a client. The functions of this folder work on it, each in the file of its phase, each importing only downwards:
- * `accept` → end of the turn (`turn`) → `pump` → `conclude` → `settle`; `flush` and `close` wait, and are ended by `conclude`.
- *
- * A response belongs to one of three kinds of request. Current (its `generation` is the gate's): it decides. Late, with the gate
- * shut: its failure counts as the one that is known already, and its wait may only make the gate's longer. Late, with the gate
- * open again: a request was accepted since, so it shuts the gate only if it names a wait.
+ * A client as data. The functions of this folder work on it, each in the file of its phase:
+ * `accept` → `endTurn` → `pump` → `conclude` → `settle`; `flush` and `close` wait.
  */
 export interface Core {
   readonly settings: ResolvedSettings
   readonly clock: Clock
   readonly client: Emitter<AnalyticsEvents> & PluginHost
   readonly listeners: Listeners<AnalyticsEvents>
-  readonly warnings: Warnings
-  readonly monitor: Monitor
+  readonly observer: Observer
   readonly stamp: MessageStamp
-  /** Read the settings `scope` and `disable`. Never throw. */
   readonly askScope: () => Scope | undefined
   readonly askDisabled: (() => boolean) | undefined
   /** Whether an event with a callback is sent at the end of its turn, because the platform may freeze the process. */
   readonly isCallbackUrgent: boolean
-
-  readonly counts: Counts
-  readonly line: Line
-  /** Stores messages in memory, or in memory and in the spool. */
   readonly store: MessageStore
-  readonly memory: Pick<MessageStore, 'put'>
-  readonly spool: SpoolConnection | undefined
+  readonly journal: Journal | undefined
+  /** Takes over more of what earlier processes have left, if there is room. */
+  readonly recover: () => void
   readonly pipeline: Pipeline
-  readonly sender: Sender
-  readonly credentials: Credentials
-  readonly service: Service
-  /** What the clients of one `perRequest` share, and the version of it that this client has read. */
-  readonly shared: Shared | undefined
-  sharedVersion: number
+  readonly transport: Transport
+  readonly credentials: string | Authorization
+  readonly closeConnections: () => void
   readonly owner: Owner
-  /** Whether what is tracked is handed to the `waitUntil` of the one request that the client serves, and so is awaited. */
+  /** Whether what is tracked is handed to the `waitUntil` of the one request that the client serves. */
   readonly isHandedOver: boolean
   /** A request contains events of many callers, so the HTTP client must not run in the asynchronous context of one caller. */
   readonly asyncContext: CapturedContext
-  readonly closeConnections: () => void
+  readonly counts: Counts
+  readonly service: Service
 
-  /** Events whose plugin runs, or that wait for a plugin: for its load, or for a promise that its handler has returned. */
+  /** Where events are: in the turn, inside plugins, in the line, in parts, held, or in flight. */
+  turn: Item[]
   readonly inPlugins: Set<Item>
+  readonly line: Line
+  /** Batches that go out as they are. */
+  parts: Batch[]
+  readonly partsGate: Gate
+  /** Whether the last batch was a part: with one request at a time, every second may be. */
+  wasPart: boolean
+  /** Batches that failed first, until it is known whether it was the service. */
+  held: Batch[]
   readonly inFlight: Set<Request>
-  /** In the order of their calls. */
-  readonly flushes: Flush[]
-  /** Callers of `stored()`, with the events that they wait for. */
-  readonly leaving: Set<{ readonly items: Set<Item>; readonly resolve: () => void }>
 
-  /** What the end of the turn tells. Events that nobody follows, or that are too many, are only counted, by code. */
-  early: Early[]
-  readonly untold: Map<string, { readonly error: DeliveryError; count: number }>
-  /** One error for all events that found no room, or were displaced, in this turn, because stack traces are costly. */
-  fullError: DeliveryError | undefined
-  displacedError: DeliveryError | undefined
-  /** Each tells what is left of a list of outcomes that is being told: for the end of the process, in the midst of it. */
-  readonly telling: (() => void)[]
-  /** Promises that callbacks have returned and that are not settled. */
+  /** Who waits. */
+  readonly flushes: Set<Flush>
+  readonly leaving: Set<{ readonly items: Set<Item>; readonly resolve: () => void }>
+  /** Work of plugins on events that have their outcome, and promises that callbacks have returned. */
+  readonly pluginWork: Set<Promise<unknown>>
   readonly callbackWork: Set<Promise<unknown>>
+
   isPassScheduled: boolean
   /** Called when the pass of the turn is over. */
   afterPass: (() => void)[]
   isFlushRequested: boolean
   isTurnHandedOver: boolean
+  /** One error for all events of the turn that found no room, because stack traces are costly. */
+  fullError: DeliveryError | undefined
+  /** Events that joined the line in this pass, and are not in the journal yet. */
+  unkept: Item[]
   /** Passes since the event loop has run. */
   passes: number
   cancelWatch: (() => void) | undefined
 
-  cancelInterval: (() => void) | undefined
-  wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
-
+  /** When the events in the line that are not due become due. */
+  intervalMs: number
+  timer: { readonly atMs: number; readonly cancel: () => void } | undefined
   isClosed: boolean
   closing: Promise<FlushSummary> | undefined
   readonly exiting: Exiting
-  /** Whether the process is kept alive for the events that wait, and how often that was in vain. */
-  isExiting: boolean
-  exitLosses: number
-  /** Whether the events that are left get their outcome now, because the process ends. */
+  /** Whether the process has been kept alive for what waits. */
+  wasKept: boolean
+  /** Whether the process ends: outcomes are only counted. */
   isEnding: boolean
 }

@@ -35,6 +35,15 @@ export interface FlushSummary {
 
 export type Outcome = 'delivered' | 'failed' | 'deferred'
 
+/** @param open How many events a flush waited for. */
+export function summaryOf(
+  { delivered, failed, deferred }: { delivered: number; failed: number; deferred: number },
+  open: number,
+): FlushSummary {
+  const pending = open - delivered - failed - deferred
+  return { delivered, failed, pending, ...(deferred > 0 && { deferred }) }
+}
+
 /** The counts of a client, as it changes them. */
 export interface Counts {
   accepted: number
@@ -43,15 +52,15 @@ export interface Counts {
   deferred: number
   recovered: number
   readonly failures: Record<FailureCode, number>
-  /** Pending events with a callback. */
+  /** Pending events that somebody waits for. */
   awaited: number
-  /** Pending events, and the work of plugins on events that have their outcome. */
-  open: number
+  /** Bytes of the messages of pending events. */
+  bytes: number
 }
 
 export function createCounts(): Counts {
   const failures = Object.fromEntries(FAILURE_CODES.map((code) => [code, 0])) as Counts['failures']
-  return { accepted: 0, delivered: 0, failed: 0, deferred: 0, recovered: 0, failures, awaited: 0, open: 0 }
+  return { accepted: 0, delivered: 0, failed: 0, deferred: 0, recovered: 0, failures, awaited: 0, bytes: 0 }
 }
 
 export function pendingOf({ accepted, delivered, failed, deferred }: Counts): number {

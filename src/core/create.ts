@@ -1,39 +1,33 @@
-import { createCredentials } from '../auth/credentials.ts'
+import { createAuthorization } from '../auth/authorization.ts'
 import { disableReader } from '../client/disable.ts'
 import type { Emitter, Listeners } from '../client/emitter.ts'
 import type { AnalyticsEvents } from '../client/events.ts'
-import { Monitor } from '../client/monitor.ts'
+import { Observer } from '../client/observer.ts'
 import { scopeReader } from '../client/scopes.ts'
-import { Warnings } from '../client/warnings.ts'
-import type { Encoder } from '../delivery/compression.ts'
-import { Envelope, loadCompression } from '../delivery/envelope.ts'
-import { Sender } from '../delivery/sender.ts'
-import { DeliveryError } from '../errors/errors.ts'
-import type { OwnHTTPClient } from '../http/client.ts'
+import { Envelope } from '../delivery/envelope.ts'
+import { Transport } from '../delivery/transport.ts'
+import { describeCause } from '../errors/cause.ts'
+import type { HTTPClient, OwnHTTPClient } from '../http/client.ts'
 import { defaultClient } from '../http/default-client.node.ts'
 import { FetchHTTPClient } from '../http/fetch-client.ts'
-import type { Item } from '../line/item.ts'
-import { Line } from '../line/line.ts'
-import { type MessageStore, SlabStore } from '../line/store.ts'
+import { isSecretHeader, redactor } from '../http/redact.ts'
+import { type MessageStore, SlabStore } from '../message/store.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
-import { isSecretHeader, redactor } from '../policy/redact.ts'
-import { type Clock, SteadyClock } from '../runtime/clock.ts'
+import { type Clock, SteadyClock, soon } from '../runtime/clock.ts'
 import { detectRuntime, runtimeProcess } from '../runtime/detect.ts'
 import { listenToExit } from '../runtime/exit.node.ts'
 import { Log } from '../runtime/log.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
-import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
 import { admit } from './accept.ts'
-import { onEnd, onExit } from './close.ts'
+import { onExit, onIdle } from './close.ts'
 import type { Core } from './core.ts'
 import { createCounts, pendingOf } from './counts.ts'
+import { Line } from './line.ts'
 import { claimOwner, type Owner } from './owner.ts'
-import { createService } from './service.ts'
-import { deferred, settle } from './settle.ts'
-import type { Shared } from './shared.ts'
+import { createGate, createService, type Shared } from './service.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
 
@@ -43,7 +37,7 @@ export interface Seams {
   readonly request?: OneRequest
   /** For the time limits of plugins: a clock that runs ahead must not shorten these. Default: `clock`. */
   readonly pluginClock?: Clock
-  /** Stores messages instead of the memory or the spool. */
+  /** Stores messages instead of the memory. */
   readonly store?: MessageStore
 }
 
@@ -57,7 +51,7 @@ export interface OneRequest {
 /**
  * Makes the state of one client.
  *
- * @throws SettingsError when the private key cannot be used, the spool serves another client, or a Worker handles no request.
+ * @throws SettingsError when the private key cannot be used, or a Worker handles no request.
  */
 export function createCore(
   settings: ResolvedSettings,
@@ -69,125 +63,124 @@ export function createCore(
   const clock = new SteadyClock(seams.clock)
   const pluginClock = seams.pluginClock === undefined ? clock : new SteadyClock(seams.pluginClock)
   const log = new Log(settings.logger, redactor(secretsOf(settings)))
-  const warnings = new Warnings(client, listeners, log, shared?.told)
-  const warn: Warn = shared === undefined ? log.warn : (code, text) => warnings.tellOnce(code, text)
-  const monitor = new Monitor(client, listeners, log, clock, warnings, () => pendingOf(core.counts))
+  const observer = new Observer(client, listeners, log, clock, shared?.told)
   const given =
     typeof settings.httpClient === 'function' ? new FetchHTTPClient(settings.httpClient) : settings.httpClient
-  const http: OwnHTTPClient = given ?? defaultClient()
-  // Made before the spool is attached: this throws if the key is unreadable, and an attached spool would stay open.
-  const credentials = createCredentials(settings, http, USER_AGENT, clock, shared?.tokens)
-  const memory = new SlabStore()
-  const line = new Line(settings)
-  const spool = settings.spool?.attach({
-    memory,
-    limits: settings,
-    isDisabled: settings.disable === true,
-    waiting: () => line,
-    admit: (json, stored, item) => admit(core, json, stored, item as Item | undefined),
-    conclude: (item, isKept) => settleSpooled(core, item as Item, isKept),
-    warn: (text) => warnings.reportSpool(text),
-  })
-  const store = seams.store ?? spool ?? memory
+  const own: OwnHTTPClient | undefined = given === undefined ? defaultClient() : undefined
+  const http = given ?? (own as OwnHTTPClient)
+  // Made before the journal is opened: this throws if the key is unreadable, and the journal would stay open.
+  const credentials = createAuthorization(settings, http, USER_AGENT, clock, shared?.tokens)
+  const store = seams.store ?? new SlabStore()
   const envelope = new Envelope(settings.writeKey, store)
-  const most = { events: settings.maxRequestEvents, bytes: settings.maxBodyBytes - envelope.bytes }
-  const counts = createCounts()
+  const service =
+    shared?.service ?? createService(settings.maxRequestEvents, settings.maxBodyBytes - envelope.bytes)
+  if (shared !== undefined) shared.service = service
+  // Without requests, nothing waits, and what earlier processes have left stays.
+  const spool = settings.disable === true ? undefined : settings.spool
+  const journal = spool?.open({
+    clock,
+    warn: (text) => observer.onJournal(text),
+    onFound: () => recover(core),
+  })
   const core: Core = {
     settings,
     clock,
     client,
     listeners,
-    warnings,
-    monitor,
+    observer,
     stamp: { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() },
-    askScope: scopeReader(settings.scope, warnings),
-    askDisabled: disableReader(settings.disable, warnings),
+    askScope: scopeReader(settings.scope, observer),
+    askDisabled: disableReader(settings.disable, observer),
     isCallbackUrgent: mayFreeze(),
-    counts,
-    line,
     store,
-    memory: seams.store ?? memory,
-    spool,
-    pipeline: new Pipeline(pluginClock, client, (failure) => warnings.reportPlugin(failure)),
-    sender: new Sender({
+    journal,
+    recover: () => recover(core),
+    pipeline: new Pipeline(pluginClock, client, (failure) => observer.onPluginFailure(failure)),
+    transport: new Transport({
       url: settings.host + settings.path,
       writeKey: settings.writeKey,
       userAgent: USER_AGENT,
       headers: settings.headers,
       timeoutMs: settings.httpRequestTimeout,
-      client: http,
-      tokens: typeof credentials === 'string' ? undefined : credentials,
+      client: settings.compress === 'gzip' ? compressedLater(http, observer) : http,
+      credentials,
       envelope,
-      loadEncoder: encoderOf(settings, http, clock, warn),
       isLast: () => core.isClosed,
-      observer: monitor,
+      observer,
       clock,
-      warn,
     }),
     credentials,
-    service: createService(most, settings),
-    shared,
-    sharedVersion: 0,
+    closeConnections: () => own?.close?.(),
     owner,
     isHandedOver:
       settings.waitUntil !== undefined &&
       (shared !== undefined || detectRuntime().jsRuntime === 'cloudflare-worker'),
     asyncContext: new AsyncResource('Trackpost'),
-    closeConnections: () => (given === undefined ? http.close?.() : undefined),
+    counts: createCounts(),
+    service,
+    turn: [],
     inPlugins: new Set(),
+    line: new Line(),
+    parts: [],
+    partsGate: createGate(),
+    wasPart: false,
+    held: [],
     inFlight: new Set(),
-    flushes: [],
+    flushes: new Set(),
     leaving: new Set(),
-    early: [],
-    untold: new Map(),
-    fullError: undefined,
-    displacedError: undefined,
-    telling: [],
+    pluginWork: new Set(),
     callbackWork: new Set(),
     isPassScheduled: false,
     afterPass: [],
     isFlushRequested: false,
     isTurnHandedOver: false,
+    fullError: undefined,
+    unkept: [],
     passes: 0,
     cancelWatch: undefined,
-    cancelInterval: undefined,
-    wakeUp: undefined,
+    intervalMs: Number.POSITIVE_INFINITY,
+    timer: undefined,
     isClosed: false,
     closing: undefined,
-    exiting: {
-      get accepted() {
-        return counts.accepted
-      },
-      onExit: () => onExit(core),
-      onEnd: () => onEnd(core),
-      keptAt: undefined,
-      isRepeated: false,
-    },
-    isExiting: false,
-    exitLosses: 0,
+    exiting: { onIdle: () => onIdle(core), onExit: () => onExit(core) },
+    wasKept: false,
     isEnding: false,
   }
   listenToExit()
+  if (journal !== undefined) soon(() => recover(core))
   return core
 }
 
-/** Settles an event that was only in the spool: it is kept for the next start, or lost. */
-function settleSpooled(core: Core, item: Item, isKept: boolean): void {
-  item.stored = undefined
-  const text = 'it was in the spool alone, where it cannot be read any more'
-  settle(core, item, isKept ? deferred() : new DeliveryError('spool', text))
+/** A file of a journal has about so many events, or bytes. */
+const FILE_EVENTS = 1_000
+const FILE_BYTES = 1_000_000
+
+/**
+ * Takes over one file that an earlier process has left. With what waits, it takes at most half of the room, so that it displaces
+ * nothing; further files follow when requests have ended.
+ */
+function recover(core: Core): void {
+  const { journal, counts, settings } = core
+  if (journal === undefined || core.isClosed) return
+  const pending = pendingOf(counts)
+  const isRoomy =
+    2 * (pending + FILE_EVENTS) <= settings.maxQueueSize && 2 * (counts.bytes + FILE_BYTES) <= settings.maxQueueBytes
+  if (pending > 0 && !isRoomy) return
+  for (const one of journal.recover()) if (!admit(core, one)) journal.settled(one.record)
 }
 
-/** Loads the code for compression at once: by the first event, the process might have run out of file descriptors. */
-function encoderOf(
-  { compress, httpRequestTimeout: timeoutMs }: ResolvedSettings,
-  client: OwnHTTPClient,
-  clock: Clock,
-  warn: Warn,
-): (() => Promise<Encoder>) | undefined {
-  if (compress !== 'gzip') return undefined
-  const loading = loadCompression({ client, timeoutMs, clock }, warn)
-  return () => loading
+/** The code for compression, which few clients need, is loaded with the first request. If that fails, nothing is compressed. */
+function compressedLater(http: HTTPClient, observer: Observer): HTTPClient & { takesBytes(): boolean } {
+  const onGivenUp = (why: string): void =>
+    observer.tellOnce('compress', `request bodies are sent uncompressed from now on: ${why}`)
+  const loading = import(/* webpackMode: "eager" */ '../http/compress.ts').then(({ compressing }) =>
+    compressing(http, onGivenUp),
+  )
+  loading.catch((error) => onGivenUp(`the code could not be loaded: ${describeCause(error)}`))
+  return {
+    takesBytes: () => true,
+    makeRequest: (request) => loading.then((client) => client.makeRequest(request)),
+  }
 }
 
 /** Variables of platforms that freeze or end a process between requests. @see docs/spec.md, section 6 */
@@ -195,6 +188,7 @@ const FREEZING = [
   'AWS_LAMBDA_FUNCTION_NAME',
   'VERCEL',
   'NETLIFY',
+  'K_SERVICE',
   'FUNCTION_TARGET',
   'FUNCTIONS_WORKER_RUNTIME',
 ]

@@ -1,104 +1,73 @@
 import type { Core, Flush } from './core.ts'
-import { type FlushSummary, pendingOf } from './counts.ts'
+import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
-import { knownFailures } from './share.ts'
-import { schedulePass } from './turn.ts'
+import { handled, keepAgain, schedulePass } from './turn.ts'
+import { everyItem } from './waiting.ts'
+import { within } from '../runtime/clock.ts'
 
-/** The most failures in a row after which a flush resolves. @see docs/spec.md, section 8.1 */
-const MAX_FLUSH_FAILURES = 4
+const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * Sends what waits as soon as the turn is over, and waits for the outcome of everything accepted so far. Ends no event, and
- * leaves nothing behind when it has resolved.
+ * Sends what waits as soon as the turn is over, and waits for the outcome of everything accepted so far. In a handler of a
+ * plugin it only sends, because the event of the handler could not get its outcome meanwhile.
  *
- * @param timeoutMs `undefined`: no limit.
- * @param isPatient Whether failures of the service do not end the wait.
- * @param onTimeout Called at the timeout, before the flush resolves.
- * @see docs/spec.md, sections 6, 8.1 and 8.2
+ * @param timeoutMs `Infinity`: no limit.
+ * @see docs/spec.md, sections 6 and 8
  */
-export function flush(
-  core: Core,
-  timeoutMs: number | undefined,
-  { isClose = false, isPatient = false, onTimeout = (): void => {} } = {},
-): Promise<FlushSummary> {
-  if (!core.owner.isMine()) return refuseFlush(core)
-  const { counts, line, clock, pipeline } = core
+export async function flush(core: Core, timeoutMs: number, kind: Flush['kind'] = 'flush'): Promise<FlushSummary> {
+  const { counts, clock, pipeline, owner, observer } = core
+  const open = pendingOf(counts)
+  const summary = { delivered: 0, failed: 0, deferred: 0 }
+  if (!owner.isMine()) {
+    // Its promises and timers must not be used in another request.
+    observer.onMisuse('flush', ELSEWHERE)
+    return summaryOf(summary, open)
+  }
   const isInHandler = pipeline.isInHandler
-  const events = pendingOf(counts)
-  const attempts = core.settings.maxRetries + 1
-  // In a handler: what has passed the plugins, and is not inside plugins again.
-  const open = isInHandler ? line.size - line.turnLength - core.inPlugins.size : counts.open
+  const endMs = clock.monotonic() + timeoutMs
   core.isFlushRequested = true
   schedulePass(core)
-  if (open <= 0) return Promise.resolve({ delivered: 0, failed: 0, pending: events })
-  return new Promise((resolve) => {
-    const release = clock.hold()
-    let cancelTimer = (): void => {}
-    const record: Flush = {
-      upTo: counts.accepted,
-      upToOrder: isInHandler ? line.passedOrder : Number.POSITIVE_INFINITY,
-      open,
-      countsWork: !isInHandler,
-      events,
-      delivered: 0,
-      failed: 0,
-      deferred: 0,
-      sinceFailures: knownFailures(core),
-      attempts: isPatient
-        ? Number.POSITIVE_INFINITY
-        : isClose
-          ? attempts
-          : Math.min(attempts, MAX_FLUSH_FAILURES),
-      beganMs: Number.POSITIVE_INFINITY,
-      isClose,
-      isPatient,
-      deadlineMs: clock.monotonic() + (timeoutMs ?? Number.POSITIVE_INFINITY),
-      end() {
-        const index = core.flushes.indexOf(record)
-        if (index < 0) return
-        core.flushes.splice(index, 1)
-        cancelTimer()
-        release()
-        const { delivered, failed, deferred } = record
-        const pending = events - delivered - failed - deferred
-        resolve({ delivered, failed, pending, ...(deferred > 0 && { deferred }) })
-      },
-      expire() {
-        onTimeout()
-        record.end()
-      },
-    }
-    core.flushes.push(record)
-    if (timeoutMs === undefined) return
-    cancelTimer = clock.setTimer(record.expire, timeoutMs)
-  })
+  if (isInHandler) return summaryOf(summary, open)
+  const letGo = clock.hold()
+  if (open > 0) {
+    await new Promise<void>((resolve) => {
+      core.flushes.add({ upTo: counts.accepted, open, summary, beganMs: NEVER, endMs, kind, resolve })
+    })
+  }
+  await over(core, core.pluginWork, endMs)
+  letGo()
+  return summaryOf(summary, open)
 }
 
-/** The client belongs to another request: its promises and timers must not be used here. */
-export function refuseFlush({ warnings, counts }: Core): Promise<FlushSummary> {
-  warnings.reportMisuse('flush', ELSEWHERE)
-  return Promise.resolve({ delivered: 0, failed: 0, pending: pendingOf(counts) })
+/** Waits for work of the user, until its end or this time. */
+export async function over({ clock }: Core, work: Set<Promise<unknown>>, endMs: number): Promise<void> {
+  const leftMs = endMs - clock.monotonic()
+  if (work.size === 0 || leftMs <= 0) return
+  const all = Promise.allSettled(work)
+  await (leftMs === NEVER ? all : within(all, leftMs, clock, 'the work').result.catch(() => {}))
 }
 
-/** Waits until the events accepted so far have left their plugins, and the spool has stored them. */
+/** Waits until the events accepted so far have left their plugins, and the journal has them on disk. */
 export async function stored(core: Core): Promise<boolean> {
-  const { spool } = core
-  if (spool === undefined) return false
+  const { journal } = core
+  if (journal === undefined) return false
+  const upTo = core.counts.accepted
   await handled(core)
-  return spool.secure()
+  const open = everyItem(core).filter(({ seq }) => seq <= upTo)
+  keepAgain(core, open)
+  const isSynced = await journal.sync()
+  // What has its outcome meanwhile need not be kept.
+  return isSynced && open.every(({ stored, record }) => stored === undefined || record?.isKept === true)
 }
 
-/**
- * Waits for the end of the turn, and until the events accepted so far have left their plugins. In a handler, it does not wait
- * for what is inside plugins.
- */
-export async function handled(core: Core): Promise<void> {
-  const { inPlugins, pipeline } = core
-  const { isInHandler } = pipeline
-  await new Promise<void>((resolve) => {
-    core.afterPass.push(resolve)
-    schedulePass(core)
-  })
-  if (inPlugins.size === 0 || isInHandler) return
-  await new Promise<void>((resolve) => core.leaving.add({ items: new Set(inPlugins), resolve }))
+/** In milliseconds. 0 means no limit, and so does what is not a number, with a warning, or the default where there is one. */
+export function limitOf({ observer }: Core, timeout: unknown, missing = NEVER): number {
+  if (timeout === undefined) return missing
+  if (typeof timeout !== 'number' || Number.isNaN(timeout)) {
+    const got = typeof timeout === 'number' ? 'NaN' : `a value of type ${typeof timeout}`
+    observer.onMisuse('flush', `timeout: expected milliseconds, got ${got}; the default applies`)
+    return missing
+  }
+  // Not for -0, which is what is left of a time that was rounded.
+  return Object.is(timeout, 0) ? NEVER : Math.max(timeout, 0)
 }

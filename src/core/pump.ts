@@ -1,248 +1,221 @@
-import { type Ending, UNSENT } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
-import { DeliveryError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
-import type { Item } from '../line/item.ts'
-import {
-  conclude,
-  contain,
-  expire,
-  isSomebodyWaiting,
-  isUnproven,
-  nextExpiryMs,
-  tellAwaited,
-} from './conclude.ts'
-import type { Core, Request } from './core.ts'
+import { timeoutError } from '../http/exchange.ts'
+import type { Verdict } from '../http/verdict.ts'
+import { blame, conclude, errorOf } from './conclude.ts'
+import type { Batch, Core, Flush, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
-import { type Batch, createBatch, noteDue, opensAtMs } from './service.ts'
-import { catchUp, readShared, writeShared } from './share.ts'
+import { endFlush, errorInTrouble } from './settle.ts'
+import { abandon } from './abandon.ts'
+import { isMisset, isShut, opensAtMs } from './service.ts'
+import { settle } from './settle.ts'
+import { givenUp, isFailing, isSomebodyWaiting } from './waiting.ts'
 
-/** From this failure in a row on, every second probe is as large as the requests were before. */
-const LARGE_PROBES_FROM = 4
+/** While requests fail, it is looked so often whether somebody has waited for long enough. */
+const LOOK_MS = 1_000
+/** The same where nobody waits, for events that become too old. */
+const IDLE_LOOK_MS = 60_000
+/** If the timer is late by more than this, the process was stalled. */
+const STALL_MS = 1_000
 
-/** Sends everything that may be sent now. Whatever may have changed something just calls it again. Never throws. */
+/** Sends everything that may be sent now. Whatever may have changed something just calls it again. */
 export function pump(core: Core): void {
-  catchUp(core)
-  noteAllDue(core)
-  expire(core)
-  // Events have left the line since.
-  core.spool?.refill()
-  for (let request = next(core); request !== undefined; request = next(core)) {
-    const sent = request
-    core.inFlight.add(sent)
-    // What breaks again while a failure is handled stays with its request: a close gives the events their outcome.
-    core.asyncContext.runInAsyncScope(() => attempt(core, sent)).catch(() => {})
-  }
-  wakeUp(core)
+  const nowMs = core.clock.monotonic()
+  if (!isShut(core.service)) for (const batch of core.held.splice(0)) blame(core, batch)
+  if (nowMs >= core.intervalMs) makeDue(core, core.intervalMs)
+  for (let batch = next(core, nowMs); batch !== undefined; batch = next(core, nowMs)) send(core, batch, nowMs)
+  for (const flush of core.flushes) if (isHopeless(core, flush)) expire(core, flush)
+  arm(core, nowMs)
 }
 
-function noteAllDue({ service, line, clock }: Core): void {
-  noteDue(service, line.dueOrder, clock.monotonic())
+/** A close need not wait for a service that has stated a wait beyond its end. */
+function isHopeless(core: Core, { kind, endMs }: Flush): boolean {
+  const { service, inFlight, inPlugins } = core
+  const { gate } = service
+  if (kind !== 'close' || inFlight.size + inPlugins.size > 0 || gate.statedMs === undefined) return false
+  return isShut(service) && opensAtMs(gate, true) > endMs
 }
 
-/** Sends what waits after `flushInterval`, even if it is less than `flushAt`. */
-export function armInterval(core: Core): void {
-  if (core.line.readyLength === 0) {
-    core.cancelInterval?.()
-    core.cancelInterval = undefined
-  } else if (core.cancelInterval === undefined) {
-    core.cancelInterval = core.clock.setTimer(() => {
-      core.cancelInterval = undefined
-      core.line.makeAllDue()
-      pump(core)
-      armInterval(core)
-    }, core.settings.flushInterval)
-  }
+/** What waits in the line goes out without waiting for more. */
+export function makeDue(core: Core, nowMs: number): void {
+  core.line.makeDue(nowMs)
+  core.intervalMs = Number.POSITIVE_INFINITY
 }
 
-/** The next request, or `undefined` when none may be sent now. */
-function next(core: Core): Request | undefined {
-  const { service, settings, clock, inFlight } = core
-  // What was sent before the gate has shut may hang: it takes no slot.
-  const current = [...inFlight].filter(({ generation }) => generation === service.generation)
-  if (inFlight.size >= settings.maxConcurrentRequests || current.length >= slotsOf(core)) return undefined
-  if (service.isShut) {
-    if (service.isProbeOut || clock.monotonic() < opensAtMs(service, isSomebodyWaiting(core)))
-      return undefined
+/** The next batch, or `undefined` when none may be sent now. */
+function next(core: Core, nowMs: number): Batch | undefined {
+  const { service, settings, inFlight, line } = core
+  if (inFlight.size >= settings.maxConcurrentRequests) return undefined
+  if (isShut(service)) {
+    const isAsked = some(inFlight, ({ isProbe, epoch }) => isProbe && epoch === service.epoch)
+    if (isAsked || nowMs < opensAtMs(service.gate, isSomebodyWaiting(core))) return undefined
     // Where the settings are wrong, there is nothing to find out: what is due fails at once.
-    const isProbe = service.failures > 0 && (service.code === undefined || !isUnproven(core))
-    const isOldest = isProbe && service.orderlyProbes > 0
-    const batch = (isOldest ? oldest(core) : undefined) ?? (isProbe ? other(core) : nextBatch(core))
-    if (batch === undefined) return undefined
-    if (isOldest) service.orderlyProbes--
-    service.isProbeOut = true
-    return createRequest(core, batch, isProbe, isOldest)
+    if (service.failures > 0 && !isMisset(service)) return oneEvent(core)
   }
-  const batch = nextBatch(core)
-  return batch === undefined ? undefined : createRequest(core, batch, false, false)
+  const part = nextPart(core, nowMs)
+  if (part !== undefined) return part
+  return line.isDue ? batchOf(line.take(service.limit, service.mostBytes + 1)) : undefined
 }
 
-/** How many requests may be in flight now. */
-function slotsOf({ settings, service }: Core): number {
-  return Math.floor(Math.min(settings.maxConcurrentRequests, service.slots))
+/** Parts take at most half of the requests; with one request at a time, every second. */
+function nextPart(core: Core, nowMs: number): Batch | undefined {
+  const { settings, inFlight, line, partsGate, service } = core
+  const most = Math.max(1, settings.maxConcurrentRequests >> 1)
+  let inFlightParts = 0
+  for (const { batch } of inFlight) if (batch.isPart) inFlightParts++
+  const isTurnOfLine = line.isDue && core.wasPart
+  core.wasPart = false
+  if (core.parts.length === 0 || inFlightParts >= most || isTurnOfLine) return undefined
+  if (nowMs < opensAtMs(partsGate, isSomebodyWaiting(core))) return undefined
+  const index = core.parts.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
+  if (index < 0) return undefined
+  core.wasPart = true
+  const [part] = core.parts.splice(index, 1) as [Batch]
+  const fitting = fittingOf(part, service.mostBytes)
+  if (fitting === part.items.length) return part
+  core.parts.unshift({ ...part, items: part.items.slice(fitting) })
+  return { ...part, items: part.items.slice(0, fitting) }
 }
 
-function createRequest(core: Core, batch: Batch, isProbe: boolean, isOldest: boolean): Request {
-  const { generation, accepted } = core.service
-  // A probe may take events that were not due.
-  noteAllDue(core)
-  return { batch, isProbe, isOldest, generation, accepted }
+/** How many events of a part fit into a request: a service may have refused its size since. */
+function fittingOf({ items }: Batch, mostBytes: number): number {
+  let bytes = -1
+  const end = items.findIndex((item) => {
+    bytes += item.bytes + 1
+    return bytes > mostBytes
+  })
+  return end < 0 ? items.length : Math.max(1, end)
 }
 
-/** While the service is up: what was refused or lost goes first, then the line; suspects wait behind, but get their share. */
-function nextBatch(core: Core): Batch | undefined {
-  const { service, line } = core
-  const isGoodReady = service.again.length > 0 || line.isDue
-  const most = Math.max(1, slotsOf(core) >> 1)
-  const isTurnOfGood = isGoodReady && (service.isShut || service.wasSuspectLast)
-  const maySuspect = service.suspectsInFlight < most && !isTurnOfGood
-  const suspect = maySuspect ? readySuspect(core) : undefined
-  service.wasSuspectLast = suspect !== undefined
-  if (suspect !== undefined) return suspect
-  // After a 413, one part goes at a time: several at once would be refused before the first has taught the size.
-  const isBusy = isOf413(service.again[0]) && [...core.inFlight].some((request) => isOf413(request.batch))
-  const again = isBusy ? undefined : service.again.shift()
-  if (again !== undefined) return within(core, again)
-  if (!line.isDue) return undefined
-  return createBatch(line.take(service.limit.bytes, service.limit.events), 'line')
+/** One other event, to ask whether the service or the events fail. */
+function oneEvent({ line, held, parts }: Core): Batch | undefined {
+  const item = line.takeFreshest()
+  if (item !== undefined) return batchOf([item])
+  const several = [...held, ...parts].find(({ items }) => items.length > 1)
+  if (several === undefined) return parts.shift() ?? held.shift()
+  return { ...several, items: several.items.splice(-1) }
 }
 
-function isOf413(batch: Batch | undefined): boolean {
-  return batch?.ceilingBefore !== undefined
+function batchOf(items: Batch['items']): Batch {
+  return { items, isPart: false, since: undefined, notBeforeMs: 0, wasLost: false }
 }
 
-function readySuspect({ service, clock }: Core): Batch | undefined {
-  const { suspects } = service
-  const nowMs = clock.monotonic()
-  const index = suspects.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
-  return index < 0 ? undefined : suspects.splice(index, 1)[0]
+function send(core: Core, batch: Batch, nowMs: number): void {
+  const { service, settings, inFlight, transport } = core
+  const request: Request = {
+    batch,
+    isProbe: isShut(service),
+    epoch: service.epoch,
+    accepted: service.accepted,
+    sentMs: nowMs,
+    endMs: nowMs + settings.httpRequestTimeout,
+    abort: () => {},
+  }
+  for (const item of batch.items) if (item.dueMs > nowMs) item.dueMs = nowMs
+  inFlight.add(request)
+  core.asyncContext.runInAsyncScope(() => {
+    const { verdict, abort } = transport.send(batch.items)
+    request.abort = abort
+    verdict.then((given) => end(core, request, given)).catch((error) => interrupted(core, error))
+  })
 }
 
-/** A batch that is larger than the ceiling goes out in parts. */
-function within({ service }: Core, batch: Batch): Batch {
-  const { events } = service.ceiling
-  if (batch.items.length <= events) return batch
-  service.again.unshift(createBatch(batch.items.slice(events), batch.role, batch))
-  return createBatch(batch.items.slice(0, events), batch.role, batch)
-}
-
-/** The control and the probes: one other event, of those that have failed least; now and then as many as before. */
-function other({ service, line }: Core): Batch | undefined {
-  const first = line.freshest
-  if (first === undefined) return oneOf(service.again) ?? oneOf(service.held) ?? oneOf(service.suspects)
-  const isLarge = service.failures >= LARGE_PROBES_FROM && service.isLargeNext
-  service.isLargeNext = !service.isLargeNext
-  const { events, bytes } = isLarge ? service.limitBefore : { events: 1, bytes: 0 }
-  return createBatch(line.take(bytes, events, first), 'line')
-}
-
-/** To keep the order, the oldest event is tried again first. */
-function oldest({ service, line }: Core): Batch | undefined {
-  const held = oneOf(service.held) ?? oneOf(service.again)
-  if (held !== undefined) return held
-  const items = line.take(0, 1)
-  return items.length === 0 ? undefined : createBatch(items, 'line')
-}
-
-/** Takes the first event of the first batch. */
-function oneOf(batches: Batch[]): Batch | undefined {
-  const [batch] = batches
-  if (batch === undefined) return undefined
-  if (batch.items.length === 1) return batches.shift()
-  const [first] = batch.items.splice(0, 1) as [Item]
-  return createBatch([first], batch.role, batch)
-}
-
-/** Rejects only if the code of this library throws while it handles an error. */
-async function attempt(core: Core, request: Request): Promise<void> {
-  const { inFlight, service, sender } = core
+/** Does nothing for a request that was abandoned. */
+function end(core: Core, request: Request, verdict: Verdict): void {
+  const { inFlight, service } = core
   const { batch } = request
-  const isSuspect = batch.role === 'suspect'
-  if (isSuspect) service.suspectsInFlight++
-  const mayGo = (): boolean => inFlight.has(request) && request.generation === service.generation
-  let finished: Promise<void> | undefined
-  try {
-    let ending: Ending
-    const given = authorization(core)
-    // No `await` when the value is at hand, so that the request is sent within this turn.
-    const isAtHand = !(given instanceof Promise)
-    const header = isAtHand ? given : await given
-    if (typeof header !== 'string') {
-      ending = header
-      const error = header.action === 'unsent' ? header.error : header.toError('retries_exhausted')
-      if (error !== undefined) core.monitor.onUnsent(error)
-    }
-    // While the credentials were fetched, the request was abandoned, or an outage or a rate limit began.
-    else if (!isAtHand && !mayGo()) ending = UNSENT
-    else {
-      const sent = sender.send(batch, header, mayGo)
-      finished = sent.finished
-      ending = await sent.result
-    }
-    // An abandoned request has no events any more.
-    if (inFlight.has(request)) {
-      const isWorse = readShared(core)
-      conclude(core, request, ending)
-      if (isWorse) tellAwaited(core)
-      writeShared(core)
-    }
-  } catch (error) {
-    const cause = describeCause(error)
-    core.warnings.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${cause}`)
-    contain(core, request, (code) => new DeliveryError(code, `no attempt could be made: ${cause}`))
-  } finally {
-    if (isSuspect) service.suspectsInFlight--
+  if (!inFlight.delete(request)) return
+  if (verdict.isConnectionLost && !batch.wasLost && !isShut(service)) {
+    // A connection that was kept alive, and that the server had just closed: once more, uncounted.
+    batch.wasLost = true
+    send(core, batch, core.clock.monotonic())
+  } else {
+    conclude(core, request, verdict)
+    giveUp(core)
   }
+  core.recover()
   pump(core)
-  // The socket may still be busy with the body of the response.
-  await finished
-  inFlight.delete(request)
-  pump(core)
-  armInterval(core)
 }
 
-/** The `Authorization` header, or what its absence means for the request. */
-function authorization({ credentials }: Core): string | Ending | Promise<string | Ending> {
-  try {
-    const given = typeof credentials === 'string' ? credentials : credentials.authorization()
-    return typeof given === 'string' ? given : given.catch(withoutHeader)
-  } catch (error) {
-    return withoutHeader(error)
+/** A defect of this library must not end the program. */
+function interrupted(core: Core, error: unknown): void {
+  core.observer.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${describeCause(error)}`)
+}
+
+function giveUp(core: Core): void {
+  const { told, tooOld, flushes } = givenUp(core, core.clock.monotonic())
+  if (told.length > 0) settle(core, told, errorOf(core))
+  if (tooOld.length > 0) settle(core, tooOld, errorInTrouble(core, 'deadline', TOO_OLD))
+  for (const flush of flushes) endFlush(core, flush)
+}
+
+const TOO_OLD = 'it has waited for maxTotalBackoffDuration, or in a rate limit for maxRateLimitDuration'
+
+/** Sets the one timer: a request takes too long, a gate opens, a part may go, the interval is over, somebody has waited. */
+function arm(core: Core, nowMs: number): void {
+  const atMs = nextMs(core, nowMs)
+  if (core.timer !== undefined) {
+    // A timer that comes early does no harm, and setting one for each request would cost time.
+    if (core.timer.atMs <= atMs && atMs < Number.POSITIVE_INFINITY) return
+    core.timer.cancel()
+    core.timer = undefined
   }
-}
-
-function withoutHeader(cause: unknown): Ending {
-  const error = isInstance(cause, DeliveryError)
-    ? cause
-    : new DeliveryError('auth', `there are no credentials: ${describeCause(cause)}`, { cause })
-  return { action: 'unsent', error }
-}
-
-/** Sets one timer for whatever comes first: the gate opens, a suspect may be sent, an event has waited long enough. */
-function wakeUp(core: Core): void {
-  const { service, clock, line } = core
-  const nowMs = clock.monotonic()
-  const isWaiting =
-    line.readyLength > 0 || service.again.length + service.held.length + service.suspects.length > 0
-  let atMs = pendingOf(core.counts) > 0 ? nextExpiryMs(core) : Number.POSITIVE_INFINITY
-  const opensMs = opensAtMs(service, isSomebodyWaiting(core))
-  if (service.isShut && (service.isProbeOut || opensMs > nowMs)) {
-    if (isWaiting && !service.isProbeOut) atMs = Math.min(atMs, opensMs)
-  } else
-    for (const { notBeforeMs } of service.suspects)
-      if (notBeforeMs > nowMs) atMs = Math.min(atMs, notBeforeMs)
-  // A timer for the same time is not replaced: with fake timers in a test, the new timer would wait too long.
-  if (core.wakeUp?.atMs === atMs) return
-  core.wakeUp?.cancel()
-  core.wakeUp = undefined
   if (atMs === Number.POSITIVE_INFINITY) return
-  const cancel = clock.setTimer(
-    () => {
-      core.wakeUp = undefined
-      pump(core)
-      armInterval(core)
-    },
-    Math.max(0, Math.ceil(atMs - nowMs)),
-  )
-  core.wakeUp = { atMs, cancel }
+  const cancel = core.clock.setTimer(() => wake(core), Math.max(0, Math.ceil(atMs - nowMs)))
+  core.timer = { atMs, cancel }
+}
+
+function nextMs(core: Core, nowMs: number): number {
+  const { inFlight, flushes, service, partsGate, parts, settings, counts } = core
+  let atMs = Number.POSITIVE_INFINITY
+  for (const { endMs } of flushes) if (endMs < atMs) atMs = endMs
+  if (pendingOf(counts) === 0) return atMs
+  for (const { endMs } of inFlight) if (endMs < atMs) atMs = endMs
+  const isShutNow = isShut(service)
+  if (!isShutNow && core.intervalMs < atMs) atMs = core.intervalMs
+  if (!isFailing(core) && parts.length === 0) return atMs
+  const isWaiting = isSomebodyWaiting(core)
+  if (isFailing(core)) {
+    const leastMs = 1_000 * Math.min(settings.maxTotalBackoffDuration, settings.maxRateLimitDuration)
+    atMs = Math.min(atMs, nowMs + (isWaiting ? LOOK_MS : Math.min(IDLE_LOOK_MS, leastMs)))
+  }
+  const openings = isShutNow
+    ? [opensAtMs(service.gate, isWaiting)]
+    : parts.map(({ notBeforeMs }) => Math.max(notBeforeMs, opensAtMs(partsGate, isWaiting)))
+  // What is open, `next` has seen.
+  for (const openMs of openings) if (openMs > nowMs && openMs < atMs) atMs = openMs
+  return atMs
+}
+
+function wake(core: Core): void {
+  const nowMs = core.clock.monotonic()
+  const lateMs = nowMs - (core.timer?.atMs ?? nowMs)
+  core.timer = undefined
+  // After a stall, answers may have arrived that runtimes read after they have run timers.
+  const overdue = [...core.inFlight, ...core.flushes].filter(({ endMs }) => endMs <= nowMs)
+  if (lateMs > STALL_MS) for (const one of overdue) one.endMs = nowMs + STALL_MS
+  else {
+    for (const one of overdue) {
+      if ('abort' in one) one.abort(timeoutError(core.settings.httpRequestTimeout))
+      else expire(core, one)
+    }
+  }
+  giveUp(core)
+  pump(core)
+}
+
+/** A flush at its end resolves; a close, and what is handed to the platform, gives what is left its outcome before. */
+function expire(core: Core, flush: Flush): void {
+  const { kind, upTo } = flush
+  if (kind === 'close' || kind === 'handover') abandon(core, upTo, ABANDONED[kind])
+  endFlush(core, flush)
+}
+
+const ABANDONED = {
+  close: 'it was still waiting when closeAndFlush() ended',
+  handover: 'it was still waiting 25 s after it was handed to waitUntil',
+}
+
+function some<One>(all: Iterable<One>, isMeant: (one: One) => boolean): boolean {
+  for (const one of all) if (isMeant(one)) return true
+  return false
 }

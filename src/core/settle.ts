@@ -2,156 +2,95 @@ import { emit } from '../client/emitter.ts'
 import type { ErrorEvent } from '../client/events.ts'
 import { DeliveryError, EARLY_CODES, type FailureCode } from '../errors/errors.ts'
 import { guard, isThenable } from '../errors/guard.ts'
-import type { Item } from '../line/item.ts'
 import { Context } from '../pipeline/context.ts'
 import { unwatchExit } from '../runtime/exit.node.ts'
 import type { Core, Flush } from './core.ts'
 import { countOutcome, outcomeOf, pendingOf } from './counts.ts'
-import { troubleOf } from './service.ts'
+import type { Item } from './item.ts'
 
 /**
- * The only function that gives an event its outcome: delivered if `given` is `undefined`, otherwise failed. The room of the
- * event is freed before anybody is told, because a callback may track again.
+ * The only function that gives events their outcome: delivered if `error` is `undefined`, otherwise failed. They have left
+ * their list. The room of an event is freed before anybody is told, because a callback may track again.
  *
  * @see docs/spec.md, section 6
  */
-export function settle(core: Core, item: Item, given: DeliveryError | undefined): void {
-  if (item.state === 'done') return
-  const { line, pipeline, monitor, client, counts } = core
-  line.leave(item)
-  item.state = 'done'
-  const error = given?.code === 'shutdown_timeout' && isDeferred(core, item) ? deferred() : given
-  const { kind, attempts, callback } = item
-  const isHeard = error?.code !== 'deferred' && core.listeners.has(error === undefined ? kind : 'error')
-  const isFollowed = item.passedPlugins && pipeline.isFollowed(kind)
-  const ctx = item.ctx ?? contextOf(core, item, isHeard || isFollowed)
-  ctx?.conclude(error, attempts)
-  if (error !== undefined) monitor.noteLoss(error)
+export function settle(core: Core, items: readonly Item[], error: DeliveryError | undefined): void {
+  for (const item of items) settleOne(core, item, error)
+}
+
+function settleOne(core: Core, item: Item, error: DeliveryError | undefined): void {
+  const { listeners, pipeline, observer, client, counts, journal } = core
+  const { kind, callback, passage } = item
+  const isHeard = error?.code !== 'deferred' && listeners.has(error === undefined ? kind : 'error')
+  const isFollowed = passage !== undefined && pipeline.isFollowed(passage)
+  const ctx = core.isEnding || !(callback !== undefined || isHeard || isFollowed) ? undefined : contextOf(core, item)
+  if (item.record !== undefined && error?.code !== 'deferred') journal?.settled(item.record)
   release(core, item)
-  if (callback !== undefined) counts.awaited--
+  if (item.isAwaited) counts.awaited--
   countOutcome(counts, error?.code)
   countInFlushes(core, item, error?.code)
+  if (error !== undefined) observer.onLoss(error)
+  // At the end of the process nobody could do anything but exit again.
+  if (core.isEnding) return
+  ctx?.conclude(error, item.attempts)
   const isUntold = callback === undefined || call(core, item, error, ctx)
   if (error === undefined) {
-    if (ctx !== undefined) emit(client, kind, ctx)
+    if (isHeard) emit(client, kind, ctx as Context)
   } else if (isHeard) emit(client, 'error', errorEvent(error, ctx))
-  else if (isUntold && error.code !== 'deferred') core.warnings.reportLoss(error)
-  // `after` plugins run after the outcome, and a flush waits for these plugins too.
-  if (isFollowed && ctx !== undefined) countWork(core, item, pipeline.conclude(item, ctx))
-  endWork(core, item)
+  else if (isUntold && error.code !== 'deferred') observer.onUnheardLoss(error)
+  if (isFollowed) follow(core.pluginWork, pipeline.conclude(passage, ctx as Context))
   if (pendingOf(counts) === 0) {
+    core.wasKept = false
     unwatchExit(core.exiting)
     emit(client, 'drained')
   }
 }
 
-/** Tells one outcome after the other. If a callback ends the process meanwhile, the end of the client tells the rest first. */
-export function tellEach<One>({ telling }: Core, outcomes: readonly One[], tell: (one: One) => void): void {
-  const left = outcomes.values()
-  const finish = (): void => {
-    for (const one of left) tell(one)
-  }
-  telling.push(finish)
-  finish()
-  telling.pop()
-}
-
-/** Gives events the same outcome. */
-export function settleAll(core: Core, items: readonly Item[], error: DeliveryError | undefined): void {
-  tellEach(core, items, (item) => settle(core, item, error))
-}
-
-/** A call that nobody follows has failed: it is only counted. */
-export function countLoss(core: Core, error: DeliveryError): void {
-  core.counts.accepted++
-  countOutcome(core.counts, error.code)
-  noteUntold(core, error)
-}
-
-/** Like {@link settle}, for an event without a callback whose listeners are told at the end of the turn, without the event. */
-export function settleUntold(core: Core, item: Item, error: DeliveryError): void {
-  item.state = 'done'
-  countOutcome(core.counts, error.code)
-  countInFlushes(core, item, error.code)
-  endWork(core, item)
-  noteUntold(core, error)
-}
-
-function noteUntold({ untold }: Core, error: DeliveryError): void {
-  const noted = untold.get(error.code)
-  if (noted === undefined) untold.set(error.code, { error, count: 1 })
-  else noted.count++
-}
-
-/** Whether somebody will get the context of an event with this callback if it fails. */
-export function isWanted(core: Core, callback: unknown): boolean {
-  return callback !== undefined || core.listeners.has('error')
-}
-
-/** Whether somebody still needs the context of this event. */
-export function isContextNeeded(core: Core, { callback, kind }: Item): boolean {
-  const { listeners, pipeline } = core
-  if (callback !== undefined || pipeline.isFollowed(kind)) return true
-  return listeners.has(kind) || listeners.has('error')
-}
-
-/** Makes the context of an event from its stored message, if it is wanted. */
-export function contextOf(core: Core, { callback, stored }: Item, isHeard: boolean): Context | undefined {
-  if (stored === undefined || (callback === undefined && !isHeard)) return undefined
+/** The context of an event: the one that plugins have had, or one of its message. `undefined` if the call was too malformed. */
+export function contextOf(core: Core, { ctx, stored }: Item): Context | undefined {
+  if (ctx !== undefined || stored === undefined) return ctx
   return new Context(undefined, core.store.read(stored), core.clock)
 }
 
+/** Frees the room of a message. */
 export function release(core: Core, item: Item): void {
+  core.counts.bytes -= item.bytes
+  item.bytes = 0
   if (item.stored !== undefined) core.store.release(item.stored)
   item.stored = undefined
 }
 
-/** Makes flushes also wait for plugin work that does not affect the outcome of the event. */
-export function countWork(core: Core, item: Item, work: Promise<unknown> | undefined): void {
-  if (work === undefined) return
-  core.counts.open++
-  for (const flush of core.flushes) if (flush.countsWork && covers(flush, item)) flush.open++
-  void work.then(() => endWork(core, item))
-}
-
-function endWork(core: Core, item: Item): void {
-  core.counts.open--
-  countDown(core.flushes, item, true)
-}
-
-function countInFlushes(core: Core, item: Item, code: FailureCode | 'deferred' | undefined): void {
-  const { flushes } = core
-  for (const flush of flushes) if (covers(flush, item)) flush[outcomeOf(code)]++
-  countDown(flushes, item, false)
-}
-
-function countDown(flushes: readonly Flush[], item: Item, isWork: boolean): void {
-  for (let index = 0; index < flushes.length; ) {
-    const flush = flushes[index] as Flush
-    if (flush.countsWork === isWork && covers(flush, item) && --flush.open === 0) flush.end()
-    // One that has ended has left the list.
-    if (flushes[index] === flush) index++
+function countInFlushes(core: Core, { seq }: Item, code: FailureCode | 'deferred' | undefined): void {
+  for (const flush of core.flushes) {
+    if (seq > flush.upTo) continue
+    flush.summary[outcomeOf(code)]++
+    if (--flush.open === 0) endFlush(core, flush)
   }
 }
 
-function covers({ upTo, upToOrder }: Flush, { seq, order }: Item): boolean {
-  return seq <= upTo && order <= upToOrder
+/** Resolves a flush. It ends no event, and leaves nothing behind. */
+export function endFlush(core: Core, flush: Flush): void {
+  if (core.flushes.delete(flush)) flush.resolve()
+}
+
+/** Notes work until it is over. */
+export function follow(all: Set<Promise<unknown>>, work: Promise<unknown> | undefined): void {
+  if (work === undefined) return
+  all.add(work)
+  const forget = (): void => void all.delete(work)
+  work.then(forget, forget)
 }
 
 /** While the service fails, the message names that failure, and `cause` is that failure. */
-export function errorInTrouble(core: Core, code: FailureCode, text: string): DeliveryError {
-  const trouble = troubleOf(core.service, 'retries_exhausted')
-  if (trouble === undefined) return new DeliveryError(code, text)
-  return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
+export function errorInTrouble({ service }: Core, code: FailureCode, text: string): DeliveryError {
+  const { problem } = service
+  if (problem === undefined || !isInTrouble(service)) return new DeliveryError(code, text)
+  const { error } = problem
+  return new DeliveryError(code, `${text}; the service failed with: ${error.message}`, { cause: error })
 }
 
-/** Leaves the event in the spool for the next start. Returns whether the spool has the event. */
-function isDeferred({ spool }: Core, { stored }: Item): boolean {
-  return stored !== undefined && spool?.defer(stored) === true
-}
-
-export function deferred(): DeliveryError {
-  return new DeliveryError('deferred', 'the client was closed; the event is in the spool')
+function isInTrouble({ failures, isLimited }: Core['service']): boolean {
+  return failures > 0 || isLimited
 }
 
 /** @returns Whether the callback has returned itself: in this way, `trackpost/compat` says that it has told nobody. */
@@ -165,10 +104,11 @@ function call(
   const run = (): void => {
     guard(
       () => {
-        result = callback?.(error, ctx)
-        return followWork(core, result)
+        result = callback?.(error as never, ctx as never)
+        if (isThenable(result)) follow(core.callbackWork, Promise.resolve(result))
+        return result
       },
-      (reason) => core.warnings.report('callback', reason, ctx),
+      (reason) => core.observer.onUserError('callback', reason, ctx),
     )
   }
   if (asyncContext === undefined) run()
@@ -176,19 +116,9 @@ function call(
   return result === callback
 }
 
-/** Notes that a callback has begun work, if it has returned a promise. Returns that promise. */
-function followWork({ callbackWork }: Core, result: unknown): Promise<unknown> | undefined {
-  if (!isThenable(result)) return undefined
-  const work = Promise.resolve(result)
-  callbackWork.add(work)
-  const forget = (): boolean => callbackWork.delete(work)
-  work.then(forget, forget)
-  return work
-}
-
 const EARLY = new Set<string>(EARLY_CODES)
 
-export function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent {
+function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent {
   const isOfResponse = reason.code === 'too_large' && reason.status !== undefined
   const code = EARLY.has(reason.code) && !isOfResponse ? reason.code : 'delivery_failure'
   return ctx === undefined ? { code, reason } : { code, reason, ctx }

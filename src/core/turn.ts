@@ -1,30 +1,17 @@
-import { emit } from '../client/emitter.ts'
-import type { DeliveryError } from '../errors/errors.ts'
-import type { Item } from '../line/item.ts'
+import { DeliveryError } from '../errors/errors.ts'
 import { checkMessage } from '../message/build.ts'
 import { serialize } from '../message/serialize.ts'
 import { Context } from '../pipeline/context.ts'
 import { toPluginError } from '../pipeline/handler-result.ts'
+import type { Passage } from '../pipeline/pipeline.ts'
 import { afterLoop, soon } from '../runtime/clock.ts'
-import { isEnding } from '../runtime/exit.node.ts'
 import type { Core } from './core.ts'
-import { armInterval, pump } from './pump.ts'
-import { noteDue } from './service.ts'
-import {
-  contextOf,
-  countWork,
-  errorEvent,
-  errorInTrouble,
-  isContextNeeded,
-  release,
-  settle,
-  settleUntold,
-  tellEach,
-} from './settle.ts'
-import { catchUp } from './share.ts'
+import { contextOf, errorInTrouble, follow, release, settle } from './settle.ts'
+import type { Item } from './item.ts'
+import { makeDue, pump } from './pump.ts'
 
 /** After so many passes without the event loop having run, the next one waits for it. @see docs/spec.md, section 6 */
-export const MAX_PASSES = 1_000
+const MAX_PASSES = 1_000
 /** From so many passes on, a timer tells when the event loop runs. */
 const WATCHED_FROM = 256
 
@@ -32,224 +19,175 @@ const WATCHED_FROM = 256
 export function schedulePass(core: Core): void {
   if (core.isPassScheduled) return
   core.isPassScheduled = true
-  if (isEnding()) core.exiting.onEnd()
-  else soon(() => endTurn(core))
+  soon(() => endTurn(core))
 }
 
-/** While so many early outcomes wait for the end of the turn, events that no callback awaits are only counted. */
-const MAX_EARLY = 1_000
-
-export function isCrowded({ early }: Core): boolean {
-  return early.length >= MAX_EARLY
+/** Resolves when the turn is over. */
+export function endOfTurn(core: Core): Promise<void> {
+  return new Promise((resolve) => {
+    core.afterPass.push(resolve)
+    schedulePass(core)
+  })
 }
 
-/** Gives an event its outcome at the end of the turn. */
-export function settleAtEnd(core: Core, item: Item, error: DeliveryError | undefined): void {
-  core.early.push({ item, error })
-  schedulePass(core)
+/** Resolves when the turn is over, and the events accepted so far have left their plugins and are in the journal. */
+export async function handled(core: Core): Promise<void> {
+  const { inPlugins, leaving } = core
+  await endOfTurn(core)
+  if (inPlugins.size === 0) return
+  await new Promise<void>((resolve) => leaving.add({ items: new Set(inPlugins), resolve }))
+  await endOfTurn(core)
 }
 
-/**
- * The pass: tells early outcomes, runs plugins, writes events to the line and the spool, and starts requests. What is tracked
- * meanwhile belongs to the next turn.
- *
- * @see docs/spec.md, section 6
- */
+/** The pass: early failures, plugins, bytes, line and journal, then requests. What is tracked meanwhile is of the next turn. */
 export function endTurn(core: Core): void {
   // The timer runs this pass.
   if (core.passes >= MAX_PASSES) return
   countPass(core)
   core.isPassScheduled = false
-  const upTo = core.line.lastOrder
-  const { early, afterPass } = core
-  core.early = []
+  const { afterPass } = core
   core.afterPass = []
-  core.fullError = undefined
-  core.displacedError = undefined
-  tellUntold(core)
-  tellEach(core, early, ({ item, error }) => settle(core, item, error))
-  passTurn(core, upTo)
+  passTurn(core)
   for (const run of afterPass) run()
   start(core)
 }
 
-/** Events that nobody followed are lost: reported once for each reason. */
-function tellUntold(core: Core): void {
-  if (core.untold.size === 0) return
-  const all = [...core.untold.values()]
-  core.untold.clear()
-  for (const { error, count } of all) {
-    core.monitor.noteLoss(error)
-    if (!core.listeners.has('error')) core.warnings.reportLoss(error)
-    else for (let told = 0; told < count; told++) emit(core.client, 'error', errorEvent(error, undefined))
-  }
+/** Brings the events of the turn to where they wait. */
+export function passTurn(core: Core): void {
+  const { turn } = core
+  core.turn = []
+  core.fullError = undefined
+  for (const item of turn) pass(core, item)
+  keep(core)
 }
 
-/** Runs plugins for the events of the turn up to this place, and writes them to the line and the spool. */
-export function passTurn(core: Core, upTo: number): void {
-  const { line, pipeline } = core
-  if (pipeline.isEmpty && core.spool === undefined) return line.passAll()
-  for (let item = line.turnFirst; item !== undefined && item.order <= upTo; item = line.turnFirst) {
-    // Without plugins at its call, the event has its message already.
-    const isWritten = item.stored !== undefined
-    if (item.isHandled || (isWritten && !pipeline.concerns(item.kind))) place(core, item)
-    else runPlugins(core, item)
-  }
+/** Whether an event needs plugins is decided here, and nowhere else. */
+function pass(core: Core, item: Item): void {
+  const { error } = item
+  if (error !== undefined) settle(core, [item], error)
+  else if (!item.isRecovered && core.pipeline.concerns(item.kind)) enterPlugins(core, item)
+  else if (item.isDisabled) settle(core, [item], undefined)
+  else if (item.stored !== undefined || write(core, item, item.ctx as Context)) join(core, item)
 }
 
-/** The first event of the turn needs no plugin any more: it waits to be sent, or in the spool alone. */
-function place(core: Core, item: Item): void {
-  if (item.isDisabled) return settle(core, item, undefined)
-  core.line.passFirst()
-  store(core, item)
-}
-
-function store(core: Core, item: Item): void {
-  const { spool, line, settings } = core
-  if (spool === undefined || item.stored === undefined || spool.has(item.stored)) return
-  const { maxQueueSize, maxQueueBytes } = settings
-  const isOver = line.size - line.turnLength > maxQueueSize || line.bytes - line.turnBytes > maxQueueBytes
-  // Also if earlier events still wait in the spool alone.
-  if ((isOver || spool.length > 0) && spool.spill(item)) {
-    line.leave(item)
-    item.order = Number.POSITIVE_INFINITY
-  } else spool.keep(item.stored)
-}
-
-function runPlugins(core: Core, item: Item): void {
-  const { line, pipeline, inPlugins } = core
-  line.remove(item)
-  item.state = 'plugins'
-  // Inside plugins, a number bounds the events.
-  line.count(0, -item.bytes)
-  item.bytes = 0
-  const original = item.stored === undefined ? undefined : core.store.read(item.stored)
-  const ctx = item.ctx ?? new Context(undefined, original, core.clock)
+/** Inside plugins, a number bounds the events. */
+function enterPlugins(core: Core, item: Item): void {
+  const { pipeline, inPlugins } = core
+  const ctx = contextOf(core, item) as Context
   item.ctx = ctx
   release(core, item)
-  let wasInside = false
   inPlugins.add(item)
-  const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
-    inPlugins.delete(item)
-    if (item.state === 'done') return
-    item.ctx = ctx
-    item.isHandled = true
-    if (error === undefined) leavePlugins(core, item, ctx, wasInside)
-    else settle(core, item, error)
-    if (wasInside) tellLeft(core, item)
+  let isInPass = true
+  const onDone = (error: DeliveryError | undefined, left: Context): void => {
+    // The event was abandoned.
+    if (!inPlugins.delete(item)) return
+    item.ctx = left
+    if (error !== undefined) settle(core, [item], error)
+    else leavePlugins(core, item, left)
+    if (!isInPass) tellLeft(core, item)
   }
-  if (item.asyncContext === undefined) pipeline.run(item, ctx, onDone)
-  else item.asyncContext.runInAsyncScope(() => pipeline.run(item, ctx, onDone))
-  if (!inPlugins.has(item)) return
-  wasInside = true
-  // While it is inside, a flush in a handler does not wait for it.
-  item.order = Number.POSITIVE_INFINITY
+  const enter = (): void => {
+    const passage = pipeline.enter(item, ctx, onDone)
+    item.passage = passage
+    pipeline.run(passage)
+  }
+  if (item.asyncContext === undefined) enter()
+  else item.asyncContext.runInAsyncScope(enter)
+  isInPass = false
 }
 
-/** @param wasInside Whether the event has left the turn meanwhile: it joins the present turn. */
-function leavePlugins(core: Core, item: Item, ctx: Context, wasInside: boolean): void {
-  const { line, pipeline, settings } = core
-  try {
-    const stored = core.memory.put(jsonOf(item, ctx, settings.maxMessageBytes))
-    item.passedPlugins = true
-    item.stored = stored
-    const isFull = line.bytes + stored.bytes > settings.maxQueueBytes
-    if (isFull && core.spool === undefined && !displaceFor(core, stored.bytes)) {
-      return settle(core, item, fullError(core))
-    }
-    item.bytes = stored.bytes
-    line.count(0, stored.bytes)
-  } catch (error) {
-    return settle(core, item, toPluginError(error))
-  }
-  if (wasInside) {
-    line.rejoin(item)
-    if (item.isUrgent || core.flushes.length > 0) core.isFlushRequested = true
-    schedulePass(core)
-  } else line.putBack(item)
-  countWork(core, item, pipeline.distribute(item, ctx))
-  if (item.isDisabled) settle(core, item, undefined)
-  // A destination may have ended the event, or made others displace it.
-  if (item.state !== 'line') return
+function leavePlugins(core: Core, item: Item, ctx: Context): void {
+  const { pipeline, settings, counts } = core
+  if (!write(core, item, ctx)) return
+  if (counts.bytes > settings.maxQueueBytes) return settle(core, [item], fullError(core))
+  follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx))
+  if (item.isDisabled) return settle(core, [item], undefined)
   // Saves memory: if needed, the context is made again from the stored message.
   if (!ctx.hasNotes && !isContextNeeded(core, item)) item.ctx = undefined
-  if (!wasInside) store(core, item)
+  join(core, item)
 }
 
-function jsonOf({ kind }: Item, ctx: Context, maxBytes: number): string {
-  if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
-  return serialize(checkMessage(kind, ctx.event), maxBytes)
+/** Writes the message of an event that has its context. */
+function write(core: Core, item: Item, ctx: Context): boolean {
+  const { kind } = item
+  try {
+    if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
+    store(core, item, serialize(checkMessage(kind, ctx.event), core.settings.maxMessageBytes))
+    return true
+  } catch (error) {
+    settle(core, [item], toPluginError(error))
+    return false
+  }
 }
 
-export function tellLeft(core: Core, item: Item): void {
+/** Keeps the message of an event as bytes. */
+export function store(core: Core, item: Item, json: string): void {
+  item.stored = core.store.put(json)
+  item.bytes = item.stored.bytes
+  core.counts.bytes += item.bytes
+}
+
+function join(core: Core, item: Item): void {
+  const { line, journal } = core
+  line.join(item)
+  if (item.isUrgent) core.isFlushRequested = true
+  if (journal !== undefined && item.record === undefined) core.unkept.push(item)
+}
+
+/** Writes what has joined the line to the journal. */
+function keep(core: Core): void {
+  const { unkept } = core
+  if (unkept.length === 0) return
+  core.unkept = []
+  toJournal(core, unkept.filter(({ stored }) => stored !== undefined))
+}
+
+/** Writes events to the journal that are not in it: the disk was full, or its files were removed. */
+export function keepAgain(core: Core, items: readonly Item[]): void {
+  const lost = items.filter(({ stored, record }) => stored !== undefined && record?.isKept !== true)
+  for (const { record } of lost) if (record !== undefined) core.journal?.settled(record)
+  toJournal(core, lost)
+}
+
+function toJournal({ journal, store }: Core, items: readonly Item[]): void {
+  const records = journal?.append(items.map(({ stored }) => store.view(stored as never)))
+  for (const [index, item] of items.entries()) item.record = records?.[index]
+}
+
+function tellLeft(core: Core, item: Item): void {
+  schedulePass(core)
   for (const one of core.leaving) {
     if (!one.items.delete(item) || one.items.size > 0) continue
     core.leaving.delete(one)
-    // The event has joined the present turn, so the promise resolves after that.
-    core.afterPass.push(one.resolve)
-    schedulePass(core)
+    one.resolve()
   }
 }
 
-/** A flush never waits for less time than its events, which are told first. */
-function beginFlushes({ flushes, service, line, clock }: Core): void {
-  const nowMs = clock.monotonic()
-  noteDue(service, line.dueOrder, nowMs)
-  for (const flush of flushes) flush.beganMs = Math.min(flush.beganMs, nowMs)
+/** Whether somebody still needs the context of this event. */
+function isContextNeeded({ listeners, pipeline }: Core, { callback, kind, passage }: Item): boolean {
+  if (callback !== undefined || (passage !== undefined && pipeline.isFollowed(passage))) return true
+  return listeners.has(kind) || listeners.has('error')
 }
 
-/** Sends what is due. */
-function start(core: Core): void {
-  const { line, settings, service } = core
-  const isNearlyFull =
-    line.size >= settings.maxQueueSize || line.bytes + settings.maxMessageBytes > settings.maxQueueBytes
-  const isEnough = line.readyLength >= settings.flushAt || line.readyBytes >= service.ceiling.bytes
-  catchUp(core)
-  if (core.isFlushRequested || isNearlyFull || isEnough) line.makeAllDue()
-  if (core.isFlushRequested) beginFlushes(core)
-  core.isFlushRequested = false
-  pump(core)
-  armInterval(core)
-}
-
-/**
- * Makes room for a message by removing the oldest waiting events, with `drop-oldest`; with a spool, an event may exceed the
- * bound until the end of its turn.
- *
- * @returns Whether there is room.
- */
-export function displaceFor(core: Core, bytes: number): boolean {
-  const { line, settings } = core
-  if (core.spool !== undefined) {
-    // A burst goes to the disk; without plugins, nothing is lost by writing it before the turn is over.
-    if (core.pipeline.isEmpty && line.turnLength > 0) passTurn(core, line.lastOrder)
-    return line.turnLength < settings.maxQueueSize && line.turnBytes + bytes <= settings.maxQueueBytes
-  }
-  if (settings.overflow === 'drop-newest') return false
-  const isPossible = line.couldHaveRoom(bytes)
-  while (isPossible && !line.hasRoom(bytes)) displace(core, line.first as Item)
-  return isPossible
-}
-
-function displace(core: Core, item: Item): void {
-  core.displacedError ??= queueFull(core, 'the queue is full, and this was the oldest')
-  core.line.leave(item)
-  if (item.callback === undefined && isCrowded(core)) settleUntold(core, item, core.displacedError)
-  else {
-    // The message is released before the outcome is told, so the context is made now.
-    if (!isCrowded(core)) item.ctx ??= contextOf(core, item, core.listeners.has('error'))
-    settleAtEnd(core, item, core.displacedError)
-  }
-  release(core, item)
-}
-
+/** One error for all events of a turn that find no room. */
 export function fullError(core: Core): DeliveryError {
-  core.fullError ??= queueFull(core, 'the queue is full')
+  core.fullError ??= errorInTrouble(core, 'queue_full', 'the queue is full; see maxQueueSize and maxQueueBytes')
   return core.fullError
 }
 
-function queueFull(core: Core, text: string): DeliveryError {
-  return errorInTrouble(core, 'queue_full', `${text}; see maxQueueSize and maxQueueBytes`)
+/** Sends what is due. A flush never waits for less time than its events, which are told first. */
+function start(core: Core): void {
+  const { line, settings, service, flushes, clock } = core
+  const nowMs = clock.monotonic()
+  const isEnough = line.length >= settings.flushAt || line.bytes >= service.mostBytes
+  if (core.isFlushRequested || isEnough || flushes.size > 0 || settings.flushInterval === 0) {
+    makeDue(core, nowMs)
+  } else if (!line.isAllDue && core.intervalMs === Number.POSITIVE_INFINITY) {
+    core.intervalMs = nowMs + settings.flushInterval
+  }
+  core.isFlushRequested = false
+  for (const flush of flushes) if (flush.beganMs > nowMs) flush.beganMs = nowMs
+  pump(core)
 }
 
 function countPass(core: Core): void {

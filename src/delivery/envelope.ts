@@ -1,8 +1,8 @@
-import { describeCause } from '../errors/cause.ts'
-import { type Holder, type MessageStore, totalBytes } from '../line/store.ts'
+import { type Holder, type MessageStore, totalBytes } from '../message/store.ts'
 import { allocate, byteLength } from '../message/utf8.ts'
-import type { Warn } from '../runtime/warn.ts'
-import type { CompressionOptions, Encoder } from './compression.ts'
+
+/** An object whose message is in the store. */
+export type Enveloped = Holder
 
 /**
  * Writes request bodies: the stored messages, the write key and `sentAt`. The bytes of a message are the same in every attempt.
@@ -43,30 +43,4 @@ const HEAD = '{"batch":['
 
 function tail(writeKeyJson: string, sentAt: string): string {
   return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
-}
-
-const PLAIN: Encoder = {
-  encode: async (bytes) => ({ bytes, encoding: undefined }),
-  mustResend: () => false,
-  abort() {},
-}
-
-/**
- * Loads the code for compression, which few clients need. Never rejects: if the code cannot be loaded, nothing is compressed.
- */
-export async function loadCompression(
-  options: Omit<CompressionOptions, 'onGivenUp'>,
-  warn: Warn,
-): Promise<Encoder> {
-  const onGivenUp = (why: string, error?: unknown): void => {
-    const cause = error === undefined ? '' : `: ${describeCause(error)}`
-    warn('compress', `request bodies are sent uncompressed from now on: ${why}${cause}`)
-  }
-  try {
-    const { Compression } = await import(/* webpackMode: "eager" */ './compression.ts')
-    return new Compression({ ...options, onGivenUp })
-  } catch (error) {
-    onGivenUp('the code could not be loaded', error)
-    return PLAIN
-  }
 }

@@ -1,7 +1,6 @@
 import { DeliveryError } from '../errors/errors.ts'
 import { platform } from '../runtime/platform.node.ts'
 import { dateMs, describe, isRecord } from './describe.ts'
-import { mergeDeep } from './merge.ts'
 import { isMessageId } from './message-id.ts'
 import type { EventProperties } from './shapes.ts'
 import { snapshot } from './snapshot.ts'
@@ -13,24 +12,13 @@ export interface MessageStamp {
   readonly metadata: Message['_metadata']
 }
 
-/** The fields of a `Scope`, not yet checked. */
-export interface MessageDefaults {
-  readonly userId?: unknown
-  readonly anonymousId?: unknown
-  readonly properties?: unknown
-  readonly context?: unknown
-  readonly integrations?: unknown
-  readonly timestamp?: unknown
-}
-
 type Fields = Record<string, unknown>
 
 /**
  * Builds the message of one call. Reads each top-level field of `params` once. Leaves out unknown fields.
  *
  * @param nowMs The time of the call in milliseconds since the epoch.
- * @throws DeliveryError with the code `invalid` when a field is missing or is not valid, and `too_large` for a text that no
- * message can contain; any error that a getter or a `toJSON` throws.
+ * @throws DeliveryError with the code `invalid` when a field is missing or is not valid ; any error that a getter or a `toJSON` throws.
  * @see docs/spec.md, section 1
  */
 export function buildMessage(
@@ -38,24 +26,23 @@ export function buildMessage(
   params: unknown,
   stamp: MessageStamp,
   nowMs: number,
-  defaults?: MessageDefaults,
 ): Message {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) {
     throw new DeliveryError('invalid', `${kind}: expected an object, got ${describe(params)}`)
   }
   const fields = params as Fields
-  const userId = readIdentity(kind, fields, 'userId', defaults)
-  const anonymousId = kind === 'alias' ? undefined : readIdentity(kind, fields, 'anonymousId', defaults)
+  const userId = readId(kind, fields, 'userId')
+  const anonymousId = kind === 'alias' ? undefined : readId(kind, fields, 'anonymousId')
   if (kind === 'alias') requireId(kind, userId, 'userId')
   else requireIdentity(kind, userId, anonymousId)
 
-  const context = readMerged(kind, fields, 'context', defaults)
+  const context = readObject(kind, fields, 'context')
   const isNamed = kind === 'page' || kind === 'screen'
   const category = isNamed ? readText(kind, fields, 'category') : undefined
   return {
     type: kind,
     messageId: readMessageId(kind, fields),
-    timestamp: readTimestamp(kind, fields['timestamp'] ?? defaults?.timestamp, nowMs),
+    timestamp: readTimestamp(kind, fields['timestamp'], nowMs),
     userId,
     anonymousId,
     previousId: kind === 'alias' ? readRequiredId(kind, fields, 'previousId') : undefined,
@@ -63,10 +50,10 @@ export function buildMessage(
     event: kind === 'track' ? readEventName(kind, fields) : undefined,
     name: isNamed ? readText(kind, fields, 'name') : undefined,
     category,
-    properties: readProperties(kind, fields, category, defaults),
+    properties: readProperties(kind, fields, category),
     traits: kind === 'identify' || kind === 'group' ? (readObject(kind, fields, 'traits') ?? {}) : undefined,
     context: extend(context, { library: stamp.library }) as Message['context'],
-    integrations: (readMerged(kind, fields, 'integrations', defaults) ?? {}) as Message['integrations'],
+    integrations: (readObject(kind, fields, 'integrations') ?? {}) as Message['integrations'],
     _metadata: stamp.metadata,
   }
 }
@@ -75,7 +62,7 @@ export function buildMessage(
  * Checks an event that has left the plugins as {@link buildMessage} checks the parameters of a call, and returns it as it is
  * sent. Keeps fields that plugins have added. A `toJSON` of the event itself is not called.
  *
- * @throws DeliveryError with the code `invalid` or `too_large`, like {@link buildMessage}; any error that a getter or a
+ * @throws DeliveryError with the code `invalid`, like {@link buildMessage}; any error that a getter or a
  * `toJSON` throws.
  */
 export function checkMessage(kind: Kind, event: ContextEvent): Message {
@@ -113,10 +100,9 @@ function readProperties(
   kind: Kind,
   fields: Fields,
   category: string | undefined,
-  defaults: MessageDefaults | undefined,
 ): EventProperties | undefined {
   if (kind !== 'track' && kind !== 'page' && kind !== 'screen') return undefined
-  const properties = readMerged(kind, fields, 'properties', defaults)
+  const properties = readObject(kind, fields, 'properties')
   if (kind === 'page' && category !== undefined) return extend(properties, { category })
   return properties ?? {}
 }
@@ -136,7 +122,7 @@ function readId(kind: Kind, fields: Fields, name: string): string | undefined {
   if (typeof value === 'string') {
     if (value === '') return undefined
     if (isBlank(value)) throw invalid(kind, name, 'a non-empty string', value)
-    return bounded(name, value)
+    return value
   }
   if (value === undefined || value === null) return undefined
   if (isTextual(value)) return String(value)
@@ -150,47 +136,9 @@ function isBlank(text: string): boolean {
   return !(first > 0x20 && first < 0x7f) && text.trim() === ''
 }
 
-/** More characters than the largest `maxMessageBytes` has bytes. Copying a text of 256 MB would take a second. */
-const LONGEST = 16_777_216
-
-/** @throws DeliveryError with the code `too_large` for a text or list that no message can contain. */
-function bounded<Value>(name: string, value: Value): Value {
-  const isList = typeof value === 'object' && (Array.isArray(value) || ArrayBuffer.isView(value))
-  if (typeof value !== 'string' && !isList) return value
-  const { length } = value as { length: number }
-  if (!(length > LONGEST)) return value
-  throw new DeliveryError(
-    'too_large',
-    `${name} has a value of ${length} ${isList ? 'elements' : 'characters'}`,
-  )
-}
-
-/** Copies one level, so that each getter runs once: its value is looked at here, and written as JSON later. */
-function boundedCopy(name: string, value: Fields): Fields {
-  let copy: Fields
-  try {
-    copy = { ...value }
-  } catch {
-    // A getter throws, so the object will be copied with `snapshot`, which has limits of its own.
-    return value
-  }
-  for (const key in copy) if (bounded(name, copy[key]) === value) copy[key] = copy
-  return copy
-}
-
 function requireIdentity(kind: Kind, userId: string | undefined, anonymousId: string | undefined): void {
   if (userId !== undefined || anonymousId !== undefined) return
   throw new DeliveryError('invalid', `${kind}: expected userId or anonymousId, got neither`)
-}
-
-function readIdentity(
-  kind: Kind,
-  fields: Fields,
-  name: 'userId' | 'anonymousId',
-  defaults: MessageDefaults | undefined,
-): string | undefined {
-  const own = readId(kind, fields, name)
-  return own === undefined && defaults !== undefined ? readId(kind, defaults as Fields, name) : own
 }
 
 function readRequiredId(kind: Kind, fields: Fields, name: string): string {
@@ -204,13 +152,13 @@ function requireId(kind: Kind, id: string | undefined, name: string): string {
 
 function readEventName(kind: Kind, fields: Fields): string {
   const { event: value } = fields
-  if (typeof value === 'string' && !isBlank(value)) return bounded('event', value)
+  if (typeof value === 'string' && !isBlank(value)) return value
   throw invalid(kind, 'event', 'a non-empty string', value)
 }
 
 function readText(kind: Kind, fields: Fields, name: string): string | undefined {
   const value = fields[name]
-  if (typeof value === 'string') return bounded(name, value)
+  if (typeof value === 'string') return value
   if (value === undefined || value === null) return undefined
   if (isTextual(value)) return String(value)
   throw invalid(kind, name, 'a string', value)
@@ -221,29 +169,12 @@ function isTextual(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
 }
 
-function readMerged(
-  kind: Kind,
-  fields: Fields,
-  name: 'properties' | 'context' | 'integrations',
-  defaults: MessageDefaults | undefined,
-): Fields | undefined {
-  const own = readObject(kind, fields, name)
-  if (defaults === undefined) return own
-  const base = readObject(kind, defaults as Fields, name)
-  if (base === undefined || own === undefined) return own ?? base
-  try {
-    return mergeDeep(base, own)
-  } catch {
-    return own
-  }
-}
-
 function readObject(kind: Kind, fields: Fields, name: string): Fields | undefined {
   const value = fields[name]
   if (value === undefined || value === null) return undefined
   if (!isRecord(value)) throw invalid(kind, name, 'an object', value)
   const { toJSON } = value
-  if (typeof toJSON !== 'function') return boundedCopy(name, value)
+  if (typeof toJSON !== 'function') return value
   const result = callToJSON(name, value, toJSON as ToJSON)
   if (result === undefined || result === null) return undefined
   if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')

@@ -1,3 +1,5 @@
+import { isRecord } from './describe.ts'
+import { mergeDeep } from './merge.ts'
 import type { EventProperties, ExtraContext, Id, Integrations, Timestamp } from './shapes.ts'
 
 /**
@@ -17,4 +19,54 @@ export interface Scope {
   integrations?: Integrations | null | undefined
   /** When the event happened. */
   timestamp?: Timestamp | null | undefined
+}
+
+type Fields = Record<string, unknown>
+
+/** What a call may contain. */
+const PARAMS = (
+  'userId anonymousId previousId groupId event name category properties traits context integrations timestamp messageId'
+).split(' ')
+const IDS = ['userId', 'anonymousId'] as const
+const OBJECTS = ['properties', 'context', 'integrations'] as const
+
+/** Values of `over` win; an empty id is none. `properties`, `context` and `integrations` are merged at every level, into a copy. */
+export function mergeScopes(base: Scope | undefined, over: Scope | undefined): Scope {
+  const merged: Fields = { timestamp: over?.timestamp ?? base?.timestamp }
+  for (const name of IDS) merged[name] = isNone(over?.[name]) ? base?.[name] : over?.[name]
+  for (const name of OBJECTS) merged[name] = mergeObjects(base?.[name], over?.[name])
+  return merged as Scope
+}
+
+/** What a call is given, with the defaults of a scope. Reads each field once. Whatever is not an object stays as it is. */
+export function applyScope(scope: Scope, params: unknown): unknown {
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return params
+  const merged: Fields = {}
+  for (const name of PARAMS) merged[name] = (params as Fields)[name]
+  merged['timestamp'] ??= scope.timestamp
+  for (const name of IDS) if (isNone(merged[name])) merged[name] = scope[name]
+  for (const name of OBJECTS) merged[name] = mergeObjects(scope[name], readWritten(name, merged[name]))
+  return merged
+}
+
+function isNone(id: unknown): boolean {
+  return id === undefined || id === null || id === ''
+}
+
+/** An object that writes itself is merged as it is written. */
+function readWritten(name: string, value: unknown): unknown {
+  if (!isRecord(value) || typeof value['toJSON'] !== 'function') return value
+  return (value as { toJSON(key: string): unknown }).toJSON(name)
+}
+
+/** A value that cannot be merged stays as it is: the validation of the event then reports the value. */
+function mergeObjects(base: unknown, over: unknown): unknown {
+  if (over === undefined || over === null) return base
+  if (!isRecord(over)) return over
+  try {
+    return mergeDeep(isRecord(base) ? base : {}, over)
+  } catch {
+    // A getter throws: the event is written without it, and without the scope.
+    return over
+  }
 }

@@ -7,7 +7,7 @@ import type { Context, Reporter } from './context.ts'
 import { continueWith, pluginError, pluginFailure, type Report, UnusableResult } from './handler-result.ts'
 import type { Plugin, PluginHost } from './plugin.ts'
 import { PluginLoader } from './plugin-loader.ts'
-import { handlerOf, isChosen, type Registration, stagesOf } from './registration.ts'
+import { handlerOf, isChosen, type Registration, type Stages, stagesOf } from './registration.ts'
 import { Abandoned, TimeLimits } from './time-limits.ts'
 
 /** A plugin may track while it handles an event of the program, but not while it handles an event of a plugin. */
@@ -23,12 +23,14 @@ export interface Passenger {
 /** Called once, when the plugins have handled an event. `ctx` may be a context that a plugin returned. */
 export type Done = (error: DeliveryError | undefined, ctx: Context) => void
 
-/** One event inside the `before` and `enrichment` plugins. */
-interface Passage {
+/** One event and the plugins that it passes: those that were registered when it entered them. */
+export interface Passage {
   readonly event: Passenger
-  readonly front: readonly Registration[]
+  readonly stages: Stages
   ctx: Context
   readonly done: Done
+  /** Whether its event was abandoned. */
+  isOver: boolean
 }
 
 /** Runs the plugins of a client, in their order. @see docs/spec.md, section 7 */
@@ -42,8 +44,8 @@ export class Pipeline {
   isEmpty = true
   /** Events that wait for a plugin to load. */
   #waiting: (() => void)[] = []
-  /** The number of calls of {@link abandon}. */
-  #era = 0
+  /** The passages that have not left the `before` and `enrichment` plugins. */
+  readonly #inside = new Set<Passage>()
   /** The events of the handlers that are on the stack now, the innermost last. */
   readonly #running: Passenger[] = []
 
@@ -92,42 +94,47 @@ export class Pipeline {
   }
 
   /**
-   * Removes a plugin: it handles the events up to the number `lastSeq` until `passed` resolves, and then none.
+   * Removes a plugin when the turn is over: it handles the events of the turn, and those that have entered it.
    *
-   * @returns Whether there was such a plugin.
+   * @param turnIsOver Resolves when the events of the turn have entered their plugins.
+   * @returns Whether there was such a plugin. Resolves when no event is inside it.
    */
-  deregister(name: string, lastSeq: number, passed: Promise<void>): Promise<boolean> {
-    return this.#loader.deregister(name, lastSeq, passed)
+  deregister(name: string, turnIsOver: Promise<void>): Promise<boolean> {
+    return this.#loader.deregister(name, turnIsOver)
+  }
+
+  /** The plugins that an event passes are settled here. */
+  enter(event: Passenger, ctx: Context, done: Done): Passage {
+    ctx.reporter = this.#reporter
+    const passage = { event, stages: this.#stages[event.kind], ctx, done, isOver: false }
+    for (const one of passage.stages.front) one.inside++
+    this.#inside.add(passage)
+    return passage
   }
 
   /**
-   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call if every plugin is synchronous
-   * and loaded, otherwise later. After {@link abandon}, `done` is not called.
-   *
-   * @returns Whether `done` has been called.
+   * Runs the `before` and `enrichment` plugins. `done` is called once: within this call if every plugin is synchronous and
+   * loaded, otherwise later; not at all if its event is abandoned before.
    */
-  run(event: Passenger, ctx: Context, done: Done): boolean {
-    if (event.depth > MAX_DEPTH) {
+  run(passage: Passage): void {
+    if (passage.event.depth > MAX_DEPTH) {
       const message = 'a plugin tracked this while handling an event that a plugin had tracked'
-      done(new DeliveryError('plugin', message), ctx)
-      return true
+      return this.#leave(passage, new DeliveryError('plugin', message))
     }
-    ctx.reporter = this.#reporter
-    if (!this.#loader.isLoading) return this.#start(event, ctx, done)
+    if (!this.#loader.isLoading) return this.#start(passage)
     // Other work starts the event later, and the event must not run in the asynchronous context of that work.
     const captured = new AsyncResource('Trackpost')
-    this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(event, ctx, done)))
-    return false
+    this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(passage)))
   }
 
-  isFollowed(kind: Kind): boolean {
-    const { destinations, after, utilities } = this.#stages[kind]
+  isFollowed({ stages }: Passage): boolean {
+    const { destinations, after, utilities } = stages
     return destinations.length + after.length + utilities.length > 0
   }
 
   /** Passes the finished event to the destination plugins that its `integrations` do not turn off. */
-  distribute(event: Passenger, ctx: Context): Promise<unknown> | undefined {
-    const { destinations } = this.#stages[event.kind]
+  distribute({ event, stages }: Passage, ctx: Context): Promise<unknown> | undefined {
+    const { destinations } = stages
     if (destinations.length === 0) return undefined
     const chosen = destinations.filter((one) => isChosen(one, ctx))
     const work = all(chosen.map((one) => this.#callAside(one, event, ctx)))
@@ -139,28 +146,26 @@ export class Pipeline {
    * Waits for the destination plugins of the event, then runs the `after` plugins, then the `utility` plugins. Each plugin runs
    * in the asynchronous context of its registration.
    */
-  conclude(event: Passenger, ctx: Context): Promise<unknown> | undefined {
-    const { after, utilities } = this.#stages[event.kind]
+  conclude({ event, stages }: Passage, ctx: Context): Promise<unknown> | undefined {
+    const { after, utilities } = stages
     const call = (one: Registration): Promise<unknown> | undefined =>
       one.asyncContext.runInAsyncScope(() => this.#callAside(one, event, ctx))
-    const era = this.#era
     let work = ctx.destinations
     for (const stage of [after, utilities]) {
       if (stage.length === 0) continue
-      work =
-        work === undefined
-          ? all(stage.map(call))
-          : work.then(() => this.#callLate(() => all(stage.map(call)), era))
+      work = work === undefined ? all(stage.map(call)) : work.then(() => all(stage.map(call)))
     }
     return work
   }
 
-  /**
-   * Stops waiting for plugins. For the events inside plugins, `done` is not called: the caller gives these events their
-   * outcome. Running plugins are not interrupted.
-   */
-  abandon(): void {
-    this.#era++
+  /** The client has given these events their outcome: plugins that have not begun with them are not called. */
+  abandon(events: readonly Passenger[]): void {
+    const abandoned = new Set(events)
+    for (const passage of this.#inside) if (abandoned.has(passage.event)) this.#forget(passage)
+  }
+
+  /** The client is closed: nothing is waited for any more. */
+  close(): void {
     this.#waiting = []
     this.#limits.abandon()
   }
@@ -174,61 +179,54 @@ export class Pipeline {
     for (const start of this.#waiting.splice(0)) start()
   }
 
-  /**
-   * Calls handlers that waited for other work. If {@link abandon} was called in the meantime, the client does not wait for
-   * these handlers.
-   */
-  #callLate(call: () => Promise<unknown> | undefined, era: number): Promise<unknown> | undefined {
-    const work = call()
-    if (era !== this.#era) this.#limits.abandon()
-    return work
+  #start(passage: Passage): void {
+    if (passage.isOver) return
+    const missing = this.#loader.missing ?? missingOf(passage)
+    if (missing === undefined) return this.#step(passage, 0)
+    const message = `the plugin '${missing}' could not be loaded, and no event may go on without it`
+    this.#leave(passage, new DeliveryError('plugin', message))
   }
 
-  #start(event: Passenger, ctx: Context, done: Done): boolean {
-    const { missing } = this.#loader
-    if (missing !== undefined) {
-      const message = `the plugin '${missing}' could not be loaded, and no event may go on without it`
-      done(new DeliveryError('plugin', message), ctx)
-      return true
-    }
-    return this.#step({ event, front: this.#stages[event.kind].front, ctx, done }, 0)
-  }
-
-  #step(passage: Passage, from: number): boolean {
-    const { event, front } = passage
+  #step(passage: Passage, from: number): void {
+    const { front } = passage.stages
     for (let index = from; index < front.length; index++) {
       const one = front[index] as Registration
       try {
-        const result = this.#call(one, event, passage.ctx)
+        const result = this.#call(one, passage.event, passage.ctx)
         // Fast path: most handlers return the context that they were given.
-        if (result !== passage.ctx && isThenable(result)) {
-          this.#wait(passage, index, result)
-          return false
-        }
+        if (result !== passage.ctx && isThenable(result)) return this.#wait(passage, index, result)
         passage.ctx = continueWith(result, passage.ctx, one)
       } catch (error) {
-        if (this.#fail(passage, one, error)) return true
+        if (this.#fail(passage, one, error)) return
       }
     }
-    passage.done(undefined, passage.ctx)
-    return true
+    this.#leave(passage, undefined)
   }
 
   #wait(passage: Passage, index: number, result: PromiseLike<unknown>): void {
-    const one = passage.front[index] as Registration
+    const one = passage.stages.front[index] as Registration
+    const goOn = (): void => {
+      if (!passage.isOver) this.#step(passage, index + 1)
+    }
     this.#limits
       .bound(result)
       .then((value) => {
-        passage.ctx = continueWith(value, passage.ctx, one)
+        if (!passage.isOver) passage.ctx = continueWith(value, passage.ctx, one)
       })
-      .then(
-        () => this.#step(passage, index + 1),
-        (error) => {
-          // The caller of `abandon` gives the event its outcome.
-          if (isInstance(error, Abandoned)) return
-          if (!this.#fail(passage, one, error)) this.#step(passage, index + 1)
-        },
-      )
+      .then(goOn, (error) => {
+        if (!passage.isOver && !this.#fail(passage, one, error)) goOn()
+      })
+  }
+
+  #leave(passage: Passage, error: DeliveryError | undefined): void {
+    this.#forget(passage)
+    passage.done(error, passage.ctx)
+  }
+
+  #forget(passage: Passage): void {
+    passage.isOver = true
+    if (!this.#inside.delete(passage)) return
+    for (const one of passage.stages.front) leave(one)
   }
 
   /** Returns whether the event has failed: the failure of an `enrichment` plugin is only reported. */
@@ -241,7 +239,7 @@ export class Pipeline {
       this.#report(pluginFailure(name, verb, error, ctx))
       return false
     }
-    passage.done(pluginError(name, verbOf(error), error), ctx)
+    this.#leave(passage, pluginError(name, verbOf(error), error))
     return true
   }
 
@@ -260,7 +258,11 @@ export class Pipeline {
     try {
       const result = this.#call(one, event, ctx)
       if (!isThenable(result)) return undefined
-      return this.#limits.bound(result).catch(fail)
+      one.inside++
+      return this.#limits
+        .bound(result)
+        .catch(fail)
+        .finally(() => leave(one))
     } catch (error) {
       fail(error)
       return undefined
@@ -268,8 +270,8 @@ export class Pipeline {
   }
 
   #call(one: Registration, event: Passenger, ctx: Context): unknown {
-    // Never before its load has ended, after it has failed, or after `deregister`.
-    if (one.state !== 'loaded' || event.seq > one.lastSeq) return undefined
+    // Never before its load has ended, after it has failed, or after `deregister` has resolved.
+    if (one.state !== 'loaded') return undefined
     const { plugin } = one
     return this.#callSync(event, () => {
       if (plugin.isLoaded !== undefined && !plugin.isLoaded()) return undefined
@@ -286,6 +288,17 @@ export class Pipeline {
       this.#running.pop()
     }
   }
+}
+
+/** A required plugin that the event has entered, and that has failed to load since; it may be deregistered by now. */
+function missingOf({ stages }: Passage): string | undefined {
+  const isMissing = ({ state, isRequired }: Registration): boolean => state === 'failed' && isRequired
+  return (stages.front.find(isMissing) ?? stages.after.find(isMissing))?.name
+}
+
+/** An event has left a plugin, which may wait for that to be removed. */
+function leave(one: Registration): void {
+  if (--one.inside === 0) one.onEmpty()
 }
 
 /** What `load` and `unload` track counts as tracked by the program. */

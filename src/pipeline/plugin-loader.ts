@@ -71,32 +71,30 @@ export class PluginLoader {
     return added.loading.then(() => nameOf(added))
   }
 
-  /** Resolves when the plugin has unloaded, or after 5 s. The value tells whether there was such a plugin. */
-  async deregister(name: string, lastSeq: number, passed: Promise<void>): Promise<boolean> {
+  /** Resolves when no event is inside the plugin, and it has unloaded. The value tells whether there was such a plugin. */
+  async deregister(name: string, turnIsOver: Promise<void>): Promise<boolean> {
     const removed = this.#find(name)
     if (removed === undefined) return false
-    removed.lastSeq = lastSeq
+    removed.isLeaving = true
     const wasFailed = removed.state === 'failed'
-    // The events of the turn still need a plugin that loads.
-    if (wasFailed) this.#remove(removed)
-    await passed
-    if (!wasFailed) {
-      this.#remove(removed)
-      await this.#unload(removed)
+    if (!wasFailed) await turnIsOver
+    this.#change(this.#registrations.filter((one) => one !== removed))
+    if (wasFailed) return true
+    // Events that have entered it wait for its load, and need it.
+    await removed.loading
+    if (removed.inside > 0) {
+      await new Promise<void>((resolve) => {
+        removed.onEmpty = resolve
+      })
     }
+    removed.state = 'removed'
+    await this.#unload(removed)
     return true
   }
 
   /** A plugin that is being removed has given its name up. */
   #find(name: string): Registration | undefined {
-    return this.#registrations.find((one) => one.name === name && one.lastSeq === Number.POSITIVE_INFINITY)
-  }
-
-  #remove(removed: Registration): void {
-    removed.state = 'removed'
-    this.#change(this.#registrations.filter((one) => one !== removed))
-    // No new event waits for a plugin that is being removed.
-    this.#endLoading(removed)
+    return this.#registrations.find((one) => one.name === name && !one.isLeaving)
   }
 
   #change(registrations: readonly Registration[]): void {

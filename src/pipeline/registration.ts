@@ -21,8 +21,11 @@ export interface Registration {
   state: 'loading' | 'loaded' | 'failed' | 'removed'
   /** Resolves when the plugin has loaded or failed; `undefined` while it is not loading. */
   loading: Promise<void> | undefined
-  /** The number of the last event that the plugin handles: `Infinity` until it is deregistered. */
-  lastSeq: number
+  /** Whether it is being removed: it has given its name up. */
+  isLeaving: boolean
+  /** How many events are inside it, and what to call when there is none. */
+  inside: number
+  onEmpty: () => void
 }
 
 /** @throws SettingsError when `plugin` is not a plugin; any error that a getter or a proxy throws. */
@@ -46,7 +49,9 @@ export function createRegistration(plugin: Plugin): Registration {
     asyncContext: new AsyncResource('Trackpost'),
     state: 'loading',
     loading: undefined,
-    lastSeq: Number.POSITIVE_INFINITY,
+    isLeaving: false,
+    inside: 0,
+    onEmpty: () => {},
   }
 }
 
@@ -82,7 +87,8 @@ export interface Stages {
 export function stagesOf(registrations: readonly Registration[]): Record<Kind, Stages> {
   const entries = KINDS.map((kind): [Kind, Stages] => {
     const of = (type: PluginType): Registration[] =>
-      registrations.filter((one) => one.type === type && handles(one, kind))
+      // What is loading may get its handlers in `load`.
+      registrations.filter((one) => one.type === type && (one.state === 'loading' || handles(one, kind)))
     return [
       kind,
       {

@@ -5,8 +5,6 @@ type ProcessLike = {
   versions?: Record<string, string | undefined>
   emitWarning?: (message: string, options: { type: string; code: string }) => void
   on?: (event: 'beforeExit' | 'exit', listener: () => void) => unknown
-  prependListener?: (event: 'beforeExit', listener: () => void) => unknown
-  nextTick?: (run: () => void) => void
 }
 
 export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process

@@ -4,4 +4,3 @@ import type * as node from './exit.node.ts'
 export const watchExit: typeof node.watchExit = () => {}
 export const unwatchExit: typeof node.unwatchExit = () => {}
 export const listenToExit: typeof node.listenToExit = () => {}
-export const isEnding: typeof node.isEnding = () => false

@@ -33,3 +33,12 @@ export function warn(code: string, text: string): void {
     // The console may be mocked and throw. That must not lose an event.
   }
 }
+
+/** Writes one line at once, for the end of the process, when warnings come too late. Never throws. */
+export function tellStderr(text: string): void {
+  try {
+    console.error(`trackpost: ${escapeControls(text)}`)
+  } catch {
+    // The console may be mocked and throw.
+  }
+}

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { assertScope, makeConstant, mergeScopes } from '../client/scopes.ts'
+import { assertScope, makeConstant } from '../client/scopes.ts'
 import { describeCause } from '../errors/cause.ts'
-import type { Scope } from '../message/scope.ts'
+import { mergeScopes, type Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
 
 /**

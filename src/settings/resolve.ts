@@ -1,9 +1,9 @@
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from '../line/spool.ts'
+import type { Spool } from './journal.ts'
 import { describe } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
-import { redactor } from '../policy/redact.ts'
+import { redactor } from '../http/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
 import { describeUnknownNames, KILL_SWITCHES } from './names.ts'
 import {

@@ -1,5 +1,5 @@
 import type { ByteHTTPClient, HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from '../line/spool.ts'
+import type { Spool } from './journal.ts'
 import type { Scope } from '../message/scope.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Signer } from './signer.ts'
@@ -146,9 +146,8 @@ export interface AnalyticsSettings {
    */
   scope?: (() => Scope | undefined) | undefined
   /**
-   * A `FileSpool` of `trackpost/spool`, which keeps waiting events on disk, so that they survive the process. With a spool, no
-   * event fails because of `maxRetries` in an outage. When `maxQueueBytes` is reached, further events wait only in the spool.
-   * Events that are not delivered when the client closes are `deferred`. Default: none.
+   * A `FileSpool` of `trackpost/spool`, which keeps waiting events on disk, so that they survive the process. It holds what
+   * memory holds, no more. Events that are not delivered when the client closes are `deferred`. Default: none.
    */
   spool?: Spool | undefined
   /**

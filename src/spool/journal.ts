@@ -2,10 +2,11 @@ import * as nodeFiles from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describeCause } from '../errors/cause.ts'
-import type { Journal, JournalClient, JournalRecord, RecoveredMessage } from '../line/journal.ts'
 import { isRecord } from '../message/describe.ts'
+import type { Journal, JournalClient, JournalRecord, RecoveredMessage } from '../settings/journal.ts'
 import { type Files, Folder } from './folder.ts'
 import { type Processes, systemProcesses } from './owner.ts'
+import { codeOf } from './rights.ts'
 
 /** A file is full when it has so many messages, or bytes. */
 const MAX_MESSAGES = 1_000
@@ -397,9 +398,4 @@ function isMessage(line: Buffer): boolean {
   } catch {
     return false
   }
-}
-
-function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' ? code : ''
 }

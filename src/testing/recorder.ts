@@ -1,4 +1,4 @@
-import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../line/store.ts'
+import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../message/store.ts'
 
 /** A store that also keeps a copy of each queued message for the test. */
 export class Recorder<Message extends { messageId: string }> implements MessageStore {
@@ -23,6 +23,10 @@ export class Recorder<Message extends { messageId: string }> implements MessageS
 
   read(message: StoredMessage): string {
     return this.#store.read(message)
+  }
+
+  view(message: StoredMessage): Uint8Array {
+    return this.#store.view(message)
   }
 
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void {

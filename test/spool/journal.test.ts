@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import type { Journal, JournalRecord } from '../../src/line/journal.ts'
+import type { Journal, JournalRecord } from '../../src/settings/journal.ts'
 import type { Files } from '../../src/spool/folder.ts'
 import { FileJournal } from '../../src/spool/journal.ts'
 import type { Owner } from '../../src/spool/owner.ts'

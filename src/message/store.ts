@@ -1,4 +1,4 @@
-import { allocate, byteLength, type Memory, read } from '../message/utf8.ts'
+import { allocate, byteLength, type Memory, read } from './utf8.ts'
 
 /** A message in the store. The store adds private fields. */
 export interface StoredMessage {
@@ -16,6 +16,8 @@ export interface Holder {
 export interface MessageStore {
   /** Stores one message. */
   put(json: string): StoredMessage
+  /** The bytes of a message, without a copy; valid until the next call of this store. */
+  view(message: StoredMessage): Uint8Array
   /** The JSON of a message; empty once the message is released. */
   read(message: StoredMessage): string
   /**
@@ -107,7 +109,6 @@ export class SlabStore implements MessageStore {
     return slab === undefined ? '' : read(slab.bytes.subarray(start, start + bytes))
   }
 
-  /** The bytes of a stored message, without a copy; valid until the next call of this store. */
   view(message: StoredMessage): Uint8Array {
     const { slab, start, bytes } = message as Place
     return (slab as Slab).bytes.subarray(start, start + bytes)

@@ -1,9 +1,10 @@
-import type { HTTPHeaders } from '../http/client.ts'
+import type { HTTPHeaders } from './client.ts'
 
 /** The longest wait that a response can ask for, in milliseconds. @see docs/spec.md, section 8 */
 export const MAX_WAIT_MS = 300_000
 const FIRST_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 60_000
+const MAX_AWAITED_BACKOFF_MS = 8_000
 /** Longer times in headers are not read, to protect the parser. */
 const MAX_HEADER_LENGTH = 1_024
 
@@ -73,10 +74,10 @@ export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefine
 }
 
 /**
- * The wait after a 429: from `Retry-After`, otherwise from one of the headers that tell when the rate limit is reset.
- * `undefined` when the response has no such header, or its time has passed.
+ * The wait that a response states: `Retry-After`, otherwise one of the headers that tell when the rate limit is reset.
+ * `undefined` when it states none, or its time has passed.
  */
-export function rateLimitMs(read: ReadHeader, nowMs: number): number | undefined {
+export function statedMs(read: ReadHeader, nowMs: number): number | undefined {
   const waitMs = retryAfterMs(read, nowMs) ?? resetMs(read, nowMs)
   return waitMs !== undefined && waitMs > 0 ? waitMs : undefined
 }
@@ -133,88 +134,6 @@ export function parseHttpDate(text: string): number | undefined {
 }
 
 /**
- * The decision about a response.
- *
- * - `delivered`: the service has accepted every event of the request
- * - `retry`: the service fails; the events are sent again
- * - `limited`: the service limits the rate, and all requests wait. Does not count as a failure
- * - `split`: the events are too large together; fewer are sent in one request
- * - `bisect`: one of the events is bad, or all are; halves are sent to find out
- * - `renew`: the access token was refused; the events are sent again once, with a new token
- * - `auth`, `address`: the service refuses the credentials or the address; the events are not the cause
- * - `rejected`: the service refuses the events finally
- */
-export type Action =
-  | 'delivered'
-  | 'retry'
-  | 'limited'
-  | 'split'
-  | 'bisect'
-  | 'renew'
-  | 'auth'
-  | 'address'
-  | 'rejected'
-
-export interface Verdict {
-  readonly action: Action
-  /** For `delivered`, `retry` and `limited`; `undefined` when the response does not ask for a wait. */
-  readonly waitMs: number | undefined
-}
-
-/**
- * Decides what a response means for the events of its request.
- *
- * @param nowMs Since the epoch, for dates in headers.
- */
-export function judge(
-  { status, headers }: { readonly status: number; readonly headers: HTTPHeaders | undefined },
-  renewable: boolean,
-  nowMs: number,
-): Verdict {
-  const read: ReadHeader = (name) => headerValue(headers, name)
-  const action = classify(status, renewable)
-  if (action === 'limited') return { action, waitMs: rateLimitMs(read, nowMs) }
-  const maySay = action === 'delivered' || action === 'retry'
-  return { action, waitMs: maySay ? retryAfterMs(read, nowMs) : undefined }
-}
-
-/**
- * @param renewable Whether the credentials can be renewed: a token can, a write key cannot.
- * @see docs/spec.md, section 8
- */
-export function classify(status: number, renewable: boolean): Action {
-  switch (status) {
-    case 401:
-    case 511:
-      return renewable ? 'renew' : 'auth'
-    case 403:
-      return 'auth'
-    case 413:
-      return 'split'
-    case 400:
-    case 422:
-      return 'bisect'
-    case 429:
-      return 'limited'
-    case 408:
-    case 410:
-    case 425:
-    case 460:
-      return 'retry'
-    case 404:
-    case 405:
-    case 407:
-    case 501:
-    case 505:
-      return 'address'
-  }
-  if (status >= 200 && status < 300) return 'delivered'
-  if (status >= 300 && status < 400) return 'address'
-  // A status outside of the range of HTTP means a broken response; the next response may be valid.
-  return status >= 400 && status < 500 ? 'rejected' : 'retry'
-}
-
-/**
  * A wait that a response has asked for, up to a fifth longer (at most 10 s), so that many clients that got the same response do
  * not come back in the same second.
  *
@@ -226,15 +145,21 @@ export function spreadMs(waitMs: number, random: number): number {
 }
 
 /**
- * The wait after `failures` failures in a row (at least 1): 0.5 to 1 s, then 1 to 2 s, ..., finally 30 to 60 s. It is random,
- * so that clients that failed together do not come back together.
+ * The longest wait after a number of waits in a row (at least 1): 1 s, 2 s, 4 s, ... 60 s; while somebody waits, at most 8 s.
  *
- * @param random A number in [0, 1).
- * @param maxMs The longest wait, in place of 60 s.
  * @see docs/spec.md, section 8
  */
-export function backoffMs(failures: number, random: number, maxMs = MAX_BACKOFF_MS): number {
+export function backoffMs(waits: number, isSomebodyWaiting: boolean): number {
   // The exponent is limited too, because 2 ** 1024 is `Infinity`.
-  const boundMs = Math.min(maxMs, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 30))
-  return boundMs / 2 + (random * boundMs) / 2
+  const longestMs = isSomebodyWaiting ? MAX_AWAITED_BACKOFF_MS : MAX_BACKOFF_MS
+  return Math.min(longestMs, FIRST_BACKOFF_MS * 2 ** Math.min(waits - 1, 30))
+}
+
+/**
+ * The part of the backoff that is waited, from its upper half, so that clients that failed together do not come back together.
+ *
+ * @param random A number in [0, 1).
+ */
+export function drawOf(random: number): number {
+  return 0.5 + random / 2
 }

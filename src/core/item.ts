@@ -1,11 +1,14 @@
+import type { DeliveryError } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
 import type { Callback, Context } from '../pipeline/context.ts'
+import type { Passage } from '../pipeline/pipeline.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
-import type { Holder } from './store.ts'
+import type { JournalRecord } from '../settings/journal.ts'
+import type { Holder } from '../message/store.ts'
 
 /**
- * The state of one event, until it has its outcome. Events that are only in the spool may share an item until they are read
- * again.
+ * One event, until it has its outcome. It is in exactly one list: the turn, inside plugins, the line, a part, a held batch or a
+ * request; the list is where it is.
  */
 export interface Item extends Holder {
   readonly kind: Kind
@@ -14,66 +17,72 @@ export interface Item extends Holder {
   readonly callback: Callback | undefined
   /** Callbacks and plugins run in this context of the call, so that their logs and traces belong to the same incoming request. */
   readonly asyncContext: CapturedContext | undefined
+  /** Whether somebody waits for the outcome. @see docs/spec.md, section 8, Who waits */
+  readonly isAwaited: boolean
   /** Whether the event is sent at the end of its turn, without waiting for more events. */
   readonly isUrgent: boolean
   /** How many synchronous handlers of plugins have led to the call: 0 for a call of the program. */
   readonly depth: number
-  /**
-   * - `new`: not in the line: it is only in the spool, or about to get its outcome
-   * - `line`: in the line
-   * - `plugins`: inside plugins
-   * - `sent`: in a batch that is in flight, or that goes out before the line
-   * - `done`: has its outcome
-   */
-  state: 'new' | 'line' | 'plugins' | 'sent' | 'done'
   /** Whether the setting `disable` applied when the call was made: if so, the event is not sent. */
-  isDisabled: boolean
-  /** Whether its plugins have handled the event, or it comes from an earlier process, where they have. */
-  isHandled: boolean
-  /** Whether plugins of this client have handled the event, so that `after` plugins run for it. */
-  passedPlugins: boolean
+  readonly isDisabled: boolean
+  /** Whether an earlier process has put the event through its plugins. */
+  readonly isRecovered: boolean
+  /** Why the event has failed already, to be told at the end of the turn. */
+  readonly error: DeliveryError | undefined
   /** Set early when plugins need it. Otherwise it is made from the stored message when it is needed. */
   ctx: Context | undefined
+  /** The plugins that the event has entered. */
+  passage: Passage | undefined
   /** Bytes of the message; 0 while the event is inside plugins. */
   bytes: number
-  /** The place in the line; `Infinity` while the event has none. */
-  order: number
+  /** The place of the event in the journal. */
+  record: JournalRecord | undefined
+  /** The place in the line, which the event keeps when it comes back. */
+  place: number
+  /** When the event became due, on the monotonic clock; `Infinity` before. */
+  dueMs: number
   /** Number of requests that have contained the event. */
   attempts: number
   /** Number of failed requests that have contained the event. Those that have failed least are asked first. */
   failures: number
-  /** The neighbours in the line. */
-  previous: Item | undefined
-  next: Item | undefined
+  /** Number of requests that have failed with this event alone, while the service accepted others. */
+  strikes: number
 }
 
 /** All items have the same fields in the same order, so that JavaScript engines use one hidden class. */
 export function createItem(
   kind: Kind,
   seq: number,
-  callback?: Callback | undefined,
-  asyncContext?: CapturedContext | undefined,
+  callback: Callback | undefined = undefined,
+  asyncContext: CapturedContext | undefined = undefined,
+  isAwaited = false,
   isUrgent = false,
   depth = 0,
+  isDisabled = false,
+  isRecovered = false,
+  error: DeliveryError | undefined = undefined,
+  ctx: Context | undefined = undefined,
 ): Item {
   return {
     kind,
     seq,
     callback,
     asyncContext,
+    isAwaited,
     isUrgent,
     depth,
-    state: 'new',
-    isDisabled: false,
-    isHandled: false,
-    passedPlugins: false,
-    ctx: undefined,
+    isDisabled,
+    isRecovered,
+    error,
+    ctx,
+    passage: undefined,
     bytes: 0,
-    order: Number.POSITIVE_INFINITY,
+    record: undefined,
+    place: 0,
+    dueMs: Number.POSITIVE_INFINITY,
     attempts: 0,
     failures: 0,
-    previous: undefined,
-    next: undefined,
+    strikes: 0,
     stored: undefined,
   }
 }

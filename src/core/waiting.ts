@@ -1,0 +1,89 @@
+import type { Core, Flush } from './core.ts'
+import type { Item } from './item.ts'
+import { isShut } from './service.ts'
+
+/** Who waits is told after so long with nothing accepted. */
+const PATIENCE_MS = 10_000
+const NEVER = Number.NEGATIVE_INFINITY
+
+/** Whether somebody waits for an outcome now, so that the backoff is short. */
+export function isSomebodyWaiting({ counts, flushes, settings }: Core): boolean {
+  return counts.awaited > 0 || flushes.size > 0 || settings.isMaxRetriesGiven
+}
+
+/** Whether requests fail, or are limited. */
+export function isFailing({ service, partsGate }: Core): boolean {
+  return isShut(service) || partsGate.waits > 0
+}
+
+/** The number of retries that counts now, and whether it was set. For requests for tokens, it is that of `oauthSettings`. */
+export function retriesOf({ settings, service }: Core): { retries: number; isGiven: boolean } {
+  const { maxRetries, isMaxRetriesGiven, oauthSettings } = settings
+  const ofTokens = oauthSettings?.maxRetries
+  if (ofTokens === undefined || service.problem?.isOfToken !== true)
+    return { retries: maxRetries, isGiven: isMaxRetriesGiven }
+  return { retries: ofTokens, isGiven: true }
+}
+
+/** Who waits since then, or for longer, has waited for long enough. One failure alone proves nothing: it may have hung as long. */
+function patienceEndsMs({ service }: Core, nowMs: number): number {
+  const isProven = service.failures !== 1 || service.isLimited
+  const sinceMs = nowMs - PATIENCE_MS
+  return isProven && service.acceptedAtMs <= sinceMs ? sinceMs : NEVER
+}
+
+/** Awaited events that were due by then are told that they have failed. While a close is open, its timeout is the limit. */
+function toldUntilMs(core: Core, nowMs: number): number {
+  const { service, isClosed } = core
+  const { retries, isGiven } = retriesOf(core)
+  const byNumberMs =
+    isClosed && !isGiven ? NEVER : (service.failedAtMs[service.failedAtMs.length - 1 - retries] ?? NEVER)
+  const byPatienceMs = isClosed || (isGiven && !service.isLimited) ? NEVER : patienceEndsMs(core, nowMs)
+  return Math.max(byNumberMs, byPatienceMs)
+}
+
+/** All events that were due by then have waited for too long. */
+function tooOldUntilMs({ settings, service }: Core, nowMs: number): number {
+  const durationS = service.isLimited ? settings.maxRateLimitDuration : settings.maxTotalBackoffDuration
+  const untilMs = nowMs - durationS * 1_000
+  return service.acceptedAtMs <= untilMs ? untilMs : NEVER
+}
+
+/** A flush is in vain when who waits would be told; it ends nothing. */
+function isInVain(core: Core, { kind, beganMs }: Flush, nowMs: number): boolean {
+  if (kind !== 'flush') return false
+  const { failures, failedAtMs } = core.service
+  const isByNumber = failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? NEVER) >= beganMs
+  return isByNumber || beganMs <= patienceEndsMs(core, nowMs)
+}
+
+/** What is given up now: the one place that decides it. What is in flight keeps its chance. */
+export function givenUp(core: Core, nowMs: number): { told: Item[]; tooOld: Item[]; flushes: Flush[] } {
+  if (!isFailing(core)) return { told: [], tooOld: [], flushes: [] }
+  const { isGiven } = retriesOf(core)
+  const toldMs = toldUntilMs(core, nowMs)
+  const oldMs = tooOldUntilMs(core, nowMs)
+  const isTold = ({ isAwaited, dueMs }: Item): boolean => dueMs <= toldMs && (isAwaited || isGiven)
+  const isTooOld = ({ dueMs }: Item): boolean => dueMs <= oldMs
+  const flushes = [...core.flushes].filter((flush) => isInVain(core, flush, nowMs))
+  return { told: extract(core, isTold), tooOld: extract(core, isTooOld), flushes }
+}
+
+/** All events that have left their plugins and have no outcome. */
+export function everyItem({ line, parts, held, inFlight }: Core): Item[] {
+  const batches = [...parts, ...held, ...[...inFlight].map(({ batch }) => batch)]
+  return [...line.all(), ...batches.flatMap(({ items }) => items)]
+}
+
+/** Takes the events for which `isMeant` returns `true` out of where they wait. */
+export function extract(core: Core, isMeant: (item: Item) => boolean): Item[] {
+  const taken = core.line.extract(isMeant)
+  const reduce = (batch: { items: Item[] }): boolean => {
+    taken.push(...batch.items.filter(isMeant))
+    batch.items = batch.items.filter((item) => !isMeant(item))
+    return batch.items.length > 0
+  }
+  core.parts = core.parts.filter(reduce)
+  core.held = core.held.filter(reduce)
+  return taken
+}
