@@ -198,8 +198,8 @@ export interface OAuthSettings {
   /** The permissions to request: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
-   * Has no effect: a token request that fails counts as a failed request of the client, whose `maxRetries` says how many there
-   * may be. Accepted because `@segment/analytics-node` has it. Default: none; 0 to 1,000 retries.
+   * How many token requests may fail again before events that somebody waits for fail. A token request that fails counts as a
+   * failed request of the client. Default: the `maxRetries` of the client; 0 to 1,000 retries.
    */
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the `httpClient` for events. */
