@@ -9,8 +9,8 @@ import { type Processes, systemProcesses } from './owner.ts'
 import { codeOf } from './rights.ts'
 
 /** A file is full when it has so many messages, or bytes. */
-const MAX_MESSAGES = 1_000
-const MAX_BYTES = 1_000_000
+const MAX_FILE_MESSAGES = 1_000
+const MAX_FILE_BYTES = 1_000_000
 const SYNC_MS = 1_000
 /** After a failure, nothing is written for this long. */
 const RETRY_MS = 1_000
@@ -18,7 +18,7 @@ const RETRY_MS = 1_000
 const BEAT_MS = 15_000
 const NEWLINE = 10
 const SYNC_DENIED =
-  'fsync is denied, as the permission model of Node.js always does: events survive the process, but perhaps not a power cut'
+  'the permission model of Node.js denies fsync: events of the spool survive the process, but perhaps not a power cut'
 /** Codes of systems on which a directory cannot be opened or synced. There, its entries need no sync. */
 const NOT_FOR_DIRECTORIES = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP', 'ERR_ACCESS_DENIED']
 
@@ -172,7 +172,8 @@ export class FileJournal implements Journal {
   /** The file for the next message. @throws when there is none, and none can be made. */
   #writable(): JournalFile {
     const current = this.#current
-    if (current !== undefined && current.count < MAX_MESSAGES && current.bytes < MAX_BYTES) return current
+    if (current !== undefined && current.count < MAX_FILE_MESSAGES && current.bytes < MAX_FILE_BYTES)
+      return current
     this.#rotate()
     const { path, file } = this.#folder.create()
     this.#current = new JournalFile(path, file)
@@ -185,7 +186,11 @@ export class FileJournal implements Journal {
   #write(file: JournalFile, messages: readonly Uint8Array[], from: number): number {
     let to = from
     let bytes = 0
-    while (to < messages.length && to - from + file.count < MAX_MESSAGES && bytes + file.bytes < MAX_BYTES) {
+    while (
+      to < messages.length &&
+      to - from + file.count < MAX_FILE_MESSAGES &&
+      bytes + file.bytes < MAX_FILE_BYTES
+    ) {
       bytes += (messages[to] as Uint8Array).length + 1
       to++
     }

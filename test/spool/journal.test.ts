@@ -323,7 +323,7 @@ describe('sync', () => {
       expect(await journal.sync()).toBe(true)
     }
 
-    expect(machine.warnings).toEqual([expect.stringContaining('fsync is denied')])
+    expect(machine.warnings).toEqual([expect.stringContaining('denies fsync')])
   })
 
   test('does not close a file under a sync', async () => {
