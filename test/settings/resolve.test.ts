@@ -608,7 +608,7 @@ describe('B65, S14: the settings object', () => {
 })
 
 test("overflow 'drop-oldest' is refused with a spool, which keeps the oldest events", () => {
-  const spool = { attach() {}, append() {}, sync() {}, acknowledge() {}, recover() {}, close() {} }
+  const spool = { open() {} }
   const settings = { writeKey: WRITE_KEY, spool: spool as never }
 
   expect(() => resolveSettings({ ...settings, overflow: 'drop-oldest' })).toThrow(
