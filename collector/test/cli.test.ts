@@ -308,13 +308,21 @@ test.each([
     ['worker', '--store', ':memory:'],
     /unknown command 'worker': the commands are keygen, check, healthcheck, tail;/,
   ],
-  ['the address of a database server', ['--store', 'postgres://ada:pw@db/x'], /: store: expected the path of a file/],
+  [
+    'the address of a database server',
+    ['--store', 'postgres://ada:pw@db/x'],
+    /: store: expected the path of a file/,
+  ],
   ['a rate of zero', ['--rate', '0'], /--rate/],
   ['an unknown region', ['--region', 'mars'], /'mars' is invalid\. Allowed choices are default, eu/],
   ['a missing config file', ['--config', join(folder, 'none.json')], /none\.json: cannot be read \(ENOENT\)/],
   ['a config file that is not JSON', ['--config', broken], /broken\.json: not JSON/],
   ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],
-  ['a file that is not a database', ['--store', notDatabase], /: store: .*not-a-database was not touched: it is not a database/],
+  [
+    'a file that is not a database',
+    ['--store', notDatabase],
+    /: store: .*not-a-database was not touched: it is not a database/,
+  ],
   [
     'a database in a missing folder',
     ['--store', join(folder, 'no', 'x.db')],
