@@ -23,7 +23,10 @@ function newEvent() {
   return {
     ...{ type, messageId: `message-${sent}`, anonymousId: `cookie-${sent % 7000}` },
     ...(sent % 3 === 0 ? {} : { userId: user }),
-    ...(type === 'track' && { event: NAMES[sent % 5], properties: { total: sent % 1000, currency: 'EUR', pad: PAD } }),
+    ...(type === 'track' && {
+      event: NAMES[sent % 5],
+      properties: { total: sent % 1000, currency: 'EUR', pad: PAD },
+    }),
     ...(type === 'page' && { name: `Page ${sent % 40}`, properties: { path: `/p/${sent % 40}`, pad: PAD } }),
     ...(type === 'identify' && { traits: { name: `Name ${user}`, email: `${user}@example.com`, pad: PAD } }),
     context: { app: { version: sent > events / 2 ? '2.0' : '1.9' }, locale: 'de-DE' },
@@ -42,7 +45,9 @@ function post(url, body) {
 }
 
 async function fill(url, count, clients = 8) {
-  const bodies = Array.from({ length: Math.ceil(count / 100) }, () => JSON.stringify({ batch: Array.from({ length: 100 }, newEvent) }))
+  const bodies = Array.from({ length: Math.ceil(count / 100) }, () =>
+    JSON.stringify({ batch: Array.from({ length: 100 }, newEvent) }),
+  )
   const times = []
   const cpu = process.cpuUsage()
   const started = performance.now()
@@ -58,7 +63,12 @@ async function fill(url, count, clients = 8) {
   const at = (share) => times[Math.min(times.length - 1, Math.floor(times.length * share))].toFixed(0)
   const { user, system } = process.cpuUsage(cpu)
   const perCpuSecond = Math.round(count / ((user + system) / 1e6))
-  return { perSecond: Math.round(count / ((performance.now() - started) / 1000)), perCpuSecond, p50: at(0.5), p99: at(0.99) }
+  return {
+    perSecond: Math.round(count / ((performance.now() - started) / 1000)),
+    perCpuSecond,
+    p50: at(0.5),
+    p99: at(0.99),
+  }
 }
 
 const keep = Number(process.argv[3] ?? Math.max(events, 100_000))
@@ -70,10 +80,36 @@ const before = performance.now()
 collector = await startCollector(options)
 console.log(`start with ${collector.count()} events: ${(performance.now() - before).toFixed(0)} ms`)
 
-const QUERIES = ['events?order=newest&limit=200&view=summary', 'events?order=newest&limit=200&view=summary&q=lorem', 'events?order=newest&q=nowhere']
-QUERIES.push('events?q=properties.total:7', 'events?q=properties.none:7', 'events?q=properties.total>998', 'events?q=user:user-17', 'events?q=event:"Signed Up" properties.total<0')
-QUERIES.push('count?q=properties.total:7', 'count?q=status:accepted', 'count?q=context.app.version:2.0', 'requests?limit=200', 'requests?q=nowhere')
-QUERIES.push('overview', 'overview?from=-1d', 'catalogue', 'catalogue?format=schema', 'catalogue/track:Order%20Completed', 'users', 'users?q=user-17', 'users?q=name', 'users/user-18')
+const QUERIES = [
+  'events?order=newest&limit=200&view=summary',
+  'events?order=newest&limit=200&view=summary&q=lorem',
+  'events?order=newest&q=nowhere',
+]
+QUERIES.push(
+  'events?q=properties.total:7',
+  'events?q=properties.none:7',
+  'events?q=properties.total>998',
+  'events?q=user:user-17',
+  'events?q=event:"Signed Up" properties.total<0',
+)
+QUERIES.push(
+  'count?q=properties.total:7',
+  'count?q=status:accepted',
+  'count?q=context.app.version:2.0',
+  'requests?limit=200',
+  'requests?q=nowhere',
+)
+QUERIES.push(
+  'overview',
+  'overview?from=-1d',
+  'catalogue',
+  'catalogue?format=schema',
+  'catalogue/track:Order%20Completed',
+  'users',
+  'users?q=user-17',
+  'users?q=name',
+  'users/user-18',
+)
 QUERIES.push('problems', 'destinations', 'stats', 'events/77', 'changes')
 for (const path of QUERIES) {
   const times = []
@@ -87,13 +123,16 @@ for (const path of QUERIES) {
     const { user, system } = process.cpuUsage(started)
     times.push((user + system) / 1000)
   }
-  console.log(`${String(Math.min(...times).toFixed(0)).padStart(6)} ms  ${path}${status === 200 ? '' : ` (${status})`}`)
+  console.log(
+    `${String(Math.min(...times).toFixed(0)).padStart(6)} ms  ${path}${status === 200 ? '' : ` (${status})`}`,
+  )
 }
 
 // Ten pages: each follows the stream, and asks for the newest events with each message.
 const pages = Array.from({ length: 10 }, async () => {
   const response = await fetch(`${collector.url}/api/stream`)
-  for await (const _ of response.body) await (await fetch(`${collector.url}/api/events?order=newest&limit=50&view=summary`)).text()
+  for await (const _ of response.body)
+    await (await fetch(`${collector.url}/api/events?order=newest&limit=50&view=summary`)).text()
 })
 console.log(`beside ten pages: ${JSON.stringify(await fill(collector.url, 20_000, 4))}`)
 const heap = process.memoryUsage().rss / 1e6

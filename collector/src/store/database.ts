@@ -219,8 +219,10 @@ export function cannotOpen(path: string, cause: unknown): ConfigError {
   const reason = /locked|busy/i.test(message)
     ? 'another process has it open: each collector needs a file of its own'
     : isDamage(cause)
-      ? `${DAMAGED}`
-      : message
+      ? DAMAGED
+      : /ENOENT/.test(message)
+        ? 'its folder does not exist'
+        : message
   return new ConfigError(`store: ${path} cannot be opened (${reason})`)
 }
 
