@@ -97,7 +97,9 @@ bothTest(
     await client.connect()
     onTestFinished(() => client.end())
     const events = async () =>
-      (await client.query('SELECT event FROM events').catch(() => ({ rows: [] }))).rows.map(({ event }) => event)
+      (await client.query('SELECT event FROM events').catch(() => ({ rows: [] }))).rows.map(
+        ({ event }) => event,
+      )
     await until(async () => (await events()).length > 0)
     expect(await events(), said()).toEqual(['Signed up'])
 
