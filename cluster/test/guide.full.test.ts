@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { holdPort } from '../../test/support/held-port.ts'
 import { natsProgram, natsTest } from './support/nats.ts'
 import { hasPostgres, startPostgres } from './support/postgres.ts'
 import { until } from './support/stream.ts'
 
+const bothTest = hasPostgres ? natsTest : test.skip
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const guide = readFileSync(join(root, 'docs/cluster.md'), 'utf8')
 
@@ -53,7 +54,7 @@ function inShell(commands: string, cwd: string): { child: ChildProcess; said: ()
   return { child, said: () => said }
 }
 
-natsTest.skipIf(!hasPostgres)(
+bothTest(
   'four commands build a cluster, and a debugger shows its stream',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'trackpost-guide-'))
@@ -96,7 +97,9 @@ natsTest.skipIf(!hasPostgres)(
     await client.connect()
     onTestFinished(() => client.end())
     const events = async () =>
-      (await client.query('SELECT event FROM events').catch(() => ({ rows: [] }))).rows.map(({ event }) => event)
+      (await client.query('SELECT event FROM events').catch(() => ({ rows: [] }))).rows.map(
+        ({ event }) => event,
+      )
     await until(async () => (await events()).length > 0)
     expect(await events(), said()).toEqual(['Signed up'])
 
@@ -132,7 +135,7 @@ natsTest.skipIf(!hasPostgres)(
   300_000,
 )
 
-natsTest.skipIf(!hasPostgres)('a table is backed up and restored as the guide says', async () => {
+bothTest('a table is backed up and restored as the guide says', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-backup-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const postgres = await startPostgres()

@@ -14,7 +14,14 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test('the package contains its code, its types and the files to deploy, but no tests or sources', () => {
-  const wanted = ['bin/trackpost-cluster.js', 'dist/index.js', 'dist/index.d.ts', 'deploy/kubernetes.yaml', 'README.md', 'LICENSE']
+  const wanted = [
+    'bin/trackpost-cluster.js',
+    'dist/index.js',
+    'dist/index.d.ts',
+    'deploy/kubernetes.yaml',
+    'README.md',
+    'LICENSE',
+  ]
   for (const file of wanted) expect(packed.files).toContain(file)
   expect(packed.files.filter((file) => /^(src|test|scripts)\/|tsconfig/.test(file))).toEqual([])
 })
