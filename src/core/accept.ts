@@ -4,7 +4,7 @@ import { buildMessage } from '../message/build.ts'
 import { applyScope, type Scope } from '../message/scope.ts'
 import { serialize, toMessageError } from '../message/serialize.ts'
 import type { Kind, Message } from '../message/types.ts'
-import { byteLength, read } from '../message/utf8.ts'
+import { byteLength, MAX_BYTES_PER_UNIT, read } from '../message/utf8.ts'
 import { copyToContextEvent, kindOf, toContextEvent } from '../message/wire.ts'
 import { type Callback, Context } from '../pipeline/context.ts'
 import { soon } from '../runtime/clock.ts'
@@ -57,8 +57,7 @@ export function accept(
   if (taken.error !== undefined && taken.error.code !== 'queue_full' && settings.strict && !isPromised && !core.isClosed)
     throw taken.error
   // From here on no code of the user runs until the event has joined the turn.
-  const bytes = json === '' ? 0 : byteLength(json)
-  const error = core.isClosed ? closedError() : (taken.error ?? (hasRoom(core, bytes) ? undefined : fullError(core)))
+  const error = core.isClosed ? closedError() : (taken.error ?? (hasRoom(core, json) ? undefined : fullError(core)))
   const hasContext = (callback !== undefined && !isPromised) || !pipeline.isEmpty
   const isHandedOver = settings.waitUntil !== undefined
   const isAwaited = callback !== undefined || isHandedOver
@@ -124,7 +123,7 @@ function take(
       return { message, error: undefined, json: '', ctx: new Context(copy, '', clock), isDisabled }
     }
     // Nobody will see an event that finds no room and that nobody follows, so it need not be written.
-    if (!isHeard(core, callback) && !hasRoom(core, 0)) {
+    if (!isHeard(core, callback) && !hasRoom(core, '')) {
       return { message, error: fullError(core), json: '', ctx: undefined, isDisabled }
     }
     const json = serialize(message, settings.maxMessageBytes)
@@ -138,8 +137,11 @@ function take(
 }
 
 /** The bounds count every event without an outcome: inside plugins by number alone. */
-function hasRoom({ counts, settings }: Core, bytes: number): boolean {
-  return pendingOf(counts) < settings.maxQueueSize && counts.bytes + bytes <= settings.maxQueueBytes
+function hasRoom({ counts, settings }: Core, json: string): boolean {
+  if (pendingOf(counts) >= settings.maxQueueSize) return false
+  const leftBytes = settings.maxQueueBytes - counts.bytes
+  // The exact length is only needed near the bound.
+  return json.length * MAX_BYTES_PER_UNIT <= leftBytes || byteLength(json) <= leftBytes
 }
 
 function isHeard({ listeners }: Core, callback: Callback | undefined): boolean {

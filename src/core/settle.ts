@@ -3,6 +3,7 @@ import type { ErrorEvent } from '../client/events.ts'
 import { DeliveryError, EARLY_CODES, type FailureCode } from '../errors/errors.ts'
 import { guard, isThenable } from '../errors/guard.ts'
 import { Context } from '../pipeline/context.ts'
+import type { Passage } from '../pipeline/pipeline.ts'
 import { unwatchExit } from '../runtime/exit.node.ts'
 import type { Core, Flush } from './core.ts'
 import { countOutcome, outcomeOf, pendingOf } from './counts.ts'
@@ -10,40 +11,65 @@ import type { Item } from './item.ts'
 
 /**
  * The only function that gives events their outcome: delivered if `error` is `undefined`, otherwise failed. They have left
- * their list. The room of an event is freed before anybody is told, because a callback may track again.
+ * their list. All are counted, and their room is freed, before anybody is told: a callback may track again, or end the process.
  *
  * @see docs/spec.md, section 6
  */
 export function settle(core: Core, items: readonly Item[], error: DeliveryError | undefined): void {
-  for (const item of items) settleOne(core, item, error)
+  if (items.length === 0) return
+  for (const item of items) count(core, item, error)
+  const isDrained = pendingOf(core.counts) === 0
+  for (const item of items) {
+    // At the end of the process nobody could do anything but exit again.
+    if (core.isEnding) return
+    tell(core, item, error)
+  }
+  if (!isDrained || pendingOf(core.counts) > 0) return
+  core.wasKept = false
+  unwatchExit(core.exiting)
+  emit(core.client, 'drained')
 }
 
-function settleOne(core: Core, item: Item, error: DeliveryError | undefined): void {
-  const { listeners, pipeline, observer, client, counts, journal } = core
-  const { kind, callback, passage } = item
-  const isHeard = error?.code !== 'deferred' && listeners.has(error === undefined ? kind : 'error')
-  const isFollowed = passage !== undefined && pipeline.isFollowed(passage)
-  const ctx = core.isEnding || !(callback !== undefined || isHeard || isFollowed) ? undefined : contextOf(core, item)
+function count(core: Core, item: Item, error: DeliveryError | undefined): void {
+  const { counts, journal, observer } = core
+  if (core.isEnding || !isContextNeeded(core, item, error)) item.ctx = undefined
+  else item.ctx = contextOf(core, item)
   if (item.record !== undefined && error?.code !== 'deferred') journal?.settled(item.record)
   release(core, item)
   if (item.isAwaited) counts.awaited--
   countOutcome(counts, error?.code)
   countInFlushes(core, item, error?.code)
   if (error !== undefined) observer.onLoss(error)
-  // At the end of the process nobody could do anything but exit again.
-  if (core.isEnding) return
+}
+
+/** Whether somebody will see the context of an event that has its outcome. */
+function isContextNeeded(
+  core: Core,
+  { kind, callback, passage }: Item,
+  error: DeliveryError | undefined,
+): boolean {
+  return callback !== undefined || isHeard(core, kind, error) || isFollowed(core, passage)
+}
+
+function isHeard({ listeners }: Core, kind: Item['kind'], error: DeliveryError | undefined): boolean {
+  return error?.code !== 'deferred' && listeners.has(error === undefined ? kind : 'error')
+}
+
+function isFollowed({ pipeline }: Core, passage: Item['passage']): passage is Passage {
+  return passage !== undefined && pipeline.isFollowed(passage)
+}
+
+function tell(core: Core, item: Item, error: DeliveryError | undefined): void {
+  const { client, observer, pipeline } = core
+  const { kind, callback, passage, ctx } = item
   ctx?.conclude(error, item.attempts)
   const isUntold = callback === undefined || call(core, item, error, ctx)
-  if (error === undefined) {
-    if (isHeard) emit(client, kind, ctx as Context)
-  } else if (isHeard) emit(client, 'error', errorEvent(error, ctx))
-  else if (isUntold && error.code !== 'deferred') observer.onUnheardLoss(error)
-  if (isFollowed) follow(core.pluginWork, pipeline.conclude(passage, ctx as Context))
-  if (pendingOf(counts) === 0) {
-    core.wasKept = false
-    unwatchExit(core.exiting)
-    emit(client, 'drained')
-  }
+  if (isHeard(core, kind, error)) {
+    if (error !== undefined) emit(client, 'error', errorEvent(error, ctx))
+    // A listener that came with the outcome of an earlier event of the batch.
+    else if (ctx !== undefined) emit(client, kind, ctx)
+  } else if (error !== undefined && isUntold && error.code !== 'deferred') observer.onUnheardLoss(error)
+  if (isFollowed(core, passage)) follow(core.pluginWork, pipeline.conclude(passage, ctx as Context))
 }
 
 /** The context of an event: the one that plugins have had, or one of its message. `undefined` if the call was too malformed. */

@@ -87,7 +87,23 @@ export interface ByteHTTPClient extends HTTPClient {
 
 /** The HTTP client that an `Analytics` client makes if the user gives none. Both are closed together. */
 export interface OwnHTTPClient extends HTTPClient {
+  /** Like {@link HTTPClient.makeRequest}, for bytes and without a signal. */
+  start?(request: OwnRequest): Promise<OwnResponse>
   close?(): void
+}
+
+/** A request, as a client of this package receives it. */
+export interface OwnRequest extends Omit<HTTPClientRequest<string | Uint8Array>, 'signal'> {
+  /** How many bytes of the body are wanted where the status means success. */
+  readonly keptBytes: number
+  /** Set by the client: ends the request. */
+  onStop: ((cause: Error) => void) | undefined
+}
+
+/** A response of a client of this package. */
+export interface OwnResponse extends HTTPResponse {
+  /** Whether the body has been read, and the connection is free. */
+  readonly isFree?: boolean
 }
 
 /** The second argument of an {@link HTTPFetchFn}. */

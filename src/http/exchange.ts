@@ -1,6 +1,15 @@
 import { read } from '../message/utf8.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { ByteHTTPClient, HTTPClient, HTTPClientRequest, HTTPHeaders, HTTPResponse } from './client.ts'
+import type {
+  ByteHTTPClient,
+  HTTPClient,
+  HTTPClientRequest,
+  HTTPHeaders,
+  HTTPResponse,
+  OwnHTTPClient,
+  OwnRequest,
+  OwnResponse,
+} from './client.ts'
 import { BodyReader, cancelBody } from './response.ts'
 
 export interface ResponseHead {
@@ -47,7 +56,6 @@ const BODY_MS = 1_000
 
 /** There is always an {@link Answer}, even if the HTTP client throws, ignores the signal or resolves with an invalid value. */
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
-  const abortion = new AbortController()
   let isOver = false
   let resolve: (answer: Answer) => void
   let endBody = (): void => {}
@@ -67,6 +75,10 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
       return end(new TypeError(head))
     }
     isOver = true
+    if ((response as OwnResponse).isFree === true) {
+      resolve(head)
+      return request.onFree?.()
+    }
     const isError = head.status < 200 || head.status >= 300
     const keptBytes = isError ? Math.max(request.keptBytes, EXCERPT_BYTES) : request.keptBytes
     if (keptBytes === 0) resolve(head)
@@ -82,12 +94,21 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     }
     const cancelTimer = clock.setTimer(() => {
       endBody()
-      stop(abortion, new Error('the response body did not end'))
+      stop(new Error('the response body did not end'))
     }, request.bodyMs ?? BODY_MS)
     void body.read(response).then(finish)
   }
+  let given: Call | undefined
+  const stop = (cause: Error): void => {
+    try {
+      given?.stop(cause)
+    } catch {
+      // On Cloudflare Workers, aborting throws if the incoming request in which the exchange began is over.
+    }
+  }
   try {
-    callClient(client, request, abortion.signal).then(onResponse, (cause) => {
+    given = call(client, request)
+    settled(given.response).then(onResponse, (cause) => {
       if (!isOver) end(cause)
     })
   } catch (error) {
@@ -97,7 +118,7 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     answer,
     abort(cause) {
       if (!isOver) end(cause)
-      stop(abortion, cause)
+      stop(cause)
       endBody()
     },
   }
@@ -115,35 +136,31 @@ export function timeoutError(timeoutMs: number): Error {
   return new Error(`no response within ${timeoutMs} ms`)
 }
 
-function stop(abortion: AbortController, cause: Error): void {
-  try {
-    abortion.abort(cause)
-  } catch {
-    // On Cloudflare Workers, aborting throws if the incoming request in which the exchange began is over.
-  }
+interface Call {
+  readonly response: PromiseLike<HTTPResponse>
+  stop(cause: Error): void
 }
 
+/** A client of this package needs no signal, which is costly to make. */
+function call(client: OwnHTTPClient, given: ExchangeRequest): Call {
+  const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection, keptBytes } = given
+  const request = { url, method: 'POST' as const, headers, httpRequestTimeout, closesConnection }
+  if (client.start !== undefined) {
+    const own: OwnRequest = { ...request, body, keptBytes, onStop: undefined }
+    return { response: client.start(own), stop: (cause) => own.onStop?.(cause) }
+  }
+  const abortion = new AbortController()
+  const text = typeof body === 'string' || isByteClient(client) ? body : read(body)
+  const { closesConnection: _, ...usual } = request
+  const further = closesConnection ? { closesConnection } : {}
+  // The cast is safe: only clients that take bytes get bytes.
+  const whole = { ...usual, ...further, body: text, signal: abortion.signal } as HTTPClientRequest
+  return { response: client.makeRequest(whole), stop: (cause) => abortion.abort(cause) }
+}
+
+/** A client may return any thenable, or throw. */
 async function settled(response: PromiseLike<HTTPResponse>): Promise<HTTPResponse> {
   return response
-}
-
-function callClient(
-  client: HTTPClient,
-  { url, headers, body, timeoutMs, closesConnection }: ExchangeRequest,
-  signal: AbortSignal,
-): Promise<HTTPResponse> {
-  const isTaken = typeof body === 'string' || isByteClient(client)
-  const request: HTTPClientRequest<string | Uint8Array> = {
-    url,
-    method: 'POST',
-    headers,
-    body: isTaken ? body : read(body),
-    httpRequestTimeout: timeoutMs,
-    signal,
-  }
-  if (closesConnection) request.closesConnection = true
-  // The cast is safe: only clients that take bytes get bytes.
-  return settled(client.makeRequest(request as HTTPClientRequest))
 }
 
 function isByteClient(client: HTTPClient): client is ByteHTTPClient {

@@ -1,7 +1,7 @@
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import { snapshot } from './snapshot.ts'
-import { byteLength } from './utf8.ts'
+import { byteLength, MAX_BYTES_PER_UNIT } from './utf8.ts'
 
 /**
  * Writes a message as JSON. If `JSON.stringify` throws because of a BigInt, a cycle or a getter, the message is copied with
@@ -32,9 +32,6 @@ function toReplacement(sequence: string, code: string): string {
 
 /** An escape in JSON. `JSON.stringify` writes only lone surrogates as `\ud800` to `\udfff`. */
 const ESCAPE = /\\(ud[89a-f]..|.)/g
-
-/** The greatest number of UTF-8 bytes per UTF-16 code unit. */
-const MAX_BYTES_PER_UNIT = 3
 
 function requireSize(json: string, maxBytes: number): void {
   if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return

@@ -1,4 +1,4 @@
-import { allocate, byteLength, type Memory, read } from './utf8.ts'
+import { allocate, byteLength, MAX_BYTES_PER_UNIT, type Memory, read } from './utf8.ts'
 
 /** A message in the store. The store adds private fields. */
 export interface StoredMessage {
@@ -47,8 +47,6 @@ const MAX_SPARE_SLABS = 8
 const SPARSE = 2 / 3
 /** Waste below this is not worth a copy. */
 const MIN_WASTE_BYTES = 262_144
-/** UTF-8 bytes per UTF-16 code unit. */
-const MAX_BYTES_PER_UNIT = 3
 const COMMA = 0x2c
 
 /** A block of memory that contains several messages, each followed by a comma. */

@@ -38,5 +38,8 @@ function withTextEncoder(): Utf8 {
   }
 }
 
+/** The greatest number of UTF-8 bytes per UTF-16 code unit. */
+export const MAX_BYTES_PER_UNIT = 3
+
 export const { byteLength, allocate, read }: Utf8 =
   typeof Buffer === 'function' ? withBuffer() : withTextEncoder()

@@ -5,36 +5,39 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { FakeClock } from './fake-clock.ts'
 
-/** How a bad event, or an outage, shows. */
-export type Fault = 500 | 503 | 400 | 403 | 404 | 422 | 'hang' | 'reset' | 'refuse'
+/** What the service says: a status, with a stated wait in seconds; no answer; or a connection that breaks. */
+export type Reply = number | { readonly status: number; readonly waitS: number } | 'hang' | 'reset'
 
 export interface Scenario {
-  /** Events a second. */
+  /** Events a second, for this long. */
   readonly rate: number
-  /** The share of events that make their request fail. */
-  readonly bad: number
   readonly seconds: number
-  /** Events tracked at once at the start. */
-  readonly burst?: number
   /** Seconds after the last event for what is left. Default: 120. */
   readonly drain?: number
+  /** Requests at once. Default: 4. */
   readonly concurrency?: number
-  readonly fault?: Fault
-  /** The text of a refusal: names the event, always the same, or another each time. */
-  readonly text?: 'named' | 'same' | 'random'
+  /** Which events are bad: the share, or by number. They make their request fail with `badReply`. */
+  readonly bad?: number | ((index: number) => boolean)
+  /** Default: 500. */
+  readonly badReply?: Reply
   /** From and to, in seconds. */
-  readonly outages?: readonly (readonly [number, number])[]
-  readonly outageFault?: Fault
-  /** The share of requests that fail at random. */
+  readonly outages?: readonly (readonly [from: number, to: number])[]
+  /** Default: 503. */
+  readonly outageReply?: Reply
+  /** The share of requests that fail at random with 500. */
   readonly brown?: number
-  /** Requests a second that a token bucket lets through; others get 429. Several: one for each equal part of the time. */
-  readonly bucket?: number | readonly number[]
-  /** Whether the 429 says how long to wait. */
-  readonly isStated?: boolean
+  /** Requests a second of a token bucket with room for one; others get `limitedReply`. */
+  readonly bucket?: number
+  /** Default: 429. */
+  readonly limitedReply?: Reply
+  /** A larger body gets 413. */
+  readonly mostBytes?: number
   /** The share of events with a callback. */
   readonly awaited?: number
+  /** A flush each so many seconds. */
+  readonly flushEvery?: number
   readonly settings?: Partial<AnalyticsSettings>
-  /** Round trip in milliseconds. */
+  /** Round trip. Default: 20. */
   readonly latencyMs?: number
   readonly seed?: number
 }
@@ -42,25 +45,22 @@ export interface Scenario {
 export interface Report {
   readonly good: number
   readonly bad: number
+  /** Good events that the service accepted, and events of each outcome. */
   readonly delivered: number
-  /** Good events that were given up, and bad ones. */
-  readonly lost: number
-  readonly given: number
-  readonly pending: number
-  readonly requests: number
-  /** Events delivered in more than one accepted request. */
-  readonly twice: number
-  /** Milliseconds from the call, for the share of 99 % of the good events. */
-  readonly p99Ms: number
-  /** Milliseconds from the first accepted request after the last outage until the queue was empty. */
-  readonly emptyMs: number
-  /** The most requests in a minute of an outage, without its first. */
-  readonly outageRequests: number
-  /** Requests that got 429. */
-  readonly limited: number
-  /** The most requests in a second. */
-  readonly peak: number
   readonly codes: Readonly<Record<string, number>>
+  readonly pending: number
+  /** Seconds within which 99 % of the good events were delivered, from the call or from the end of an outage since. */
+  readonly p99S: number
+  /** The longest wait of a callback, and of a flush, in seconds. */
+  readonly toldS: number
+  readonly flushS: number
+  readonly flushes: { readonly asked: number; readonly resolved: number }
+  readonly requests: number
+  /** Requests in the first minute of an outage, and the most in a later one. */
+  readonly firstMinute: number
+  readonly laterMinute: number
+  /** After a close with no time: events without an outcome, and timers. */
+  readonly left: { readonly pending: number; readonly timers: number }
 }
 
 interface Timer {
@@ -77,6 +77,10 @@ class VirtualClock implements Clock {
 
   constructor(seed: number) {
     this.#dice = new FakeClock(undefined, seed)
+  }
+
+  get timers(): number {
+    return this.#timers.filter(({ run }) => run !== undefined).length
   }
 
   now(): number {
@@ -109,7 +113,9 @@ class VirtualClock implements Clock {
       this.#timers.pop()
       if (next.run === undefined) continue
       this.#nowMs = Math.max(this.#nowMs, next.atMs)
-      next.run()
+      const { run } = next
+      next.run = undefined
+      run()
     }
     this.#nowMs = endMs
   }
@@ -119,91 +125,85 @@ function microtasks(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-const codeOf: Partial<Record<Fault, string>> = { reset: 'ECONNRESET', refuse: 'ECONNREFUSED' }
+interface Tracked {
+  readonly isBad: boolean
+  readonly atMs: number
+  code?: string
+}
+
+/** A service in virtual time, as the scenario has it. */
+class Service {
+  readonly #scenario: Scenario
+  readonly #clock: VirtualClock
+  readonly #dice: FakeClock
+  readonly #events: readonly Tracked[]
+  readonly #startMs: number
+  readonly times: number[] = []
+  #tokens = 1
+  #refilledMs: number
+
+  constructor(scenario: Scenario, clock: VirtualClock, dice: FakeClock, events: readonly Tracked[]) {
+    this.#scenario = scenario
+    this.#clock = clock
+    this.#dice = dice
+    this.#events = events
+    this.#startMs = clock.monotonic()
+    this.#refilledMs = this.#startMs
+  }
+
+  async makeRequest({ body }: HTTPClientRequest): Promise<HTTPResponse> {
+    const { latencyMs = 20 } = this.#scenario
+    this.times.push(this.#clock.monotonic() - this.#startMs)
+    await new Promise<void>((resolve) => this.#clock.setTimer(resolve, latencyMs))
+    const reply = this.#reply(body)
+    if (reply === 'hang') return new Promise(() => {})
+    if (reply === 'reset') throw Object.assign(new Error('reset'), { code: 'ECONNRESET' })
+    const { status, waitS } = typeof reply === 'number' ? { status: reply, waitS: undefined } : reply
+    const headers = waitS === undefined ? {} : { 'retry-after': String(waitS) }
+    return { status, statusText: '', headers, text: async () => '' }
+  }
+
+  #reply(body: string): Reply {
+    const { outages = [], brown = 0, bucket, mostBytes = Number.POSITIVE_INFINITY } = this.#scenario
+    const { outageReply = 503, limitedReply = 429, badReply = 500 } = this.#scenario
+    const nowMs = this.#clock.monotonic()
+    const nowS = (nowMs - this.#startMs) / 1_000
+    if (outages.some(([from, to]) => nowS >= from && nowS < to)) return outageReply
+    if (bucket !== undefined) {
+      this.#tokens = Math.min(1, this.#tokens + ((nowMs - this.#refilledMs) / 1_000) * bucket)
+      this.#refilledMs = nowMs
+      if (this.#tokens < 1) return limitedReply
+      this.#tokens--
+    }
+    if (body.length > mostBytes) return 413
+    const { batch } = JSON.parse(body) as { batch: { properties: { index: number } }[] }
+    if (batch.some(({ properties }) => this.#events[properties.index]?.isBad)) return badReply
+    return this.#dice.random() < brown ? 500 : 200
+  }
+}
 
 /**
- * Runs the real client on virtual time against a scripted service, and reports what came of each event.
+ * Runs the real client on virtual time against a service, and reports what came of each event.
  *
  * @see docs/spec.md, section 8
  */
 export async function simulate(scenario: Scenario): Promise<Report> {
-  const { rate, bad, seconds, drain = 120, fault = 500, text = 'same', outages = [], brown = 0 } = scenario
-  const { concurrency = 4, latencyMs = 20, seed = 1, awaited = 0, isStated = false } = scenario
-  const buckets = scenario.bucket === undefined ? [] : [scenario.bucket].flat()
+  const { rate, seconds, drain = 120, concurrency = 4, bad = 0, outages = [] } = scenario
+  const { awaited = 0, flushEvery, seed = 1 } = scenario
   const clock = new VirtualClock(seed)
-  const chance = new VirtualClock(seed + 1_000)
+  const dice = new FakeClock(undefined, seed + 1_000)
   const startMs = clock.monotonic()
-  const isDown = (): boolean =>
-    outages.some(
-      ([from, to]) => clock.monotonic() - startMs >= from * 1_000 && clock.monotonic() - startMs < to * 1_000,
-    )
-  const events: { readonly isBad: boolean; readonly atMs: number; delivered: number; code?: string }[] = []
-  const requestTimes: number[] = []
+  const events: Tracked[] = []
+  const service = new Service(scenario, clock, dice, events)
   const latencies: number[] = []
-  let tokens = buckets[0] ?? 0
-  let limited = 0
-  let refilledMs = startMs
-  let firstAcceptedMs: number | undefined
-  let emptyAtMs: number | undefined
-
-  const bucketNow = (): number | undefined => {
-    const part = Math.floor(((clock.monotonic() - startMs) / (seconds * 1_000)) * buckets.length)
-    return buckets[Math.min(part, buckets.length - 1)]
-  }
-  const after = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(resolve, ms))
-  const respond = async (
-    how: Fault | 200 | 429,
-    body: string,
-    signal?: AbortSignal,
-  ): Promise<HTTPResponse> => {
-    if (how === 'hang') {
-      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
-    }
-    await after(latencyMs)
-    if (typeof how === 'string') throw Object.assign(new Error(how), { code: codeOf[how] })
-    const headers =
-      how === 429 && isStated ? { 'retry-after': String(Math.ceil(1 / (bucketNow() ?? 1))) } : {}
-    return { status: how, statusText: '', headers, text: async () => body }
-  }
-  const client = {
-    async makeRequest({ body, signal }: HTTPClientRequest): Promise<HTTPResponse> {
-      requestTimes.push(clock.monotonic() - startMs)
-      const { batch } = JSON.parse(body) as { batch: { properties: { index: number } }[] }
-      const indexes = batch.map(({ properties }) => properties.index)
-      if (isDown()) return respond(scenario.outageFault ?? 503, '', signal as AbortSignal)
-      const bucket = bucketNow()
-      if (bucket !== undefined) {
-        tokens = Math.min(Math.max(1, bucket), tokens + ((clock.monotonic() - refilledMs) / 1_000) * bucket)
-        refilledMs = clock.monotonic()
-        if (tokens < 1) {
-          limited++
-          return respond(429, '')
-        }
-        tokens--
-      }
-      const culprit = indexes.find((index) => events[index]?.isBad)
-      if (culprit !== undefined) {
-        const texts = { named: `event ${culprit} is bad`, same: 'bad', random: String(chance.random()) }
-        return respond(fault, texts[text], signal as AbortSignal)
-      }
-      if (chance.random() < brown) return respond(fault, 'brown', signal as AbortSignal)
-      const response = await respond(200, '')
-      for (const index of indexes) {
-        const event = events[index] as (typeof events)[number]
-        event.delivered++
-        if (event.delivered === 1) latencies.push(clock.monotonic() - event.atMs)
-      }
-      const lastOutage = outages[outages.length - 1]
-      if (lastOutage !== undefined && clock.monotonic() - startMs >= lastOutage[1] * 1_000)
-        firstAcceptedMs ??= clock.monotonic()
-      return response
-    },
-  }
+  const told: number[] = []
+  const flushed: number[] = []
+  let asked = 0
   const create = Analytics as unknown as new (settings: object, seams: Seams) => Analytics
   const analytics = new create(
     {
       writeKey: 'key',
-      httpClient: client,
+      httpClient: service,
       maxConcurrentRequests: concurrency,
       logger: SILENT,
       ...scenario.settings,
@@ -211,68 +211,68 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     { clock },
   )
   const conclude = (index: number, code: string): void => {
-    const event = events[index] as (typeof events)[number]
+    const event = events[index] as Tracked
     if (event.code !== undefined) throw new Error(`event ${index} has two outcomes: ${event.code}, ${code}`)
     event.code = code
+    if (event.isBad || code !== 'delivered') return
+    const ends = outages.map(([, to]) => startMs + to * 1_000).filter((endMs) => endMs <= clock.monotonic())
+    latencies.push(Math.max(0, clock.monotonic() - Math.max(event.atMs, ...ends)))
   }
-  analytics.on('error', ({ reason, ctx }) =>
-    conclude(ctx?.event.properties?.['index'] as number, reason.code),
-  )
-  const track = (): void => {
-    const index = events.length
-    events.push({ isBad: chance.random() < bad, atMs: clock.monotonic(), delivered: 0 })
-    const callback = chance.random() < awaited ? (): void => {} : undefined
-    analytics.track({ userId: 'ada', event: 'Ordered', properties: { index } }, callback)
-  }
+  analytics.on('track', ({ event }) => conclude(event.properties?.['index'] as number, 'delivered'))
+  analytics.on('error', ({ reason, ctx }) => conclude(ctx?.event.properties?.['index'] as number, reason.code))
   const arrive = (): void => {
-    track()
-    const nextMs = (1_000 / rate) * (0.5 + chance.random())
+    const index = events.length
+    const isBad = typeof bad === 'function' ? bad(index) : dice.random() < bad
+    const atMs = clock.monotonic()
+    events.push({ isBad, atMs })
+    const callback = (): void => void told.push(clock.monotonic() - atMs)
+    const params = { userId: 'ada', event: 'Ordered', properties: { index } }
+    analytics.track(params, dice.random() < awaited ? callback : undefined)
+    const nextMs = (1_000 / rate) * (0.5 + dice.random())
     if (clock.monotonic() - startMs + nextMs < seconds * 1_000) clock.setTimer(arrive, nextMs)
-    if (firstAcceptedMs !== undefined && emptyAtMs === undefined && analytics.status.queued < rate * 2 + 20) {
-      emptyAtMs = clock.monotonic()
-    }
   }
-  for (let left = scenario.burst ?? 0; left > 0; left--) track()
+  const flush = (): void => {
+    const atMs = clock.monotonic()
+    asked++
+    void analytics.flush().then(() => flushed.push(clock.monotonic() - atMs))
+    if (atMs - startMs < seconds * 1_000) clock.setTimer(flush, (flushEvery as number) * 1_000)
+  }
   arrive()
+  if (flushEvery !== undefined) clock.setTimer(flush, flushEvery * 500)
   await clock.runUntil(startMs + (seconds + drain) * 1_000)
-
-  const good = events.filter(({ isBad }) => !isBad)
-  latencies.sort((a, b) => a - b)
+  const { pending } = analytics.stats
   const codes: Record<string, number> = {}
-  for (const { code, delivered } of events) {
-    const name = code ?? (delivered > 0 ? 'delivered' : 'pending')
-    codes[name] = (codes[name] ?? 0) + 1
-  }
-  let outageRequests = 0
-  for (const [from, to] of outages) {
-    for (let atMs = (from + 60) * 1_000; atMs + 60_000 <= to * 1_000; atMs += 5_000) {
-      const inMinute = requestTimes.filter((ms) => ms >= atMs && ms < atMs + 60_000).length
-      outageRequests = Math.max(outageRequests, inMinute)
-    }
-  }
-  const perSecond = new Map<number, number>()
-  for (const ms of requestTimes)
-    perSecond.set(Math.floor(ms / 1_000), (perSecond.get(Math.floor(ms / 1_000)) ?? 0) + 1)
-  const report = {
+  for (const { code = 'pending' } of events) codes[code] = (codes[code] ?? 0) + 1
+  const good = events.filter(({ isBad }) => !isBad)
+  const delivered = good.filter(({ code }) => code === 'delivered').length
+  void analytics.closeAndFlush({ timeout: -1 })
+  await clock.runUntil(clock.monotonic() + 10_000)
+  const minutes = outages.map(([from, to]) => minutesOf(service.times, from * 1_000, to * 1_000))
+  latencies.sort((one, other) => one - other)
+  return {
     good: good.length,
     bad: events.length - good.length,
-    delivered: good.filter(({ delivered }) => delivered > 0).length,
-    lost: good.filter(({ code }) => code !== undefined).length,
-    given: events.filter(({ isBad, code }) => isBad && code !== undefined).length,
-    pending: analytics.stats.pending,
-    requests: requestTimes.length,
-    twice: events.filter(({ delivered }) => delivered > 1).length,
-    p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? Number.NaN,
-    emptyMs:
-      firstAcceptedMs === undefined ? Number.NaN : (emptyAtMs ?? Number.POSITIVE_INFINITY) - firstAcceptedMs,
-    outageRequests,
-    limited,
-    peak: Math.max(0, ...perSecond.values()),
+    delivered,
     codes,
+    pending,
+    p99S: (latencies[Math.floor(latencies.length * 0.99)] ?? Number.NaN) / 1_000,
+    toldS: Math.max(0, ...told) / 1_000,
+    flushS: Math.max(0, ...flushed) / 1_000,
+    flushes: { asked, resolved: flushed.length },
+    requests: service.times.length,
+    firstMinute: Math.max(0, ...minutes.map(([first]) => first)),
+    laterMinute: Math.max(0, ...minutes.map(([, later]) => later)),
+    left: { pending: analytics.stats.pending, timers: clock.timers },
   }
-  void analytics.closeAndFlush({ timeout: -1 })
-  await clock.runUntil(clock.monotonic() + 1_000)
-  return report
+}
+
+/** The requests in the first minute, and the most in any later minute. */
+function minutesOf(times: readonly number[], fromMs: number, toMs: number): [number, number] {
+  const count = (startMs: number): number =>
+    times.filter((ms) => ms >= startMs && ms < Math.min(startMs + 60_000, toMs)).length
+  let later = 0
+  for (let atMs = fromMs + 60_000; atMs + 60_000 <= toMs; atMs += 5_000) later = Math.max(later, count(atMs))
+  return [count(fromMs), later]
 }
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} }

@@ -77,9 +77,16 @@ function searchForSecrets(value: unknown, where: string): void {
   if (job.canaries.some((canary) => text.includes(canary))) report.leaks.push(where)
 }
 
+function watch(client: Client): void {
+  clients.push(client)
+  // After the listener of the client, so that the counts are those at the end.
+  process.off('exit', write)
+  process.on('exit', write)
+}
+
 function create(overrides: Record<string, unknown> = {}): Client {
   const client = new subject.Analytics({ ...job.settings, ...overrides } as Settings)
-  clients.push(client)
+  watch(client)
   const settleForgotten = (
     ctx: Parameters<Parameters<typeof client.on<'track'>>[1]>[0] | undefined,
     code?: string,
@@ -138,7 +145,7 @@ const tools: Tools = {
   settings: job.settings,
   report,
   create,
-  watch: (client) => clients.push(client),
+  watch,
   track,
   async trackAll(client, from, to, bytes, perTurn = 250) {
     for (let n = from; n < to; n++) {

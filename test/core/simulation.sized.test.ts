@@ -1,0 +1,111 @@
+/** The real client through the cases of docs/spec.md, section 8, on a virtual clock. With TEST_FULL, each with three seeds. */
+import { describe, expect, test } from 'vitest'
+import { type Report, type Scenario, simulate } from '../support/simulation.ts'
+
+const SEEDS = process.env['TEST_FULL'] === '1' ? [1, 2, 3] : [1]
+const waits = { awaited: 0.3, flushEvery: 7 }
+
+/** What must come out: the share of good events that are delivered, and seconds within which 99 % of them are. */
+interface Row extends Scenario {
+  readonly share?: number
+  readonly p99?: number
+  /** The longest that who waits is told after: 11 s and 20 s since the event became due, which takes up to a second more. */
+  readonly told?: number
+  readonly further?: (report: Report) => void
+}
+
+async function check({ share = 1, p99, told, further, ...scenario }: Row): Promise<void> {
+  for (const seed of SEEDS) {
+    const report = await simulate({ seed, ...scenario })
+    expect(report.delivered).toBeGreaterThanOrEqual(Math.floor(report.good * share))
+    if (p99 !== undefined) expect(report.p99S).toBeLessThanOrEqual(p99)
+    if (told !== undefined) {
+      expect(report.toldS).toBeLessThanOrEqual(told)
+      expect(report.flushS).toBeLessThanOrEqual(told)
+    }
+    expect(report.flushes.resolved).toBe(report.flushes.asked)
+    expect(report.left).toEqual({ pending: 0, timers: 0 })
+    further?.(report)
+  }
+}
+
+const PLACES: [name: string, concurrency: number][] = [
+  ['four requests at once', 4],
+  ['one at a time', 1],
+]
+
+describe.each(PLACES)('with %s', (_name, concurrency) => {
+  test.each<[string, Row]>([
+    ['up to two bad events a second, at 20 a second', { rate: 20, seconds: 300, bad: 0.025, p99: 5 }],
+    ['up to two bad events a second, at 200 a second', { rate: 200, seconds: 120, bad: 0.01, p99: 5 }],
+    ['five events a second, one in ten bad', { rate: 5, seconds: 300, bad: 0.1, p99: 12 }],
+    ['one event a second, one in ten bad', { rate: 1, seconds: 900, bad: 0.1, drain: 300, share: 0.99, p99: 30 }],
+    ['400 for 1 %', { rate: 200, seconds: 60, bad: 0.01, badReply: 400, p99: 7 }],
+    [
+      '400 for two in a batch',
+      { rate: 20, seconds: 60, bad: (index) => index % 15 === 3 || index % 15 === 11, badReply: 400, p99: 11 },
+    ],
+    [
+      '400 for a hundred in a row',
+      { rate: 20, seconds: 120, bad: (index) => index >= 500 && index < 600, badReply: 400, p99: 11 },
+    ],
+    ['500 for a hundred in a row', { rate: 20, seconds: 120, bad: (index) => index >= 500 && index < 600, p99: 9 }],
+    ['429 from a bucket of 0.5 a second', { rate: 50, seconds: 60, bucket: 0.5, p99: 7 }],
+    ['429 from a bucket of 5 a second', { rate: 50, seconds: 60, bucket: 5, p99: 7 }],
+    [
+      '429 with a stated wait',
+      { rate: 50, seconds: 60, bucket: 1, limitedReply: { status: 429, waitS: 2 }, p99: 7 },
+    ],
+    ['413 above 20 KB', { rate: 500, seconds: 20, mostBytes: 20_000, p99: 7 }],
+    ['30 % of all requests fail', { rate: 5, seconds: 300, brown: 0.3, p99: 30 }],
+    ['half of all requests fail', { rate: 50, seconds: 300, brown: 0.5, drain: 300, share: 0.999 }],
+  ])('%s: the good events are delivered', (_title, row) => check({ ...row, concurrency }))
+
+  test('an outage costs 8 requests in its first minute, 6 in each later one, and no event', () =>
+    check({
+      ...{ rate: 20, seconds: 500, concurrency, outages: [[100, 400]], p99: 70 },
+      further({ firstMinute, laterMinute }) {
+        expect(firstMinute).toBeLessThanOrEqual(9)
+        expect(laterMinute).toBeLessThanOrEqual(6)
+      },
+    }))
+
+  test.each<[string, Row]>([
+    ['an outage', { rate: 20, seconds: 200, outages: [[50, 150]] }],
+    ['an outage by 429', { rate: 20, seconds: 200, outages: [[50, 150]], outageReply: 429 }],
+    [
+      'a stated wait of 30 s',
+      { rate: 20, seconds: 200, outages: [[50, 150]], outageReply: { status: 429, waitS: 30 } },
+    ],
+    ['wrong settings from the start', { rate: 20, seconds: 60, outages: [[0, 1_000]], outageReply: 401 }],
+    ['wrong settings later', { rate: 20, seconds: 200, outages: [[50, 150]], outageReply: 404 }],
+  ])('who waits is told within 11 s: %s', (_title, row) =>
+    check({ ...row, ...waits, concurrency, share: 0, told: 11.9 }),
+  )
+
+  test('who waits is told within 20 s where the service hangs', () =>
+    check({
+      ...{ rate: 20, seconds: 200, concurrency, outages: [[50, 150]], outageReply: 'hang' },
+      ...{ ...waits, share: 0, told: 20.9 },
+    }))
+})
+
+test('five bad events a second, with four requests at once', () =>
+  check({ rate: 100, seconds: 120, bad: 0.05, p99: 8 }))
+
+test('an outage of an hour costs no event that nobody awaits', () =>
+  check({ rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
+
+test('where everything is refused from the start, events end soon and requests are few', () =>
+  check({
+    ...{ rate: 20, seconds: 120, bad: 1, badReply: 400, share: 0 },
+    further({ codes, bad, requests }) {
+      expect(codes).toEqual({ rejected: bad })
+      expect(requests).toBeLessThan(60)
+    },
+  }))
+
+test('bad events, a rate limit and an outage at once leave nothing behind', () =>
+  check({
+    ...{ rate: 20, seconds: 300, bad: 0.005, outages: [[100, 200]], bucket: 20, ...waits, share: 0.5 },
+  }))
