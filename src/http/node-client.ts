@@ -1,13 +1,15 @@
 import type * as HTTP from 'node:http'
 import { urlToHttpOptions } from 'node:url'
-import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
-import { readAll } from './response.ts'
+import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse, OwnRequest, OwnResponse } from './client.ts'
+import { MAX_RESPONSE_BYTES, readAll } from './response.ts'
 
 /** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000
 
 /** Its functions are looked up for each call, because mocks (msw, nock) and instrumentation replace them. */
-type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
+type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request' | 'globalAgent'>
+
+type NodeRequest = OwnRequest & Pick<HTTPClientRequest, 'signal'>
 
 interface Scheme {
   readonly module: HTTPModule
@@ -15,9 +17,9 @@ interface Scheme {
 }
 
 /**
- * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s. The default
- * client sends in the same way, unless the process has replaced `fetch` or set a dispatcher for it: these do not apply to a
- * `NodeHTTPClient`. Never follows a redirect.
+ * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s; if the process
+ * has replaced `globalAgent` (a proxy, a client certificate), it uses that agent. The default client sends in the same way, unless
+ * the process has replaced `fetch` or set a dispatcher for it: these do not apply to a `NodeHTTPClient`. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
@@ -36,6 +38,15 @@ export class NodeHTTPClient implements ByteHTTPClient {
 
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
+    return this.#make({ ...request, keptBytes: MAX_RESPONSE_BYTES, onStop: undefined })
+  }
+
+  /** @internal */
+  start(request: OwnRequest): Promise<OwnResponse> {
+    return this.#make(request)
+  }
+
+  #make(request: NodeRequest): Promise<OwnResponse> {
     if (request.url !== this.#url) {
       // Copied into a plain object: every request copies its target, and copying the result of `urlToHttpOptions` is slow.
       this.#target = { ...urlToHttpOptions(new URL(request.url)) }
@@ -84,9 +95,9 @@ function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModu
 function send(
   { module, agent }: Scheme,
   target: HTTP.RequestOptions,
-  request: HTTPClientRequest<string | Uint8Array>,
-): Promise<HTTPResponse> {
-  const { method, signal, closesConnection } = request
+  request: NodeRequest,
+): Promise<OwnResponse> {
+  const { method, signal, closesConnection, keptBytes } = request
   // The request may have been aborted while the module was loaded.
   if (signal?.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
@@ -94,19 +105,27 @@ function send(
   // adding it after the others is ten times as slow.
   const headers: HTTP.OutgoingHttpHeaders = { 'Content-Length': body.byteLength, ...request.headers }
   if (closesConnection === true) headers['Connection'] = 'close'
+  const { globalAgent } = module
   return new Promise((resolve, reject) => {
-    const outgoing = module.request({ method, headers, agent, ...target })
+    const options = {
+      method,
+      headers,
+      agent: isReplaced(globalAgent, module) ? globalAgent : agent,
+      ...target,
+    }
+    const outgoing = module.request(options)
     let isAnswered = false
     outgoing.on('response', (incoming) => {
       isAnswered = true
-      resolve(toResponse(incoming))
+      resolve(toResponse(incoming, keptBytes))
     })
-    outgoing.on('error', reject)
+    outgoing.on('error', (error) => reject(explained(error, target)))
     const abort = (): void => {
       reject(abortError())
       // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
       outgoing.destroy()
     }
+    request.onStop = abort
     signal?.addEventListener('abort', abort)
     outgoing.on('close', () => {
       signal?.removeEventListener('abort', abort)
@@ -118,15 +137,90 @@ function send(
   })
 }
 
+/** Options of the agents that Node.js makes. */
+const USUAL_OPTIONS = new Set([
+  'keepAlive',
+  'scheduling',
+  'timeout',
+  'noDelay',
+  'path',
+  'proxyEnv',
+  'defaultPort',
+  'protocol',
+])
+const knownAgents = new WeakMap<HTTP.Agent, boolean>()
+
+/** Whether the process has set another global agent: of another class, with another way to connect, or with further options. */
+function isReplaced(agent: HTTP.Agent | undefined, { Agent }: HTTPModule): boolean {
+  if (agent === undefined || agent === null) return false
+  let isOther = knownAgents.get(agent)
+  if (isOther === undefined) {
+    const { createConnection, options } = agent as HTTP.Agent & {
+      createConnection?: unknown
+      options?: object
+    }
+    isOther =
+      agent.constructor !== Agent ||
+      createConnection !== (Agent.prototype as { createConnection?: unknown }).createConnection ||
+      Object.keys(options ?? {}).some((name) => !USUAL_OPTIONS.has(name))
+    knownAgents.set(agent, isOther)
+  }
+  return isOther
+}
+
+interface ConnectError extends Error {
+  readonly code?: string
+  readonly address?: string
+  readonly port?: number
+  readonly errors?: readonly ConnectError[]
+}
+
+/** Names all addresses that were tried, and says what to write when `localhost` was tried as `::1` alone. */
+function explained(error: ConnectError, { hostname }: HTTP.RequestOptions): Error {
+  const tried = error.errors ?? [error]
+  const addresses = tried.flatMap(({ address, port }) => (address === undefined ? [] : nameOf(address, port)))
+  const isOnlyV6 =
+    hostname === 'localhost' && addresses.length > 0 && tried.every(({ address }) => address === '::1')
+  const isRefused = tried.every(({ code }) => code === 'ECONNREFUSED')
+  const hint = isOnlyV6 && isRefused ? '; write 127.0.0.1 instead of localhost, which is only ::1 here' : ''
+  const isNamed = addresses.every((address) => error.message.includes(address))
+  if (hint === '' && isNamed) return error
+  const { code = 'ERROR' } = error
+  const message = isNamed ? error.message : `connect ${code} ${addresses.join(', ')}`
+  return Object.assign(new Error(message + hint), { code })
+}
+
+function nameOf(address: string, port: number | undefined): string {
+  return port === undefined ? address : `${address}:${port}`
+}
+
 function abortError(): Error {
   return new Error('the request was aborted')
 }
 
-function toResponse(incoming: HTTP.IncomingMessage): HTTPResponse {
+function toResponse(incoming: HTTP.IncomingMessage, keptBytes: number): OwnResponse {
+  const status = incoming.statusCode ?? 0
+  // Most bodies have arrived with the head. Nobody wants this one, so it is read away here, where it costs least.
+  const isUnwanted = keptBytes === 0 && status >= 200 && status < 300
+  let isFree = false
+  let bytes = 0
+  if (isUnwanted) {
+    incoming.on('error', () => {})
+    incoming.on('end', () => {
+      isFree = true
+    })
+    incoming.on('data', (chunk: Uint8Array) => {
+      bytes += chunk.length
+      if (bytes > MAX_RESPONSE_BYTES) incoming.destroy()
+    })
+  }
   const response = {
-    status: incoming.statusCode ?? 0,
+    status,
     statusText: incoming.statusMessage ?? '',
     headers: incoming.headers,
+    get isFree() {
+      return isFree || (isUnwanted && incoming.destroyed)
+    },
     body: {
       readTo: (add: (chunk: Uint8Array) => void) => readTo(incoming, add),
       destroy: () => incoming.destroy(),
