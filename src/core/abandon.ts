@@ -26,8 +26,16 @@ export function abandon(core: Core, upTo: number, message: string): void {
     request.abort(new Error('the client was closed'))
   }
   const isKept = ({ record }: Item): boolean => record?.isKept === true
-  settle(core, items.filter(isKept), new DeliveryError('deferred', 'the client was closed; the event is in the spool'))
-  settle(core, items.filter((item) => !isKept(item)), error)
+  settle(
+    core,
+    items.filter(isKept),
+    new DeliveryError('deferred', 'the client was closed; the event is in the spool'),
+  )
+  settle(
+    core,
+    items.filter((item) => !isKept(item)),
+    error,
+  )
   for (const one of core.leaving) {
     if (![...one.items].some((item) => inPlugins.has(item))) {
       core.leaving.delete(one)

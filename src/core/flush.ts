@@ -1,8 +1,8 @@
+import { within } from '../runtime/clock.ts'
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
 import { handled, schedulePass } from './turn.ts'
-import { within } from '../runtime/clock.ts'
 
 const NEVER = Number.POSITIVE_INFINITY
 
@@ -13,7 +13,11 @@ const NEVER = Number.POSITIVE_INFINITY
  * @param timeoutMs `Infinity`: no limit.
  * @see docs/spec.md, sections 6 and 8
  */
-export async function flush(core: Core, timeoutMs: number, kind: Flush['kind'] = 'flush'): Promise<FlushSummary> {
+export async function flush(
+  core: Core,
+  timeoutMs: number,
+  kind: Flush['kind'] = 'flush',
+): Promise<FlushSummary> {
   const { counts, clock, pipeline, owner, observer } = core
   const open = pendingOf(counts)
   const summary = { delivered: 0, failed: 0, deferred: 0 }

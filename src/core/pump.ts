@@ -1,13 +1,12 @@
 import { describeCause } from '../errors/cause.ts'
 import { timeoutError } from '../http/exchange.ts'
 import type { Verdict } from '../http/verdict.ts'
+import { abandon } from './abandon.ts'
 import { blame, conclude, errorOf } from './conclude.ts'
 import type { Batch, Core, Flush, Request } from './core.ts'
 import { pendingOf } from './counts.ts'
-import { endFlush, errorInTrouble } from './settle.ts'
-import { abandon } from './abandon.ts'
 import { isMisset, isShut, opensAtMs } from './service.ts'
-import { settle } from './settle.ts'
+import { endFlush, errorInTrouble, settle } from './settle.ts'
 import { givenUp, isFailing, isSomebodyWaiting } from './waiting.ts'
 
 /** While requests fail, it is looked so often whether somebody has waited for long enough. */
@@ -137,7 +136,10 @@ function end(core: Core, request: Request, verdict: Verdict): void {
 
 /** A defect of this library must not end the program. */
 function interrupted(core: Core, error: unknown): void {
-  core.observer.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${describeCause(error)}`)
+  core.observer.tellOnce(
+    'delivery_fault',
+    `the delivery was interrupted and goes on: ${describeCause(error)}`,
+  )
 }
 
 function giveUp(core: Core): void {

@@ -53,7 +53,8 @@ function tooOldUntilMs({ settings, service }: Core, nowMs: number): number {
 function isInVain(core: Core, { kind, beganMs }: Flush, nowMs: number): boolean {
   if (kind !== 'flush') return false
   const { failures, failedAtMs } = core.service
-  const isByNumber = failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? NEVER) >= beganMs
+  const isByNumber =
+    failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? NEVER) >= beganMs
   return isByNumber || beganMs <= patienceEndsMs(core, nowMs)
 }
 

@@ -1,8 +1,8 @@
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from './journal.ts'
 import { describe } from '../message/describe.ts'
 import type { Logger } from '../runtime/log.ts'
+import type { Spool } from './journal.ts'
 import type { Signer } from './signer.ts'
 
 /** Returns a function that reads own properties only, because a polluted `Object.prototype` must not configure the client. */

@@ -1,10 +1,10 @@
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from './journal.ts'
+import { redactor } from '../http/redact.ts'
 import { describe } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
-import { redactor } from '../http/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
+import type { Spool } from './journal.ts'
 import { describeUnknownNames, KILL_SWITCHES } from './names.ts'
 import {
   ownReader,
@@ -106,10 +106,6 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     waitUntil: readFunction('waitUntil', own.waitUntil),
   }
   checkBytes(resolved)
-  if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
-    // When the line is full, newer events are only in the spool. Dropping the oldest of these would not drop the oldest of all.
-    throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
-  }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
   const unknown = describeUnknownNames(given, own.oauthSettings)
   const off = switchedOff.map(([name, value]) => `; ${name}: ${value} counts as disable: true`).join('')

@@ -1,7 +1,7 @@
 import type { ByteHTTPClient, HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import type { Spool } from './journal.ts'
 import type { Scope } from '../message/scope.ts'
 import type { Logger } from '../runtime/log.ts'
+import type { Spool } from './journal.ts'
 import type { Signer } from './signer.ts'
 
 /**
@@ -46,7 +46,10 @@ export interface AnalyticsSettings {
    * `flushAt`, it is also the value of `flushAt`. Default: 2,500; 1 to 1,000,000 events.
    */
   maxEventsInBatch?: number | undefined
-  /** Time after which queued events are sent even if there are fewer than `flushAt`. Default: 10,000; 1 to 2,147,483,647 ms. */
+  /**
+   * Time after which queued events are sent even if there are fewer than `flushAt`; 0: at the end of each turn. Default: 10,000;
+   * 0 to 2,147,483,647 ms.
+   */
   flushInterval?: number | undefined
   /**
    * Longest time for one request, from its start to the end of its response. A request that takes longer is aborted and
@@ -100,18 +103,13 @@ export interface AnalyticsSettings {
   httpClient?: HTTPClient | HTTPFetchFn | undefined
   /** Settings for OAuth, to authenticate with access tokens instead of the write key. Default: none. */
   oauthSettings?: OAuthSettings | undefined
-  /** Maximum number of waiting events. When it is reached, `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
+  /** Maximum number of events without an outcome. Further ones fail with `queue_full`. Default: 100,000; 1 to 100,000,000 events. */
   maxQueueSize?: number | undefined
   /**
-   * Maximum bytes of the waiting events, at least `maxMessageBytes`. When it is reached, `overflow` decides. Default:
+   * Maximum bytes of the events without an outcome, at least `maxMessageBytes`. Further ones fail with `queue_full`. Default:
    * 33,554,432; 1,024 to 17,179,869,184 bytes.
    */
   maxQueueBytes?: number | undefined
-  /**
-   * Which event fails with `queue_full` when `maxQueueSize` or `maxQueueBytes` is reached: the event just tracked, or the event
-   * that has waited longest. Default: `'drop-newest'`, which is the only choice with a spool.
-   */
-  overflow?: 'drop-newest' | 'drop-oldest' | undefined
   /**
    * Maximum bytes of one message as JSON; a larger message fails with `too_large`. Change it for a service with another limit.
    * Default: 32,768; 1,024 to 16,777,216 bytes.

@@ -51,7 +51,6 @@ describe('defaults', () => {
       httpClient: undefined,
       maxQueueSize: 100_000,
       maxQueueBytes: 33_554_432,
-      overflow: 'drop-newest',
       maxMessageBytes: 32_768,
       maxBodyBytes: 500_000,
       maxConcurrentRequests: 4,
@@ -188,8 +187,6 @@ describe('enumerations and booleans', () => {
     { name: 'region', value: '', got: 'another string' },
     { name: 'region', value: null, got: 'null' },
     { name: 'region', value: 1, got: 'a number' },
-    { name: 'overflow', value: 'drop-all', got: 'another string' },
-    { name: 'overflow', value: ['drop-oldest'], got: 'an array' },
   ])('$name refuses $value and lists the valid values', ({ name, value, got }) => {
     const error = refusalOf({ writeKey: WRITE_KEY, [name]: value })
 
@@ -607,12 +604,6 @@ describe('B65, S14: the settings object', () => {
   })
 })
 
-test("overflow 'drop-oldest' is refused with a spool, which keeps the oldest events", () => {
-  const spool = { attach() {}, append() {}, sync() {}, acknowledge() {}, recover() {}, close() {} }
-  const settings = { writeKey: WRITE_KEY, spool: spool as never }
-
-  expect(() => resolveSettings({ ...settings, overflow: 'drop-oldest' })).toThrow(
-    "overflow: expected 'drop-newest' with a spool",
-  )
-  expect(resolveSettings(settings).overflow).toBe('drop-newest')
+test('flushInterval 0 is taken: a flush at the end of each turn', () => {
+  expect(resolveSettings({ writeKey: 'wk', flushInterval: 0 }).flushInterval).toBe(0)
 })
