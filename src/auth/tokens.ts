@@ -2,9 +2,9 @@ import { copyCause, describeCause } from '../errors/cause.ts'
 import { DeliveryError, SettingsError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
-import { type Answer as Response, answerWithin, type Exchange, startExchange } from '../http/exchange.ts'
-import { MAX_RESPONSE_BYTES } from '../http/response.ts'
+import { answerWithin, type Exchange, type Answer as Response, startExchange } from '../http/exchange.ts'
 import { redactor } from '../http/redact.ts'
+import { MAX_RESPONSE_BYTES } from '../http/response.ts'
 import { wordOf } from '../http/verdict.ts'
 import { headerValue, parseHttpDate, statedMs } from '../http/waits.ts'
 import { type Clock, TIMEOUT, within } from '../runtime/clock.ts'
@@ -190,7 +190,11 @@ export class Tokens implements Authorization {
       const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedMs)))
       const exchange = this.#exchange(signed, leftMs)
       fetch.cancel = exchange.abort
-      return this.#read(await answerWithin(exchange, leftMs, clock), startedMs, [...signed.split('.'), clientId, keyId])
+      return this.#read(await answerWithin(exchange, leftMs, clock), startedMs, [
+        ...signed.split('.'),
+        clientId,
+        keyId,
+      ])
     } catch (error) {
       // For instance from a clock that a test has mocked. The next request may succeed.
       return { failure: this.#failure('failed', `it failed (${nameOf(error)})`) }

@@ -1,7 +1,7 @@
+import type { RequestFacts, RequestInfo, RequestObserver, ResponseInfo } from '../delivery/facts.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
 import { describeThrown } from '../errors/thrown.ts'
-import type { RequestFacts, RequestInfo, RequestObserver, ResponseInfo } from '../delivery/facts.ts'
 import { DELIVERED, type Verdict } from '../http/verdict.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/handler-result.ts'

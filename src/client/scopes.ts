@@ -67,8 +67,7 @@ function readScope(value: unknown, observer: Pick<Observer, 'onMisuse'>): Scope 
     const field = (value as Fields)[name]
     if (field === undefined || field === null) continue
     if (isUsable(field)) scope[name] = field
-    else
-      observer.onMisuse('scope', `scope: ${name}: ${describe(field)} is of no use here; it was ignored`)
+    else observer.onMisuse('scope', `scope: ${name}: ${describe(field)} is of no use here; it was ignored`)
   }
   return scope as Scope
 }

@@ -10,11 +10,11 @@ import { type Callback, Context } from '../pipeline/context.ts'
 import { soon } from '../runtime/clock.ts'
 import { watchExit } from '../runtime/exit.node.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
+import type { RecoveredMessage } from '../settings/journal.ts'
 import { handOverTurn } from './close.ts'
 import type { Core } from './core.ts'
 import { pendingOf } from './counts.ts'
 import { createItem, type Item } from './item.ts'
-import type { RecoveredMessage } from '../settings/journal.ts'
 import { ELSEWHERE } from './owner.ts'
 import { settle } from './settle.ts'
 import { fullError, schedulePass, store } from './turn.ts'
@@ -54,10 +54,18 @@ export function accept(
   if (!core.owner.isMine()) return refuseElsewhere(core, kind, callback, isPromised)
   const taken = take(core, kind, params, callback, scope)
   const { message, json, ctx, isDisabled } = taken
-  if (taken.error !== undefined && taken.error.code !== 'queue_full' && settings.strict && !isPromised && !core.isClosed)
+  if (
+    taken.error !== undefined &&
+    taken.error.code !== 'queue_full' &&
+    settings.strict &&
+    !isPromised &&
+    !core.isClosed
+  )
     throw taken.error
   // From here on no code of the user runs until the event has joined the turn.
-  const error = core.isClosed ? closedError() : (taken.error ?? (hasRoom(core, json) ? undefined : fullError(core)))
+  const error = core.isClosed
+    ? closedError()
+    : (taken.error ?? (hasRoom(core, json) ? undefined : fullError(core)))
   const hasContext = (callback !== undefined && !isPromised) || !pipeline.isEmpty
   const isHandedOver = settings.waitUntil !== undefined
   const isAwaited = callback !== undefined || isHandedOver

@@ -1,5 +1,5 @@
-import { tellStderr } from '../runtime/warn.ts'
 import { within } from '../runtime/clock.ts'
+import { tellStderr } from '../runtime/warn.ts'
 import { abandon } from './abandon.ts'
 import type { Core } from './core.ts'
 import { type FlushSummary, pendingOf } from './counts.ts'
@@ -28,7 +28,9 @@ export function close(core: Core, timeoutMs: number): Promise<FlushSummary> {
   core.isClosed = true
   owner.isClosed = true
   // A handler must not wait for its own event, so what it has called closes after it.
-  core.closing ??= isInHandler ? Promise.resolve().then(() => closeOnce(core, timeoutMs)) : closeOnce(core, timeoutMs)
+  core.closing ??= isInHandler
+    ? Promise.resolve().then(() => closeOnce(core, timeoutMs))
+    : closeOnce(core, timeoutMs)
   return isInHandler ? Promise.resolve({ delivered: 0, failed: 0, pending: pendingOf(counts) }) : core.closing
 }
 
@@ -39,13 +41,13 @@ async function closeOnce(core: Core, timeoutMs: number): Promise<FlushSummary> {
   abandon(core, EVERYTHING, 'the client was closed')
   core.timer?.cancel()
   core.timer = undefined
-  core.cancelWatch?.()
   if (typeof credentials !== 'string') credentials.close()
   transport.abort()
   pipeline.close()
   core.closeConnections()
   const letGo = clock.hold()
-  if (journal !== undefined) await within(journal.close(), JOURNAL_MS, clock, 'the spool').result.catch(() => {})
+  if (journal !== undefined)
+    await within(journal.close(), JOURNAL_MS, clock, 'the spool').result.catch(() => {})
   await over(core, core.callbackWork, Math.min(endMs, clock.monotonic() + CALLBACK_MS))
   letGo()
   return summary
@@ -83,5 +85,6 @@ export function onExit(core: Core): void {
   abandon(core, EVERYTHING, 'the process ended before delivery')
   journal?.closeAtExit()
   const lost = counts.failed - failed
-  if (lost > 0) tellStderr(`${lost} ${lost === 1 ? 'event was' : 'events were'} lost, because the process ended`)
+  if (lost > 0)
+    tellStderr(`${lost} ${lost === 1 ? 'event was' : 'events were'} lost, because the process ended`)
 }

@@ -6,7 +6,7 @@ import { pendingOf } from './counts.ts'
 import type { Item } from './item.ts'
 import { createGate, type Gate, isOfSettings, isShut, opensAtMs } from './service.ts'
 import { settle } from './settle.ts'
-import { retriesOf, isSomebodyWaiting } from './waiting.ts'
+import { isSomebodyWaiting, retriesOf } from './waiting.ts'
 
 /** So many events refused alone, in a row, with nothing accepted in between: it is not the events. */
 const ALL_REFUSED = 8

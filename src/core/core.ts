@@ -2,23 +2,23 @@ import type { Authorization } from '../auth/authorization.ts'
 import type { Emitter, Listeners } from '../client/emitter.ts'
 import type { AnalyticsEvents } from '../client/events.ts'
 import type { Observer } from '../client/observer.ts'
-import type { DeliveryError } from '../errors/errors.ts'
 import type { Transport } from '../delivery/transport.ts'
+import type { DeliveryError } from '../errors/errors.ts'
 import type { MessageStamp } from '../message/build.ts'
 import type { Scope } from '../message/scope.ts'
+import type { MessageStore } from '../message/store.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Exiting } from '../runtime/exit.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
+import type { Journal } from '../settings/journal.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Counts, FlushSummary } from './counts.ts'
 import type { Item } from './item.ts'
-import type { Journal } from '../settings/journal.ts'
 import type { Line } from './line.ts'
 import type { Owner } from './owner.ts'
 import type { Gate, Service } from './service.ts'
-import type { MessageStore } from '../message/store.ts'
 
 /** Events that go out in one request. */
 export interface Batch {
@@ -80,6 +80,8 @@ export interface Core {
   readonly isCallbackUrgent: boolean
   readonly store: MessageStore
   readonly journal: Journal | undefined
+  /** Takes over more of what earlier processes have left, if there is room. */
+  readonly recover: () => void
   readonly pipeline: Pipeline
   readonly transport: Transport
   readonly credentials: string | Authorization

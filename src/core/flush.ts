@@ -1,8 +1,9 @@
+import { within } from '../runtime/clock.ts'
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
-import { handled, schedulePass } from './turn.ts'
-import { within } from '../runtime/clock.ts'
+import { handled, keepAgain, schedulePass } from './turn.ts'
+import { everyItem } from './waiting.ts'
 
 const NEVER = Number.POSITIVE_INFINITY
 
@@ -13,7 +14,11 @@ const NEVER = Number.POSITIVE_INFINITY
  * @param timeoutMs `Infinity`: no limit.
  * @see docs/spec.md, sections 6 and 8
  */
-export async function flush(core: Core, timeoutMs: number, kind: Flush['kind'] = 'flush'): Promise<FlushSummary> {
+export async function flush(
+  core: Core,
+  timeoutMs: number,
+  kind: Flush['kind'] = 'flush',
+): Promise<FlushSummary> {
   const { counts, clock, pipeline, owner, observer } = core
   const open = pendingOf(counts)
   const summary = { delivered: 0, failed: 0, deferred: 0 }
@@ -50,8 +55,13 @@ export async function over({ clock }: Core, work: Set<Promise<unknown>>, endMs: 
 export async function stored(core: Core): Promise<boolean> {
   const { journal } = core
   if (journal === undefined) return false
+  const upTo = core.counts.accepted
   await handled(core)
-  return journal.sync()
+  const open = everyItem(core).filter(({ seq }) => seq <= upTo)
+  keepAgain(core, open)
+  const isSynced = await journal.sync()
+  // What has its outcome meanwhile need not be kept.
+  return isSynced && open.every(({ stored, record }) => stored === undefined || record?.isKept === true)
 }
 
 /** In milliseconds. 0 means no limit, and so does what is not a number, with a warning, or the default where there is one. */

@@ -1,10 +1,10 @@
 import type { DeliveryError } from '../errors/errors.ts'
+import type { Holder } from '../message/store.ts'
 import type { Kind } from '../message/types.ts'
 import type { Callback, Context } from '../pipeline/context.ts'
 import type { Passage } from '../pipeline/pipeline.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { JournalRecord } from '../settings/journal.ts'
-import type { Holder } from '../message/store.ts'
 
 /**
  * One event, until it has its outcome. It is in exactly one list: the turn, inside plugins, the line, a part, a held batch or a

@@ -146,6 +146,7 @@ function end(core: Core, request: Request, verdict: Verdict): void {
     conclude(core, request, verdict)
     giveUp(core)
   }
+  core.recover()
   pump(core)
 }
 

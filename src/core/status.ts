@@ -24,7 +24,10 @@ export interface Status {
 /** The state of a client at this instant. */
 export function statusOf(core: Core): Status {
   const { line, service, inFlight, observer, clock, settings, turn, parts, held } = core
-  const waiting = [...turn.filter(({ stored }) => stored !== undefined), ...[...parts, ...held].flatMap(({ items }) => items)]
+  const waiting = [
+    ...turn.filter(({ stored }) => stored !== undefined),
+    ...[...parts, ...held].flatMap(({ items }) => items),
+  ]
   const pausedMs = opensAtMs(service.gate, isSomebodyWaiting(core)) - clock.monotonic()
   return {
     queued: line.length + waiting.length,

@@ -1,14 +1,14 @@
-import { DeliveryError } from '../errors/errors.ts'
+import type { DeliveryError } from '../errors/errors.ts'
 import { checkMessage } from '../message/build.ts'
 import { serialize } from '../message/serialize.ts'
-import { Context } from '../pipeline/context.ts'
+import type { Context } from '../pipeline/context.ts'
 import { toPluginError } from '../pipeline/handler-result.ts'
 import type { Passage } from '../pipeline/pipeline.ts'
 import { afterLoop, soon } from '../runtime/clock.ts'
 import type { Core } from './core.ts'
-import { contextOf, errorInTrouble, follow, release, settle } from './settle.ts'
 import type { Item } from './item.ts'
 import { makeDue, pump } from './pump.ts'
+import { contextOf, errorInTrouble, follow, release, settle } from './settle.ts'
 
 /** After so many passes without the event loop having run, the next one waits for it. @see docs/spec.md, section 6 */
 const MAX_PASSES = 1_000
@@ -136,10 +136,23 @@ function join(core: Core, item: Item): void {
 
 /** Writes what has joined the line to the journal. */
 function keep(core: Core): void {
-  const { unkept, journal, store } = core
+  const { unkept } = core
   if (unkept.length === 0) return
   core.unkept = []
-  const items = unkept.filter(({ stored }) => stored !== undefined)
+  toJournal(
+    core,
+    unkept.filter(({ stored }) => stored !== undefined),
+  )
+}
+
+/** Writes events to the journal that are not in it: the disk was full, or its files were removed. */
+export function keepAgain(core: Core, items: readonly Item[]): void {
+  const lost = items.filter(({ stored, record }) => stored !== undefined && record?.isKept !== true)
+  for (const { record } of lost) if (record !== undefined) core.journal?.settled(record)
+  toJournal(core, lost)
+}
+
+function toJournal({ journal, store }: Core, items: readonly Item[]): void {
   const records = journal?.append(items.map(({ stored }) => store.view(stored as never)))
   for (const [index, item] of items.entries()) item.record = records?.[index]
 }
@@ -161,7 +174,11 @@ function isContextNeeded({ listeners, pipeline }: Core, { callback, kind, passag
 
 /** One error for all events of a turn that find no room. */
 export function fullError(core: Core): DeliveryError {
-  core.fullError ??= errorInTrouble(core, 'queue_full', 'the queue is full; see maxQueueSize and maxQueueBytes')
+  core.fullError ??= errorInTrouble(
+    core,
+    'queue_full',
+    'the queue is full; see maxQueueSize and maxQueueBytes',
+  )
   return core.fullError
 }
 

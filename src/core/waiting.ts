@@ -53,7 +53,8 @@ function tooOldUntilMs({ settings, service }: Core, nowMs: number): number {
 function isInVain(core: Core, { kind, beganMs }: Flush, nowMs: number): boolean {
   if (kind !== 'flush') return false
   const { failures, failedAtMs } = core.service
-  const isByNumber = failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? NEVER) >= beganMs
+  const isByNumber =
+    failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? NEVER) >= beganMs
   return isByNumber || beganMs <= patienceEndsMs(core, nowMs)
 }
 
@@ -67,6 +68,12 @@ export function givenUp(core: Core, nowMs: number): { told: Item[]; tooOld: Item
   const isTooOld = ({ dueMs }: Item): boolean => dueMs <= oldMs
   const flushes = [...core.flushes].filter((flush) => isInVain(core, flush, nowMs))
   return { told: extract(core, isTold), tooOld: extract(core, isTooOld), flushes }
+}
+
+/** All events that have left their plugins and have no outcome. */
+export function everyItem({ line, parts, held, inFlight }: Core): Item[] {
+  const batches = [...parts, ...held, ...[...inFlight].map(({ batch }) => batch)]
+  return [...line.all(), ...batches.flatMap(({ items }) => items)]
 }
 
 /** Takes the events for which `isMeant` returns `true` out of where they wait. */

@@ -1,15 +1,15 @@
 import type { Authorization, TokenFailure } from '../auth/authorization.ts'
 import type { FailureCode } from '../errors/errors.ts'
-import { read } from '../message/utf8.ts'
-import { isoTime } from '../message/build.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { HTTPClient } from '../http/client.ts'
-import type { Envelope, Enveloped } from './envelope.ts'
 import { type Answer, answerWithin, EXCERPT_BYTES, type Exchange, startExchange } from '../http/exchange.ts'
-import { infoOf, redactHeaders, type RequestObserver, type VerifyResponse } from './facts.ts'
 import { isSecretHeader, redactor } from '../http/redact.ts'
 import { DELIVERED, explainEmpty, judge, type Verdict } from '../http/verdict.ts'
 import { isHtml } from '../http/waits.ts'
+import { isoTime } from '../message/build.ts'
+import { read } from '../message/utf8.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Envelope, Enveloped } from './envelope.ts'
+import { infoOf, type RequestObserver, redactHeaders, type VerifyResponse } from './facts.ts'
 
 export interface TransportOptions {
   readonly url: string

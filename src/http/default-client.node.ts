@@ -29,13 +29,14 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
     return isCompressed || !usesFetch()
   }
 
-  start(request: OwnRequest): Promise<OwnResponse> {
-    if (!usesFetch()) return this.#node.start(request)
+  startOwn(request: OwnRequest): Promise<OwnResponse> {
+    if (!usesFetch()) return this.#node.startOwn(request)
     const abortion = new AbortController()
     request.onStop = (cause) => abortion.abort(cause)
     const { onStop, keptBytes, body, ...rest } = request
     // Mocks of `fetch` compare text.
-    const text = typeof body === 'string' || rest.headers['Content-Encoding'] !== undefined ? body : read(body)
+    const text =
+      typeof body === 'string' || rest.headers['Content-Encoding'] !== undefined ? body : read(body)
     return this.#fetch.makeRequest({ ...rest, body: text, signal: abortion.signal })
   }
 

@@ -58,7 +58,7 @@ const BODY_MS = 1_000
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
   let isOver = false
   let resolve: (answer: Answer) => void
-  let reader: BodyReader | undefined
+  let endBody = (): void => {}
   const answer = new Promise<Answer>((resolver) => {
     resolve = resolver
   })
@@ -75,24 +75,26 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
       return end(new TypeError(head))
     }
     isOver = true
-    if ((response as OwnResponse).isFree === true) {
+    if ((client as OwnHTTPClient).startOwn !== undefined && (response as OwnResponse).isFree === true) {
       resolve(head)
       return request.onFree?.()
     }
     const isError = head.status < 200 || head.status >= 300
     const keptBytes = isError ? Math.max(request.keptBytes, EXCERPT_BYTES) : request.keptBytes
     if (keptBytes === 0) resolve(head)
-    reader = new BodyReader(keptBytes)
-    const body = reader
+    const body = new BodyReader(keptBytes)
     const finish = (): void => {
       cancelTimer()
       if (keptBytes > 0) resolve({ ...head, body: body.text })
       request.onFree?.()
     }
-    const cancelTimer = clock.setTimer(() => {
+    endBody = () => {
       finish()
-      stop(new Error('the response body did not end'))
       body.cancel()
+    }
+    const cancelTimer = clock.setTimer(() => {
+      endBody()
+      stop(new Error('the response body did not end'))
     }, request.bodyMs ?? BODY_MS)
     void body.read(response).then(finish)
   }
@@ -117,7 +119,7 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     abort(cause) {
       if (!isOver) end(cause)
       stop(cause)
-      reader?.cancel()
+      endBody()
     },
   }
 }
@@ -143,9 +145,9 @@ interface Call {
 function call(client: OwnHTTPClient, given: ExchangeRequest): Call {
   const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection, keptBytes } = given
   const request = { url, method: 'POST' as const, headers, httpRequestTimeout, closesConnection }
-  if (client.start !== undefined) {
+  if (client.startOwn !== undefined) {
     const own: OwnRequest = { ...request, body, keptBytes, onStop: undefined }
-    return { response: client.start(own), stop: (cause) => own.onStop?.(cause) }
+    return { response: client.startOwn(own), stop: (cause) => own.onStop?.(cause) }
   }
   const abortion = new AbortController()
   const text = typeof body === 'string' || isByteClient(client) ? body : read(body)

@@ -21,12 +21,7 @@ type Fields = Record<string, unknown>
  * @throws DeliveryError with the code `invalid` when a field is missing or is not valid ; any error that a getter or a `toJSON` throws.
  * @see docs/spec.md, section 1
  */
-export function buildMessage(
-  kind: Kind,
-  params: unknown,
-  stamp: MessageStamp,
-  nowMs: number,
-): Message {
+export function buildMessage(kind: Kind, params: unknown, stamp: MessageStamp, nowMs: number): Message {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) {
     throw new DeliveryError('invalid', `${kind}: expected an object, got ${describe(params)}`)
   }

@@ -24,9 +24,10 @@ export interface Scope {
 type Fields = Record<string, unknown>
 
 /** What a call may contain. */
-const PARAMS = (
-  'userId anonymousId previousId groupId event name category properties traits context integrations timestamp messageId'
-).split(' ')
+const PARAMS =
+  'userId anonymousId previousId groupId event name category properties traits context integrations timestamp messageId'.split(
+    ' ',
+  )
 const IDS = ['userId', 'anonymousId'] as const
 const OBJECTS = ['properties', 'context', 'integrations'] as const
 

@@ -30,7 +30,7 @@ async function start(
   trackPurchases(harness.analytics, 1)
   trackPurchases(harness.analytics, 1, callback)
   // The code for tokens is loaded in real time.
-  await vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
+  await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0), { timeout: 60_000, interval: 5 })
   const pass = async (seconds: number): Promise<void> => {
     for (; seconds > 0; seconds--) {
       await harness.clock.advance(1_000)

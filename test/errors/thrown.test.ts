@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describeThrown } from '../../src/errors/thrown.ts'
-import { redactor } from '../../src/policy/redact.ts'
+import { redactor } from '../../src/http/redact.ts'
 
 const redact = redactor(['geheimer-schluessel'])
 

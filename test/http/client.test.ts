@@ -3,7 +3,7 @@ import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { HTTPClientRequest, HTTPFetchRequest, HTTPHeaders } from '../../src/http/client.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
-import { headerValue } from '../../src/policy/response.ts'
+import { headerValue } from '../../src/http/waits.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const server = setupServer()

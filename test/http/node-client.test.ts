@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
-import { headerValue } from '../../src/policy/response.ts'
+import { headerValue } from '../../src/http/waits.ts'
 
 const URLS = ['https://api.segment.io/v1/batch', 'http://localhost:8080/v1/batch']
 const URL = URLS[0] as string

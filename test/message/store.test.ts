@@ -6,7 +6,7 @@ import {
   SlabStore,
   type StoredMessage,
   totalBytes,
-} from '../../src/line/store.ts'
+} from '../../src/message/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { storeAll } from '../support/stored.ts'

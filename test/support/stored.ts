@@ -1,5 +1,5 @@
-import { createItem, type Item } from '../../src/line/item.ts'
-import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/line/store.ts'
+import { createItem, type Item } from '../../src/core/item.ts'
+import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/message/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
 export function storeAll(

@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { toDeliveryError } from '../../src/delivery/send-result.ts'
 import type { HTTPHeaders } from '../../src/http/client.ts'
-import { redactor } from '../../src/policy/redact.ts'
-import { isHtml } from '../../src/policy/response.ts'
+import { redactor } from '../../src/http/redact.ts'
+import { judge, toDeliveryError, type Word, wordOf } from '../../src/http/verdict.ts'
+import { isHtml } from '../../src/http/waits.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const asIs = (text: string): string => text
@@ -172,4 +172,106 @@ test.each([
   ['text/htmlx', false],
 ])('%s is a web page: %s', (type, expected) => {
   expect(isHtml({ 'content-type': type })).toBe(expected)
+})
+
+/** The table of docs/spec.md, section 8: the word for each range of statuses. */
+const POLICY: [from: number, to: number, word: Word][] = [
+  [99, 199, 'failed'],
+  [200, 299, 'delivered'],
+  [300, 399, 'settings'],
+  [400, 400, 'refused'],
+  [401, 401, 'settings'],
+  [402, 402, 'never'],
+  [403, 403, 'settings'],
+  [404, 405, 'settings'],
+  [406, 406, 'never'],
+  [407, 407, 'settings'],
+  [408, 408, 'failed'],
+  [409, 409, 'never'],
+  [410, 410, 'failed'],
+  [411, 412, 'never'],
+  [413, 413, 'large'],
+  [414, 421, 'never'],
+  [422, 422, 'refused'],
+  [423, 424, 'never'],
+  [425, 425, 'failed'],
+  [426, 428, 'never'],
+  [429, 429, 'limited'],
+  [430, 459, 'never'],
+  [460, 460, 'failed'],
+  [461, 499, 'never'],
+  [500, 500, 'failed'],
+  [501, 501, 'settings'],
+  [502, 504, 'failed'],
+  [505, 505, 'settings'],
+  [506, 510, 'failed'],
+  [511, 511, 'settings'],
+  [512, 599, 'failed'],
+  [600, 999, 'failed'],
+]
+
+const rows = POLICY.flatMap(([from, to, word]) =>
+  Array.from({ length: to - from + 1 }, (_, index) => ({ status: from + index, word })),
+)
+
+describe('F23, F24, F45: the status policy', () => {
+  test('the table has every status from 99 to 999 once', () => {
+    expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 901 }, (_, index) => 99 + index))
+  })
+
+  test.each(rows)('the word for $status is $word', ({ status, word }) => {
+    expect(wordOf(status)).toBe(word)
+  })
+
+  test.each([0, -1, 1_000, Number.MAX_SAFE_INTEGER])('%i, which is not a status, is a failure', (status) => {
+    expect(wordOf(status)).toBe('failed')
+  })
+})
+
+describe('F23: the code of what ends by an answer', () => {
+  test.each([
+    [401, 'auth'],
+    [403, 'auth'],
+    [511, 'auth'],
+    [404, 'rejected'],
+    [302, 'rejected'],
+    [400, 'rejected'],
+    [402, 'rejected'],
+    [413, 'too_large'],
+    [429, 'retries_exhausted'],
+    [503, 'retries_exhausted'],
+    [undefined, 'retries_exhausted'],
+  ])('%s: %s', (status, code) => {
+    const answer =
+      status === undefined
+        ? { status, cause: new Error('refusé') }
+        : { status, statusText: '', headers: {}, body: '' }
+
+    const verdict = judge(answer, { url: URL, redact: asIs, sentAtMs: 0 })
+
+    expect([verdict.code, verdict.error.code]).toEqual([code, code])
+    // Making an error is costly, so there is one for all events.
+    expect(verdict.error).toBe(verdict.error)
+  })
+
+  test('a wait is that of the response, whatever its word; a 2xx states none', () => {
+    const headers = { 'Retry-After': '7' }
+    const judged = (status: number) =>
+      judge({ status, statusText: '', headers, body: '' }, { url: URL, redact: asIs, sentAtMs: 0 })
+
+    expect([429, 503, 400].map((status) => judged(status).waitMs)).toEqual([7_000, 7_000, 7_000])
+    expect(judged(200).waitMs).toBeUndefined()
+  })
+
+  test.each([
+    ['ECONNRESET', true],
+    ['ECONNREFUSED', false],
+  ])('%s: the connection was lost: %s', (code, isConnectionLost) => {
+    const cause = Object.assign(new Error(code), { code })
+
+    expect(judge({ status: undefined, cause }, { url: URL, redact: asIs, sentAtMs: 0 })).toMatchObject({
+      word: 'failed',
+      isConnectionLost,
+    })
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redactor } from '../../src/policy/redact.ts'
+import { redactor } from '../../src/http/redact.ts'
 
 describe('redacting', () => {
   test('removes every occurrence', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Action, classify, parseHttpDate, rateLimitMs, retryAfterMs } from '../../src/policy/response.ts'
+import { backoffMs, drawOf, parseHttpDate, retryAfterMs, spreadMs, statedMs } from '../../src/http/waits.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
 const NOW_MS = Date.parse(NOW)
@@ -15,7 +16,7 @@ function retryAfter(value: string, more: Record<string, string> = {}): number | 
 }
 
 function rateLimit(headers: Record<string, string>): number | undefined {
-  return rateLimitMs(reading(headers), NOW_MS)
+  return statedMs(reading(headers), NOW_MS)
 }
 
 afterEach(() => {
@@ -201,7 +202,7 @@ describe('F43: malformed values', () => {
 
     fc.assert(
       fc.property(headers, fc.constantFrom(NOW_MS, 0, -NOW_MS, 8.64e15), (headers, nowMs) => {
-        for (const ms of [retryAfterMs(reading(headers), nowMs), rateLimitMs(reading(headers), nowMs)]) {
+        for (const ms of [retryAfterMs(reading(headers), nowMs), statedMs(reading(headers), nowMs)]) {
           if (ms === undefined) continue
           expect(ms).toBeGreaterThanOrEqual(0)
           expect(ms).toBeLessThanOrEqual(300_000)
@@ -267,63 +268,51 @@ describe('F41: the headers of a rate limit', () => {
   })
 })
 
-/** The table of docs/spec.md, section 8: the action for each range of statuses, with a write key and with a token. */
-const POLICY: [from: number, to: number, writeKey: Action, token: Action][] = [
-  [99, 199, 'retry', 'retry'],
-  [200, 299, 'delivered', 'delivered'],
-  [300, 399, 'address', 'address'],
-  [400, 400, 'bisect', 'bisect'],
-  [401, 401, 'auth', 'renew'],
-  [402, 402, 'rejected', 'rejected'],
-  [403, 403, 'auth', 'auth'],
-  [404, 405, 'address', 'address'],
-  [406, 406, 'rejected', 'rejected'],
-  [407, 407, 'address', 'address'],
-  [408, 408, 'retry', 'retry'],
-  [409, 409, 'rejected', 'rejected'],
-  [410, 410, 'retry', 'retry'],
-  [411, 412, 'rejected', 'rejected'],
-  [413, 413, 'split', 'split'],
-  [414, 421, 'rejected', 'rejected'],
-  [422, 422, 'bisect', 'bisect'],
-  [423, 424, 'rejected', 'rejected'],
-  [425, 425, 'retry', 'retry'],
-  [426, 428, 'rejected', 'rejected'],
-  [429, 429, 'limited', 'limited'],
-  [430, 459, 'rejected', 'rejected'],
-  [460, 460, 'retry', 'retry'],
-  [461, 499, 'rejected', 'rejected'],
-  [500, 500, 'retry', 'retry'],
-  [501, 501, 'address', 'address'],
-  [502, 504, 'retry', 'retry'],
-  [505, 505, 'address', 'address'],
-  [506, 510, 'retry', 'retry'],
-  [511, 511, 'auth', 'renew'],
-  [512, 599, 'retry', 'retry'],
-  [600, 999, 'retry', 'retry'],
+const LONGEST = [
+  { waits: 1, ms: 1_000, awaitedMs: 1_000 },
+  { waits: 2, ms: 2_000, awaitedMs: 2_000 },
+  { waits: 3, ms: 4_000, awaitedMs: 4_000 },
+  { waits: 4, ms: 8_000, awaitedMs: 8_000 },
+  { waits: 5, ms: 16_000, awaitedMs: 8_000 },
+  { waits: 6, ms: 32_000, awaitedMs: 8_000 },
+  { waits: 7, ms: 60_000, awaitedMs: 8_000 },
+  { waits: 1_000, ms: 60_000, awaitedMs: 8_000 },
+  { waits: 100_000, ms: 60_000, awaitedMs: 8_000 },
 ]
 
-const rows = POLICY.flatMap(([from, to, writeKey, token]) =>
-  Array.from({ length: to - from + 1 }, (_, index) => ({ status: from + index, writeKey, token })),
-)
-
-describe('F23, F24, F45: the status policy', () => {
-  test('the table has every status from 99 to 999 once', () => {
-    expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 901 }, (_, index) => 99 + index))
+describe('F32: the backoff', () => {
+  test.each(LONGEST)('after $waits waits it is at most $ms ms, $awaitedMs while somebody waits', (one) => {
+    expect(backoffMs(one.waits, false)).toBe(one.ms)
+    expect(backoffMs(one.waits, true)).toBe(one.awaitedMs)
   })
 
-  test.each(rows)(
-    'the action after $status is $writeKey with a write key and $token with a token',
-    ({ status, writeKey, token }) => {
-      expect(classify(status, false)).toBe(writeKey)
-      expect(classify(status, true)).toBe(token)
-    },
+  test('is drawn evenly from its upper half', () => {
+    const clock = new FakeClock(undefined, 7)
+
+    const draws = Array.from({ length: 10_000 }, () => drawOf(clock.random()))
+
+    expect(Math.min(...draws)).toBeGreaterThanOrEqual(0.5)
+    expect(Math.max(...draws)).toBeLessThan(1)
+    const mean = draws.reduce((sum, one) => sum + one, 0) / draws.length
+    expect(Math.abs(mean / 0.75 - 1)).toBeLessThan(0.02)
+    expect(new Set(draws).size).toBeGreaterThan(9_900)
+  })
+})
+
+test.each([
+  [2_000, 0, 2_000],
+  [2_000, 0.5, 2_200],
+  [60_000, 0.5, 65_000],
+  [300_000, 0.999, 309_990],
+  [0, 0.9, 0],
+])('F148: a stated wait of %i ms with the random number %d becomes %i ms', (waitMs, random, spread) => {
+  expect(spreadMs(waitMs, random)).toBeCloseTo(spread, 6)
+})
+
+test('F148: of 200 clients with the same wait of 60 s, at most a quarter comes back in any one second', () => {
+  const seconds = Array.from({ length: 200 }, (_, client) =>
+    Math.floor(spreadMs(60_000, client / 200) / 1_000),
   )
 
-  test.each([0, -1, 1_000, Number.MAX_SAFE_INTEGER])(
-    '%i, which is not a status, leads to a retry',
-    (status) => {
-      expect(classify(status, false)).toBe('retry')
-    },
-  )
+  for (const second of seconds) expect(seconds.filter((one) => one === second).length).toBeLessThanOrEqual(50)
 })

@@ -1,0 +1,405 @@
+import { describe, expect, test } from 'vitest'
+import type { Authorization } from '../../src/auth/authorization.ts'
+import { Envelope } from '../../src/delivery/envelope.ts'
+import type { RequestInfo, ResponseInfo } from '../../src/delivery/facts.ts'
+import { Transport } from '../../src/delivery/transport.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
+import type {
+  ByteHTTPClient,
+  HTTPClient,
+  HTTPClientRequest,
+  HTTPHeaders,
+  HTTPResponse,
+} from '../../src/http/client.ts'
+import type { Verdict } from '../../src/http/verdict.ts'
+import { SlabStore } from '../../src/message/store.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
+import {
+  hangUntilAborted,
+  type Reply,
+  ScriptedClient,
+  type SentRequest,
+  status,
+} from '../support/scripted-client.ts'
+import { storeAll } from '../support/stored.ts'
+
+const WRITE_KEY = 'wk_Zurich_7Qm4'
+const URL = 'https://api.segment.io/v1/batch'
+const AUTHORIZATION = `Basic ${btoa(`${WRITE_KEY}:`)}`
+
+function setUp(...replies: Reply[]) {
+  const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+  return setUpWith(new ScriptedClient(clock, replies.length > 0 ? replies : [status(200)]), clock)
+}
+
+function setUpWith<Client extends HTTPClient>(
+  client: Client,
+  clock: FakeClock,
+  headers?: Record<string, string>,
+  credentials: string | Authorization = AUTHORIZATION,
+) {
+  const requests: RequestInfo[] = []
+  const responses: ResponseInfo[] = []
+  const pages: [string, number][] = []
+  const unsent: Verdict[] = []
+  const store = new SlabStore()
+  const envelope = new Envelope(WRITE_KEY, store)
+  const transport = new Transport({
+    url: URL,
+    writeKey: WRITE_KEY,
+    userAgent: 'trackpost/0.1.0',
+    timeoutMs: 10_000,
+    client,
+    credentials,
+    envelope,
+    observer: {
+      onRequest: (_facts, toInfo) => void requests.push(toInfo()),
+      onResponse(_facts, _durationMs, _verdict, _status, toInfo) {
+        if (toInfo !== undefined) responses.push(toInfo())
+      },
+      onUnsent: (verdict) => void unsent.push(verdict),
+      onWebPage: (...page) => void pages.push(page),
+      wantsBodies: true,
+    },
+    clock,
+    headers,
+    isLast: () => false,
+  })
+  const items = storeAll(
+    [
+      { messageId: 'a', event: 'Commande passée' },
+      { messageId: 'b', event: 'Thé 🍰' },
+    ],
+    store,
+  )
+  return { clock, client, store, envelope, transport, items, requests, responses, pages, unsent }
+}
+
+/** Takes bytes if `isWilling` is true. Keeps each body as it was given, and a copy of the body as text. */
+class ByteClient implements ByteHTTPClient {
+  readonly given: Uint8Array[] = []
+  readonly copies: string[] = []
+
+  constructor(readonly isWilling: boolean) {}
+
+  takesBytes(): boolean {
+    return this.isWilling
+  }
+
+  async makeRequest({ body }: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
+    if (typeof body !== 'string') this.given.push(body)
+    this.copies.push(Buffer.from(body as string).toString('utf8'))
+    return { status: 200, statusText: 'OK' }
+  }
+}
+
+describe('an HTTP client', () => {
+  test.each([true, false])('gets the same body, in bytes only if it takes them: %s', async (isWilling) => {
+    const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+    const { client, store, envelope, transport, items } = setUpWith(new ByteClient(isWilling), clock)
+    const longer = [...items, ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store)]
+
+    await Promise.all([items, longer, items].map((one) => transport.send(one).verdict))
+
+    const sentAt = '2026-11-20T09:30:00.000Z'
+    const expected = [items, longer, items].map((items) =>
+      Buffer.from(envelope.write(items, sentAt)).toString('utf8'),
+    )
+    expect(client.copies).toEqual(expected)
+    // The bytes never change, so a client can keep them.
+    expect(client.given.map((bytes) => Buffer.from(bytes).toString('utf8'))).toEqual(
+      isWilling ? expected : [],
+    )
+  })
+})
+
+/** Access tokens, one after the other, with those that were refused and accepted. */
+function tokensOf(...given: string[]) {
+  const [refused, accepted]: [string[], string[]] = [[], []]
+  let index = 0
+  const tokens = {
+    authorization: () => given[index] as string,
+    renew(authorization: string) {
+      refused.push(authorization)
+      return ++index < given.length
+    },
+    accepted: (authorization: string) => void accepted.push(authorization),
+    close() {},
+  } as unknown as Authorization
+  return { tokens, refused, accepted }
+}
+
+describe('one attempt', () => {
+  test('is sent with its headers and the body of the envelope', async () => {
+    const { client, transport, items } = setUp()
+
+    await transport.send(items).verdict
+
+    const [sent] = client.requests as [SentRequest]
+    expect(sent.url).toBe(URL)
+    expect(sent.method).toBe('POST')
+    expect(sent.httpRequestTimeout).toBe(10_000)
+    expect(sent.headers).toEqual({
+      'Content-Type': 'application/json',
+      Authorization: AUTHORIZATION,
+      'User-Agent': 'trackpost/0.1.0',
+      'Accept-Encoding': 'identity',
+    })
+    expect(sent.body).toBe(
+      '{"batch":[{"messageId":"a","event":"Commande passée"},{"messageId":"b","event":"Thé 🍰"}],' +
+        '"writeKey":"wk_Zurich_7Qm4","sentAt":"2026-11-20T09:30:00.000Z"}',
+    )
+  })
+
+  test('contains the headers of the settings each time, and they never replace those of the client', async () => {
+    const clock = new FakeClock()
+    const client = new ScriptedClient(clock, [status(503)])
+    // The settings refuse a header `Authorization`; the sender does not rely on that.
+    const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
+    const { transport, items } = setUpWith(client, clock, headers)
+
+    await transport.send(items).verdict
+    await transport.send(items).verdict
+
+    expect(client.requests.map(({ headers }) => [headers['X-Tenant'], headers['Authorization']])).toEqual([
+      ['zürich-1', AUTHORIZATION],
+      ['zürich-1', AUTHORIZATION],
+    ])
+  })
+
+  test('S02: redacts further headers that look like secrets, in http_request and in errors that quote them', async () => {
+    const clock = new FakeClock()
+    const headers = { 'X-Tenant': 'tenant-17', 'X-Api-Key': 'key-of-the-gateway', Cookie: 'sid=0123456789' }
+    const reply = () => ({
+      status: 402,
+      statusText: 'no key-of-the-gateway for tenant-17 with sid=0123456789',
+    })
+    const { transport, items, requests, responses } = setUpWith(
+      new ScriptedClient(clock, [reply]),
+      clock,
+      headers,
+    )
+
+    const result = await transport.send(items).verdict
+
+    expect(requests[0]?.headers).toMatchObject({
+      'X-Tenant': 'tenant-17',
+      'X-Api-Key': '[redacted]',
+      Cookie: '[redacted]',
+    })
+    const text = 'no [redacted] for tenant-17 with [redacted]'
+    expect(responses[0]?.statusText).toBe(text)
+    expect(result.error.message).toBe(`[402] ${text}`)
+  })
+
+  test('has a higher X-Retry-Count, a new sentAt and the same messages when it is repeated', async () => {
+    const { clock, client, transport, items } = setUp(status(503))
+    await transport.send(items).verdict
+    clock.stall(1_500)
+
+    await transport.send(items).verdict
+    await transport.send(items).verdict
+
+    const [first, second, third] = client.requests as [SentRequest, SentRequest, SentRequest]
+    expect(first.headers).not.toHaveProperty('X-Retry-Count')
+    expect(second.headers['X-Retry-Count']).toBe('1')
+    expect(third.headers['X-Retry-Count']).toBe('2')
+    expect(second.body).toBe(first.body.replace('09:30:00.000', '09:30:01.500'))
+    expect(items[0]?.attempts).toBe(3)
+  })
+
+  test('has the verdict on the response', async () => {
+    const { transport, items } = setUp(status(429, { 'Retry-After': '2' }))
+
+    expect(await transport.send(items).verdict).toMatchObject({ word: 'limited', waitMs: 2_000 })
+  })
+
+  test.each(['null', '[]', '{"success":', 'x'.repeat(10_000_000)])(
+    'F37: a 200 counts as delivered whatever its body: case %#',
+    async (body) => {
+      const { transport, items } = setUp(() => ({ status: 200, statusText: 'OK', text: async () => body }))
+
+      expect(await transport.send(items).verdict).toMatchObject({ word: 'delivered' })
+    },
+  )
+
+  test.each([
+    ['another token is sent again with it', ['Bearer old', 'Bearer new'], 'delivered', ['Bearer new']],
+    ['without another token is about the settings', ['Bearer old'], 'settings', []],
+  ])('refused credentials: %s', async (_label, given, word, acceptedOnes) => {
+    const { tokens, refused, accepted } = tokensOf(...given)
+    const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+    const client = new ScriptedClient(clock, [status(401), status(200)])
+    const { transport, items } = setUpWith(client, clock, undefined, tokens)
+
+    const verdict = await transport.send(items).verdict
+
+    expect(verdict.word).toBe(word)
+    expect(refused).toEqual(['Bearer old'])
+    expect(accepted).toEqual(acceptedOnes)
+    expect(client.requests.map(({ headers }) => headers['Authorization'])).toEqual(given)
+  })
+
+  test('after a 503, the credentials count neither as accepted nor as refused', async () => {
+    const { tokens, refused, accepted } = tokensOf('Bearer one')
+    const clock = new FakeClock()
+    const { transport, items } = setUpWith(new ScriptedClient(clock, [status(503)]), clock, undefined, tokens)
+
+    await transport.send(items).verdict
+
+    expect([refused, accepted]).toEqual([[], []])
+  })
+
+  test('without a token there is no request, and what the token server said counts', async () => {
+    const error = new DeliveryError('auth', '[400] Bad Request')
+    const tokens = { authorization: () => ({ word: 'settings', error, waitMs: undefined }) }
+    const clock = new FakeClock()
+    const client = new ScriptedClient(clock, [status(200)])
+    const { transport, items, unsent } = setUpWith(client, clock, undefined, tokens as never)
+
+    const verdict = await transport.send(items).verdict
+
+    expect(verdict).toMatchObject({ word: 'settings', error, code: 'auth', isOfToken: true })
+    expect(unsent).toEqual([verdict])
+    expect(client.requests).toEqual([])
+    expect(items.map(({ attempts }) => attempts)).toEqual([0, 0])
+  })
+
+  test('tokens that throw, or reject, cost no event: it counts as no answer', async () => {
+    const boom = (): never => {
+      throw new Error('kaputt')
+    }
+    for (const authorization of [boom, () => Promise.reject(new Error('kaputt'))]) {
+      const clock = new FakeClock()
+      const client = new ScriptedClient(clock, [status(200)])
+      const { transport, items } = setUpWith(client, clock, undefined, { authorization } as never)
+
+      const verdict = await transport.send(items).verdict
+
+      expect([verdict.word, verdict.error.message]).toEqual(['failed', 'kaputt'])
+    }
+  })
+
+  test('removes its credentials from errors, with and without their scheme', async () => {
+    const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
+    const { transport, items } = setUp(() => ({ status: 402, statusText: quoted }))
+
+    const result = await transport.send(items).verdict
+
+    expect(result.error.message).toBe('[402] [redacted], [redacted] and [redacted]')
+  })
+})
+
+describe('observers', () => {
+  test('see the request without its credentials', async () => {
+    const { transport, items, requests } = setUp()
+
+    await transport.send(items).verdict
+
+    expect(requests).toEqual([
+      {
+        url: URL,
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Authorization: '[redacted]',
+          'User-Agent': 'trackpost/0.1.0',
+          'Accept-Encoding': 'identity',
+        },
+        body: expect.stringContaining('"writeKey":"[redacted]"'),
+      },
+    ])
+    expect(JSON.stringify(requests)).not.toContain(WRITE_KEY)
+    expect(JSON.stringify(requests)).not.toContain(AUTHORIZATION.slice(6))
+  })
+
+  test('cannot change what is sent by changing what they see', async () => {
+    const { client, transport, items, requests } = setUp()
+
+    await transport.send(items).verdict
+    ;(requests[0] as RequestInfo).headers['Authorization'] = 'volé'
+
+    expect(client.requests[0]?.headers['Authorization']).toBe(AUTHORIZATION)
+  })
+
+  const answers: [string, HTTPHeaders | undefined, Record<string, string>][] = [
+    [
+      'plain headers',
+      { 'Content-Type': 'text/html', 'Set-Cookie': 'geheim' },
+      { 'Content-Type': 'text/html', 'Set-Cookie': '[redacted]' },
+    ],
+    [
+      'a Headers object',
+      new Headers({ 'x-a': 'é'.normalize(), 'set-cookie': 'geheim' }),
+      { 'x-a': 'é', 'set-cookie': '[redacted]' },
+    ],
+    ['no headers', undefined, {}],
+    [
+      'headers that throw',
+      {
+        get() {
+          throw new Error('non')
+        },
+        forEach() {
+          throw new Error('non')
+        },
+      } as never,
+      {},
+    ],
+  ]
+  test.each(answers)('see a response with %s', async (_label, headers, seen) => {
+    const { transport, items, responses } = setUp(() => ({
+      status: 200,
+      statusText: 'OK',
+      ...(headers === undefined ? {} : { headers }),
+      text: async () => `{"key":"${WRITE_KEY}"}`,
+    }))
+
+    await transport.send(items).verdict
+    await settled()
+
+    expect(responses).toEqual([
+      { url: URL, status: 200, statusText: 'OK', headers: seen, body: '{"key":"[redacted]"}' },
+    ])
+  })
+
+  test('F25: are told of a web page as the response to events, which counts as delivered', async () => {
+    const headers = { 'content-type': 'text/html; charset=utf-8' }
+    const { transport, items, pages } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
+
+    expect(await transport.send(items).verdict).toMatchObject({ word: 'delivered' })
+    expect(pages).toEqual([[URL, 200]])
+  })
+
+  test('see no response when the request fails', async () => {
+    const { transport, items, responses } = setUp(() => Promise.reject(new Error('refusé')))
+
+    await transport.send(items).verdict
+    await settled()
+
+    expect(responses).toEqual([])
+  })
+})
+
+describe('aborting', () => {
+  test('all requests end, and no timer is left', async () => {
+    const { clock, transport, items, client } = setUp(hangUntilAborted)
+    const attempts = [transport.send(items), transport.send(items)]
+
+    transport.abort()
+    const results = await Promise.all(attempts.map(({ verdict }) => verdict))
+
+    expect(results.map(({ word }) => word)).toEqual(['failed', 'failed'])
+    expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test('a request that has ended is not aborted', async () => {
+    const { transport, items, client } = setUp()
+    await transport.send(items).verdict
+
+    transport.abort()
+
+    expect(client.requests[0]?.signal?.aborted).toBe(false)
+  })
+})
