@@ -153,11 +153,14 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Sends all queued events at once, without waiting for `flushInterval`. Resolves when every event accepted before this call
-   * has its outcome, including events in flight and inside plugins. Calls may overlap. Never rejects.
+   * Sends all queued events when this turn is over, without waiting for `flushInterval`. Resolves when every event accepted
+   * before this call has its outcome, including events in flight and inside plugins; at its `timeout`; or when the service is
+   * found to be failing: after `maxRetries` + 1 failed requests in a row, or 10 s with nothing accepted. What has no outcome by
+   * then stays queued and is sent later. Called synchronously in a handler of a plugin, it resolves at once. Calls may overlap.
+   * Never rejects.
    *
-   * @returns Counts of the events that this call waited for: delivered, failed and still pending. `pending` is 0 unless
-   * `timeout` was reached. Events that already had their outcome are counted only in `stats`.
+   * @returns Counts of the events that this call waited for: delivered, failed and still pending. Events that already had their
+   * outcome are counted only in `stats`.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
@@ -168,13 +171,15 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Accepts no further events and flushes. At the timeout, open requests are aborted. Every remaining event then fails with
+   * Accepts no further events, and goes on trying until the timeout, through an outage too. It ends earlier only when every event
+   * has its outcome, or when nothing is in flight and the service has stated a wait beyond the timeout. At the timeout, open requests are aborted. Every remaining event then fails with
    * `shutdown_timeout`, or stays in the spool with the outcome `deferred`, before the promise resolves. Events that are tracked
    * after this call fail with `closed`. Waits up to 1 s, within the timeout, for promises that callbacks have returned. A second
    * call waits for the first. Never rejects.
    *
-   * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 75,000).
-   * @returns As for `flush`; `pending` is always 0.
+   * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 25,000).
+   * @returns As for `flush`; `pending` is always 0, unless it is called synchronously in a handler of a plugin: then it resolves at
+   * once, with what is pending.
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */

@@ -23,9 +23,12 @@ export class CompatError extends Error {
     super(status === undefined ? error.message : isAxios ? axiosText : statusText || axiosText, {
       cause: error,
     })
-    this.name = 'CompatError'
+    // An assignment would throw if Error.prototype is frozen.
+    Object.defineProperty(this, 'name', { value: 'CompatError' })
     this.code = (error.cause as { code?: string } | undefined)?.code ?? error.code
-    if (status !== undefined) this.response = { status, statusText, data }
+    if (status !== undefined) this.response = Object.freeze({ status, statusText, data })
+    // All events of a request that failed share it.
+    Object.freeze(this)
   }
 }
 

@@ -65,7 +65,8 @@ export function passTurn(core: Core): void {
 function pass(core: Core, item: Item): void {
   const { error } = item
   if (error !== undefined) settle(core, [item], error)
-  else if (!item.isRecovered && core.pipeline.concerns(item.kind)) enterPlugins(core, item)
+  else if (!core.pipeline.isEmpty && !item.isRecovered && core.pipeline.concerns(item.kind))
+    enterPlugins(core, item)
   else if (item.isDisabled) settle(core, [item], undefined)
   else if (item.stored !== undefined || write(core, item, item.ctx as Context)) join(core, item)
 }

@@ -42,11 +42,11 @@ export class TrackpostError extends Error {
   /** A stable code: a `FailureCode`, `deferred` or `invalid_setting`. */
   readonly code: string
 
-  /** Called by this package only. */
-  constructor(code: string, message: string, cause?: unknown) {
+  /** Called by this package only. `name` is literal: a bundler may rename the class. */
+  constructor(name: string, code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     // An assignment would throw if Error.prototype is frozen.
-    Object.defineProperty(this, 'name', { value: new.target.name, writable: true, configurable: true })
+    Object.defineProperty(this, 'name', { value: name, writable: true, configurable: true })
     this.code = code
   }
 }
@@ -68,7 +68,7 @@ export class SettingsError extends TrackpostError {
 
   /** Called by the client. Programs need it only in tests. */
   constructor(setting: string, message: string) {
-    super('invalid_setting', `${setting}: ${message}`)
+    super('SettingsError', 'invalid_setting', `${setting}: ${message}`)
     this.setting = setting
   }
 }
@@ -86,7 +86,7 @@ export interface FailedRequest {
 }
 
 /**
- * The reason why one event was not delivered.
+ * The reason why one event was not delivered. It is frozen, because all events of a request that failed share it.
  *
  * @example
  * analytics.on('error', ({ reason }) => {
@@ -111,11 +111,13 @@ export class DeliveryError extends TrackpostError {
 
   /** Called by the client. Programs need it only in tests. */
   constructor(code: FailureCode | 'deferred', message: string, request: FailedRequest = {}) {
-    super(code, message, request.cause)
+    super('DeliveryError', code, message, request.cause)
     const { status, url, response } = request
     if (status !== undefined) this.status = status
     if (url !== undefined) this.url = url
     if (response !== undefined) this.response = response
+    // Many events may share one error: nobody may change it for the others.
+    Object.freeze(this)
   }
 }
 

@@ -1,4 +1,5 @@
 import { read } from '../message/utf8.ts'
+import { detectRuntime } from '../runtime/detect.ts'
 import type {
   ByteHTTPClient,
   HTTPClientRequest,
@@ -17,7 +18,7 @@ export function defaultClient(): OwnHTTPClient {
 
 /**
  * Sends over `node:http`, which Node.js loads much faster than `fetch`. Calls the global `fetch` if the process has replaced it
- * or given it a proxy, a mock or interceptors, so that these apply to events too.
+ * since this package was loaded, or given it a proxy, a mock or interceptors, so that these apply to events too.
  *
  * @see docs/spec.md, section 8.2
  */
@@ -49,19 +50,12 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
   }
 }
 
-/** The source of `fetch` in Node.js. The `fetch` of Bun and of Deno is called, like a replaced one. */
-const NODE_FETCH =
-  /^(?:async )?function fetch\(input, init = undefined\) \{[\s\S]*(?:\/deps\/undici\/|lazyUndici\(\))/
-
-const loadedFetch = globalThis.fetch as unknown
-/** `fetch` when this module was loaded; `undefined` if there was none, or another one than that of Node.js. */
-const nodeFetch = NODE_FETCH.test(Function.prototype.toString.call(loadedFetch ?? (() => {})))
-  ? loadedFetch
-  : undefined
+/** `fetch` when this module was loaded. */
+const loadedFetch: unknown = globalThis.fetch
 
 /**
- * Under these keys, undici keeps the dispatcher of the process, which sends the requests of `fetch`: a proxy (also that of
- * `NODE_USE_ENV_PROXY`), a mock, or an `Agent`. undici 8 uses the second key; under the first, it then keeps a wrapper.
+ * Under these keys, undici keeps the dispatcher of the process, which sends the requests of `fetch`: a proxy, a mock, or an
+ * `Agent`. undici 8 uses the second key; under the first, it then keeps a wrapper.
  */
 const [OLDER, NEWER] = [Symbol.for('undici.globalDispatcher.1'), Symbol.for('undici.globalDispatcher.2')]
 const globals = globalThis as Record<symbol, object | undefined>
@@ -69,14 +63,23 @@ const globals = globalThis as Record<symbol, object | undefined>
 /** The last dispatcher that was looked at and does nothing that `node:http` would not do. */
 let plainDispatcher: object | undefined
 
+/** Bun and Deno have a `fetch` of their own, and `NODE_USE_ENV_PROXY` gives that of Node.js a proxy. */
+const isFetchPreferred = detectRuntime().jsRuntime !== 'node' || usesEnvProxy()
+
 function usesFetch(): boolean {
   const { fetch } = globalThis as { fetch?: unknown }
-  if (fetch !== nodeFetch) return typeof fetch === 'function'
+  if (fetch !== loadedFetch || isFetchPreferred) return typeof fetch === 'function'
   const dispatcher = globals[OLDER]
   if (dispatcher === plainDispatcher) return false
   if (!isPlain(dispatcher) || !isPlain(globals[NEWER])) return fetch !== undefined
   plainDispatcher = dispatcher
   return false
+}
+
+function usesEnvProxy(): boolean {
+  const { env, execArgv } = process
+  const flags = [...execArgv, ...(env['NODE_OPTIONS'] ?? '').split(' ')]
+  return env['NODE_USE_ENV_PROXY'] === '1' || flags.includes('--use-env-proxy')
 }
 
 /** Whether this is an `Agent`. One with interceptors is not: it has another method `dispatch` than its class. */

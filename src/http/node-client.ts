@@ -7,7 +7,7 @@ import { MAX_RESPONSE_BYTES, readAll } from './response.ts'
 const KEEP_ALIVE_MS = 4_000
 
 /** Its functions are looked up for each call, because mocks (msw, nock) and instrumentation replace them. */
-type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
+type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request' | 'globalAgent'>
 
 type NodeRequest = OwnRequest & Pick<HTTPClientRequest, 'signal'>
 
@@ -17,9 +17,9 @@ interface Scheme {
 }
 
 /**
- * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s. The default
- * client sends in the same way, unless the process has replaced `fetch` or set a dispatcher for it: these do not apply to a
- * `NodeHTTPClient`. Never follows a redirect.
+ * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s; if the process
+ * has replaced `globalAgent` (a proxy, a client certificate), it uses that agent. The default client sends in the same way, unless
+ * the process has replaced `fetch` or set a dispatcher for it: these do not apply to a `NodeHTTPClient`. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
@@ -105,14 +105,21 @@ function send(
   // adding it after the others is ten times as slow.
   const headers: HTTP.OutgoingHttpHeaders = { 'Content-Length': body.byteLength, ...request.headers }
   if (closesConnection === true) headers['Connection'] = 'close'
+  const { globalAgent } = module
   return new Promise((resolve, reject) => {
-    const outgoing = module.request({ method, headers, agent, ...target })
+    const options = {
+      method,
+      headers,
+      agent: isReplaced(globalAgent, module) ? globalAgent : agent,
+      ...target,
+    }
+    const outgoing = module.request(options)
     let isAnswered = false
     outgoing.on('response', (incoming) => {
       isAnswered = true
       resolve(toResponse(incoming, keptBytes))
     })
-    outgoing.on('error', reject)
+    outgoing.on('error', (error) => reject(explained(error, target)))
     const abort = (): void => {
       reject(abortError())
       // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
@@ -128,6 +135,63 @@ function send(
     })
     outgoing.end(body)
   })
+}
+
+/** Options of the agents that Node.js makes. */
+const USUAL_OPTIONS = new Set([
+  'keepAlive',
+  'scheduling',
+  'timeout',
+  'noDelay',
+  'path',
+  'proxyEnv',
+  'defaultPort',
+  'protocol',
+])
+const knownAgents = new WeakMap<HTTP.Agent, boolean>()
+
+/** Whether the process has set another global agent: of another class, with another way to connect, or with further options. */
+function isReplaced(agent: HTTP.Agent | undefined, { Agent }: HTTPModule): boolean {
+  if (agent === undefined || agent === null) return false
+  let isOther = knownAgents.get(agent)
+  if (isOther === undefined) {
+    const { createConnection, options } = agent as HTTP.Agent & {
+      createConnection?: unknown
+      options?: object
+    }
+    isOther =
+      agent.constructor !== Agent ||
+      createConnection !== (Agent.prototype as { createConnection?: unknown }).createConnection ||
+      Object.keys(options ?? {}).some((name) => !USUAL_OPTIONS.has(name))
+    knownAgents.set(agent, isOther)
+  }
+  return isOther
+}
+
+interface ConnectError extends Error {
+  readonly code?: string
+  readonly address?: string
+  readonly port?: number
+  readonly errors?: readonly ConnectError[]
+}
+
+/** Names all addresses that were tried, and says what to write when `localhost` was tried as `::1` alone. */
+function explained(error: ConnectError, { hostname }: HTTP.RequestOptions): Error {
+  const tried = error.errors ?? [error]
+  const addresses = tried.flatMap(({ address, port }) => (address === undefined ? [] : nameOf(address, port)))
+  const isOnlyV6 =
+    hostname === 'localhost' && addresses.length > 0 && tried.every(({ address }) => address === '::1')
+  const isRefused = tried.every(({ code }) => code === 'ECONNREFUSED')
+  const hint = isOnlyV6 && isRefused ? '; write 127.0.0.1 instead of localhost, which is only ::1 here' : ''
+  const isNamed = addresses.every((address) => error.message.includes(address))
+  if (hint === '' && isNamed) return error
+  const { code = 'ERROR' } = error
+  const message = isNamed ? error.message : `connect ${code} ${addresses.join(', ')}`
+  return Object.assign(new Error(message + hint), { code })
+}
+
+function nameOf(address: string, port: number | undefined): string {
+  return port === undefined ? address : `${address}:${port}`
 }
 
 function abortError(): Error {

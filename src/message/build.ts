@@ -201,15 +201,31 @@ const MESSAGE_ID = '1 to 99 characters without control characters'
 
 function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
   if (value === undefined || value === null) return isoTime(nowMs)
+  if (typeof value === 'number') checkNumber(kind, value, Number.isNaN(nowMs) ? Date.now() : nowMs)
   const time = toIsoTime(value)
   if (time === undefined) {
     const expected = 'a valid Date, ISO-8601 text or milliseconds'
     if (typeof value !== 'string' || value.trim() === '') throw invalid(kind, 'timestamp', expected, value)
     const isForm = ISO_DATE_TIME.test(value)
-    const fault = isForm ? ' with a day or time that does not exist' : ' in another form'
+    const fault = isForm ? ' with a time that does not exist' : ' in another form'
     throw invalid(kind, 'timestamp', expected, value, fault)
   }
   return time
+}
+
+const YEAR_2000_MS = Date.UTC(2000)
+const TEN_YEARS_MS = 315_576_000_000
+
+/** Numbers are often in another unit. A `Date` and ISO text may be of any year. */
+function checkNumber(kind: Kind, value: number, nowMs: number): void {
+  const isNear = (ms: number): boolean => ms >= YEAR_2000_MS && ms <= nowMs + TEN_YEARS_MS
+  if (isNear(value) || !Number.isFinite(value)) return
+  const units = { seconds: value * 1e3, microseconds: value / 1e3, nanoseconds: value / 1e6 }
+  const [unit] = Object.entries(units).find(([, ms]) => isNear(ms)) ?? []
+  const edge = value < YEAR_2000_MS ? 'before 2000-01-01' : 'more than ten years ahead'
+  const fault =
+    unit === undefined ? ` that is ${edge}; write a Date for such a time` : ` that looks like ${unit}`
+  throw invalid(kind, 'timestamp', 'milliseconds since 1970', value, fault)
 }
 
 /** @param fault Appended after the type of the value. */
@@ -222,7 +238,7 @@ function invalid(kind: Kind, name: string, expected: string, value: unknown, fau
 
 /** A calendar date with or without a time of day, in the form of RFC 3339 or ISO 8601. */
 const ISO_DATE_TIME =
-  /^([+-]?\d{4,6})-(\d\d)(?:-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
+  /^[+-]?\d{4,6}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
 
 /** The latest time that a Date can have (ECMA-262, section 21.4.1.1). Beyond it, `toISOString` throws. */
 const LATEST_MS = 8.64e15
@@ -255,8 +271,5 @@ export function toIsoTime(value: unknown): string | undefined {
 }
 
 function parseIsoTime(text: string): number {
-  const [, year, month, day = '01'] = ISO_DATE_TIME.exec(text) ?? []
-  // The last day of a month is day 0 of the next month. The check is needed because `Date.parse` reads 30 February as 2 March.
-  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
-  return Number(day) <= lastDay ? Date.parse(text.replace(',', '.')) : Number.NaN
+  return ISO_DATE_TIME.test(text) ? Date.parse(text.replace(',', '.')) : Number.NaN
 }

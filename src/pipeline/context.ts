@@ -12,10 +12,17 @@ export type { ContextEvent, ContextInput } from '../message/types.ts'
  * A callback of a call. Called once, as soon as the outcome of the event is known, but never before the call has returned. If
  * the callback throws or rejects, the error is reported and has no other effect.
  *
- * @param error Why the event was not delivered; `undefined` when it was delivered.
- * @param ctx The event; `undefined` when the arguments of the call were too malformed to make an event.
+ * Its parameters: `error`, why the event was not delivered (`undefined` when it was delivered), and `ctx`, the event (`undefined`
+ * only with an error, when the arguments of the call were too malformed to make an event).
+ *
+ * @example
+ * analytics.track({ userId: 'ada', event: 'Signed Up' }, (error, ctx) => {
+ *   if (error === undefined) console.log(ctx.id)
+ * })
  */
-export type Callback = (error: DeliveryError | undefined, ctx: Context | undefined) => unknown
+export type Callback = (
+  ...outcome: [error: undefined, ctx: Context] | [error: DeliveryError, ctx: Context | undefined]
+) => unknown
 
 /** Why an event failed. */
 export interface FailedDelivery {

@@ -23,6 +23,7 @@ export function listenToExit(): void {
   if (isListening || typeof runtimeProcess?.on !== 'function') return
   isListening = true
   // After all other listeners, so that the events that they track are delivered too.
+<<<<<<< HEAD
   runtimeProcess.on('beforeExit', () => soon(() => soon(idle)))
   runtimeProcess.on('exit', () => {
     for (const client of [...watched]) client.onExit()
@@ -31,4 +32,13 @@ export function listenToExit(): void {
 
 function idle(): void {
   for (const client of [...watched]) client.onIdle()
+=======
+  const onIdle = (): void => {
+    for (const client of watched) client.onIdle()
+  }
+  runtimeProcess.on('beforeExit', () => soon(() => soon(onIdle)))
+  runtimeProcess.on('exit', () => {
+    for (const client of watched) client.onExit()
+  })
+>>>>>>> tests
 }

@@ -4,7 +4,7 @@ import { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
-import { silence, status } from '../support/scripted-client.ts'
+import { status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -123,19 +123,6 @@ describe('the bound of the queue', () => {
       },
     }
   }
-
-  test('with drop-oldest, the oldest waiting event makes room for an event that is inside a plugin', async () => {
-    const { analytics } = createAnalytics({ maxQueueSize: 3, overflow: 'drop-oldest' }, [silence])
-    const outcomes: unknown[] = []
-    analytics.on('error', ({ code, ctx }) => outcomes.push([code, ctx?.id]))
-    await analytics.register(keeper(4))
-
-    trackPurchases(analytics, 4)
-    await settled()
-
-    expect(outcomes).toEqual([['queue_full', 'purchase-1']])
-    expect(analytics.stats.pending).toBe(3)
-  })
 
   test('counts the events inside plugins, which end after five seconds', async () => {
     const { analytics, clock } = createAnalytics({ maxQueueSize: 3 })

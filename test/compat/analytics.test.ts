@@ -276,3 +276,16 @@ test('a callback that rejects is called once, and an errorHandler may reject', a
 
   expect(calls).toBe(1)
 })
+
+test('the error is frozen, since all events of a failed request share it, and its name is literal', async () => {
+  const errors: unknown[] = []
+  const analytics = new Analytics('wk', { errorHandler: () => {}, httpClient: setUp(402).httpClient })
+  for (let count = 0; count < 2; count++)
+    analytics.track({ userId: 'u', event: 'E' }, (error) => errors.push(error))
+  await analytics.flush()
+
+  const [first, second] = errors as [Error & { code: string }, Error]
+  expect(first).toBe(second)
+  expect(Reflect.set(first, 'code', 'X')).toBe(false)
+  expect(first).toMatchObject({ name: 'CompatError', code: 'rejected' })
+})

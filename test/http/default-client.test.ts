@@ -131,14 +131,41 @@ describe('a process that has replaced fetch', () => {
     expect([replaced.status, restored.status]).toEqual([299, 200])
   })
 
-  test('a replacement that was there before the package was loaded is called', async () => {
+  test('a mock that was there before the package was loaded is not found: httpClient: fetch calls it', async () => {
+    const { url } = await serve()
     vi.stubGlobal('fetch', async () => ({ status: 299, statusText: 'Replaced' }))
     vi.resetModules()
     const loaded = await import('../../src/http/default-client.node.ts')
+    const { Analytics } = await import('../../src/analytics.ts')
 
-    const response = await loaded.defaultClient().makeRequest(request('http://127.0.0.1:9/'))
+    expect((await loaded.defaultClient().makeRequest(request(url))).status).toBe(200)
+    const statuses: number[] = []
+    const analytics = new Analytics({ writeKey: 'wk', host: url, httpClient: fetch })
+    analytics.on('http_response', ({ status }) => void statuses.push(status))
+    analytics.track({ userId: 'u', event: 'Commande passée' })
+    await analytics.closeAndFlush()
 
-    expect(response.status).toBe(299)
+    expect(statuses).toEqual([299])
+  })
+
+  test.each([
+    ['NODE_USE_ENV_PROXY', () => vi.stubEnv('NODE_USE_ENV_PROXY', '1')],
+    ['--use-env-proxy in NODE_OPTIONS', () => vi.stubEnv('NODE_OPTIONS', '--no-warnings --use-env-proxy')],
+    ['--use-env-proxy', () => vi.spyOn(process, 'execArgv', 'get').mockReturnValue(['--use-env-proxy'])],
+  ])('with %s, fetch is called', async (_label, set) => {
+    const { url } = await serve()
+    const execArgv = Object.getOwnPropertyDescriptor(process, 'execArgv') as PropertyDescriptor
+    const { value } = execArgv
+    Object.defineProperty(process, 'execArgv', { get: () => value, configurable: true })
+    open.push(() => Object.defineProperty(process, 'execArgv', execArgv))
+    set()
+    const node = vi.spyOn(http, 'request')
+    vi.resetModules()
+    const loaded = await import('../../src/http/default-client.node.ts')
+
+    expect((await loaded.defaultClient().makeRequest(request(url))).status).toBe(200)
+    expect(node).not.toHaveBeenCalled()
+    vi.unstubAllEnvs()
   })
 
   test('a fetch that was removed is not missed, whatever the dispatcher', async () => {
@@ -147,6 +174,122 @@ describe('a process that has replaced fetch', () => {
     vi.stubGlobal('fetch', undefined)
 
     expect((await defaultClient().makeRequest(request(url))).status).toBe(200)
+  })
+})
+
+describe('a process that has replaced the global agent of node:http', () => {
+  const { globalAgent } = http
+
+  function replace(agent: http.Agent): void {
+    http.globalAgent = agent
+    open.push(() => {
+      http.globalAgent = globalAgent
+    })
+  }
+
+  test.each([
+    [
+      'of a class of its own',
+      (count: () => void) =>
+        new (class Tunnel extends http.Agent {
+          override createConnection(...args: unknown[]): Socket {
+            count()
+            return (
+              http.Agent.prototype as never as Record<'createConnection', (...all: unknown[]) => Socket>
+            )['createConnection'].apply(this, args)
+          }
+        })(),
+    ],
+    [
+      'with further options, such as a client certificate',
+      (count: () => void) =>
+        new http.Agent({
+          localAddress: '127.0.0.1',
+          lookup: (_name, { all }, done) => {
+            count()
+            const address = '127.0.0.1'
+            done(null, all === true ? [{ address, family: 4 }] : address, 4)
+          },
+        }),
+    ],
+  ])('requests go over it: %s', async (_label, create) => {
+    const { url } = await serve()
+    let used = 0
+    replace(create(() => used++))
+    const client = defaultClient()
+
+    const response = await client.makeRequest(request(url.replace('127.0.0.1', 'localhost')))
+    await response.text?.()
+    client.close?.()
+
+    expect(response.status).toBe(200)
+    expect(used).toBe(1)
+  })
+
+  test('it is not closed with the client, and one as Node.js makes it is not used at all', async () => {
+    const { url } = await serve()
+    const destroyed: string[] = []
+    class Tunnel extends http.Agent {
+      override destroy(): void {
+        destroyed.push('the agent')
+        super.destroy()
+      }
+    }
+    replace(new Tunnel())
+    const client = defaultClient()
+    await client.makeRequest(request(url))
+
+    client.close?.()
+
+    expect(destroyed).toEqual([])
+    const usual = new http.Agent({ keepAlive: true, scheduling: 'lifo', timeout: 5_000 })
+    replace(usual)
+    const addRequest = vi.spyOn(usual as never as { addRequest(): void }, 'addRequest')
+    await client.makeRequest(request(url))
+    expect(addRequest).not.toHaveBeenCalled()
+    client.close?.()
+  })
+})
+
+describe('a connection that is refused', () => {
+  const refused = (address: string, port = 9): Error =>
+    Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), {
+      code: 'ECONNREFUSED',
+      address,
+      port,
+    })
+
+  function failWith(error: Error): void {
+    vi.spyOn(http, 'request').mockImplementation(() => {
+      const outgoing = new http.OutgoingMessage() as http.ClientRequest
+      process.nextTick(() => outgoing.emit('error', error))
+      return Object.assign(outgoing, { end: () => outgoing })
+    })
+  }
+
+  test.each([
+    [
+      'http://localhost:9/',
+      'connect ECONNREFUSED ::1:9; write 127.0.0.1 instead of localhost, which is only ::1 here',
+    ],
+    ['http://[::1]:9/', 'connect ECONNREFUSED ::1:9'],
+  ])('by ::1 alone, at %s: %s', async (url, message) => {
+    failWith(refused('::1'))
+
+    await expect(new NodeHTTPClient().makeRequest(request(url))).rejects.toMatchObject({
+      message,
+      code: 'ECONNREFUSED',
+    })
+  })
+
+  test('by several addresses names all of them', async () => {
+    const errors = [refused('::1'), refused('127.0.0.1')]
+    failWith(Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' }))
+
+    await expect(new NodeHTTPClient().makeRequest(request('http://localhost:9/'))).rejects.toMatchObject({
+      message: 'connect ECONNREFUSED ::1:9, 127.0.0.1:9',
+      code: 'ECONNREFUSED',
+    })
   })
 })
 

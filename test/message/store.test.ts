@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { serialize } from '../../src/message/serialize.ts'
 import {
   type Holder,
   type MessageStore,
@@ -7,7 +8,6 @@ import {
   type StoredMessage,
   totalBytes,
 } from '../../src/message/store.ts'
-import { serialize } from '../../src/message/serialize.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { storeAll } from '../support/stored.ts'
 

@@ -121,7 +121,6 @@ export async function interleave(
       flushAt,
       maxRetries,
       maxQueueSize: pick([3, 10, 1_000]),
-      overflow: pick(['drop-newest', 'drop-oldest']),
       maxConcurrentRequests,
       maxTotalBackoffDuration,
       maxRateLimitDuration,

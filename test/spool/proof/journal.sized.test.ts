@@ -49,7 +49,9 @@ function start(mode: string, name: string, args: readonly string[] = [], folder 
 /** The ids that a new process takes over. */
 async function take(folder = directory): Promise<string[]> {
   const { code, stdout, stderr } = await start('take', 'heir', [], folder).ended
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  // A process that is killed while it writes leaves a torn line, which was not kept yet.
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/^(?:1 line of .*\n)*$/)
   return JSON.parse(stdout) as string[]
 }
 
