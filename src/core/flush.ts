@@ -2,17 +2,8 @@ import { within } from '../runtime/clock.ts'
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
-
-<<<<<<< HEAD
-
 import { handled, keepAgain, schedulePass } from './turn.ts'
 import { everyItem } from './waiting.ts'
-
-=======
-
-import { handled, schedulePass } from './turn.ts'
-
->>>>>>> tests
 
 const NEVER = Number.POSITIVE_INFINITY
 

@@ -23,7 +23,6 @@ export function listenToExit(): void {
   if (isListening || typeof runtimeProcess?.on !== 'function') return
   isListening = true
   // After all other listeners, so that the events that they track are delivered too.
-<<<<<<< HEAD
   runtimeProcess.on('beforeExit', () => soon(() => soon(idle)))
   runtimeProcess.on('exit', () => {
     for (const client of [...watched]) client.onExit()
@@ -32,13 +31,4 @@ export function listenToExit(): void {
 
 function idle(): void {
   for (const client of [...watched]) client.onIdle()
-=======
-  const onIdle = (): void => {
-    for (const client of watched) client.onIdle()
-  }
-  runtimeProcess.on('beforeExit', () => soon(() => soon(onIdle)))
-  runtimeProcess.on('exit', () => {
-    for (const client of watched) client.onExit()
-  })
->>>>>>> tests
 }

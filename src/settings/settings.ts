@@ -47,11 +47,7 @@ export interface AnalyticsSettings {
    */
   maxEventsInBatch?: number | undefined
   /**
-<<<<<<< HEAD
    * Time after which queued events are sent even if there are fewer than `flushAt`. 0: at the end of each turn. Default: 10,000;
-=======
-   * Time after which queued events are sent even if there are fewer than `flushAt`; 0: at the end of each turn. Default: 10,000;
->>>>>>> tests
    * 0 to 2,147,483,647 ms.
    */
   flushInterval?: number | undefined
@@ -107,17 +103,10 @@ export interface AnalyticsSettings {
   httpClient?: HTTPClient | HTTPFetchFn | undefined
   /** Settings for OAuth, to authenticate with access tokens instead of the write key. Default: none. */
   oauthSettings?: OAuthSettings | undefined
-<<<<<<< HEAD
-  /** Maximum number of waiting events. What is over it fails with `queue_full`. Default: 100,000; 1 to 100,000,000 events. */
-  maxQueueSize?: number | undefined
-  /**
-   * Maximum bytes of the waiting events, at least `maxMessageBytes`. What is over it fails with `queue_full`. Default:
-=======
   /** Maximum number of events without an outcome. Further ones fail with `queue_full`. Default: 100,000; 1 to 100,000,000 events. */
   maxQueueSize?: number | undefined
   /**
    * Maximum bytes of the events without an outcome, at least `maxMessageBytes`. Further ones fail with `queue_full`. Default:
->>>>>>> tests
    * 33,554,432; 1,024 to 17,179,869,184 bytes.
    */
   maxQueueBytes?: number | undefined

@@ -603,10 +603,7 @@ describe('B65, S14: the settings object', () => {
     })
   })
 })
-<<<<<<< HEAD
-=======
 
 test('flushInterval 0 is taken: a flush at the end of each turn', () => {
   expect(resolveSettings({ writeKey: 'wk', flushInterval: 0 }).flushInterval).toBe(0)
 })
->>>>>>> tests
