@@ -23,7 +23,10 @@ if (mode === 'in a callback' || mode === 'at once') {
   for (let count = 0; count < 9; count++) track('Script Ended')
   process.on('exit', () => {
     const { accepted, delivered, failed, pending } = analytics.stats
-    writeSync(1, `at exit: ${accepted} accepted, ${delivered} delivered, ${failed} failed, ${pending} pending\n`)
+    writeSync(
+      1,
+      `at exit: ${accepted} accepted, ${delivered} delivered, ${failed} failed, ${pending} pending\n`,
+    )
   })
   if (mode === 'at once') process.exit()
 } else if (mode !== 'once') track('Script Started')
